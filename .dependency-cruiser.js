@@ -1,0 +1,70 @@
+/** The arrows of ARCHITECTURE.md as rules. A test breaks each of them on purpose and expects to be told. */
+const to = (path) => ({ path, pathNot: '^node_modules' });
+
+export default {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'registry-is-a-leaf',
+      comment: 'libs/registry knows Postgres, and neither providers, runtime nor the edge.',
+      severity: 'error',
+      from: { path: '^libs/registry/' },
+      to: to('^(libs/(?!registry/)|apps/)'),
+    },
+    {
+      name: 'providers-is-a-leaf',
+      comment: 'libs/providers knows wires, and neither Postgres, registry, runtime nor the edge.',
+      severity: 'error',
+      from: { path: '^libs/providers/' },
+      to: to('^(libs/(?!providers/)|apps/)'),
+    },
+    {
+      name: 'runtime-does-not-know-the-edge',
+      severity: 'error',
+      from: { path: '^libs/agent-runtime/' },
+      to: to('^apps/'),
+    },
+    {
+      name: 'one-door-per-lib',
+      comment: 'From outside, a lib is imported through #rollcall/<lib> or #rollcall/<lib>/testing.',
+      severity: 'error',
+      from: { path: '^(apps|libs/([^/]+)|test|bench)/' },
+      to: { path: '^libs/([^/]+)/src/', pathNot: ['^libs/$2/', '^libs/[^/]+/src/(testing/)?index\\.ts$'] },
+    },
+    {
+      name: 'testing-stays-in-tests',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: ['\\.spec\\.ts$', '/testing/'] },
+      to: { path: '(/testing/|^test/)' },
+    },
+    {
+      name: 'libs-know-no-http',
+      severity: 'error',
+      from: { path: '^libs/(registry|agent-runtime)/' },
+      to: { path: 'node_modules/(@nestjs/(platform-|websockets|swagger|terminus)|fastify|@fastify/|ws/)' },
+    },
+    {
+      name: 'providers-know-no-database',
+      severity: 'error',
+      from: { path: '^libs/providers/' },
+      to: { path: 'node_modules/(typeorm|pg|pg-pool)/' },
+    },
+    {
+      name: 'only-declared-packages',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: '(\\.spec\\.ts$|/testing/)' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+    { name: 'nothing-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      conditionNames: ['rollcall-source', 'import', 'node', 'default', 'types'],
+      exportsFields: ['exports'],
+      extensions: ['.ts', '.js', '.json'],
+    },
+  },
+};

@@ -1,0 +1,61 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { TerminusModule } from '@nestjs/terminus';
+import { Database } from '#rollcall/registry';
+import { AuditModule } from './audit/audit.module.js';
+import { AuthModule } from './auth/auth.module.js';
+import type { Config } from './config/config.schema.js';
+import { CONFIG } from './config/config.token.js';
+import { HealthController } from './health/health.controller.js';
+import { Lifecycle } from './health/lifecycle.js';
+import { IdempotencyModule } from './idempotency/idempotency.module.js';
+import { KeysModule } from './keys/keys.module.js';
+import { HttpMetrics } from './telemetry/http.metrics.js';
+import { MetricsController } from './telemetry/metrics.controller.js';
+
+/** What exists before the application does, because starting it needs it. */
+export interface Foundations {
+  config: Config;
+  database: Database;
+  lifecycle: Lifecycle;
+  metrics: HttpMetrics;
+}
+
+@Global()
+@Module({})
+class FoundationModule {
+  static with({ config, database, lifecycle, metrics }: Foundations): DynamicModule {
+    const providers = [
+      { provide: CONFIG, useValue: config },
+      { provide: Database, useValue: database },
+      { provide: Lifecycle, useValue: lifecycle },
+      { provide: HttpMetrics, useValue: metrics },
+    ];
+    return {
+      module: FoundationModule,
+      imports: [AuditModule, IdempotencyModule],
+      providers,
+      exports: [...providers, AuditModule, IdempotencyModule],
+    };
+  }
+}
+
+/** The composition root: all wiring is visible here. */
+@Module({})
+export class AppModule {
+  static with(foundations: Foundations): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        FoundationModule.with(foundations),
+        ScheduleModule.forRoot(),
+        TerminusModule.forRoot({ logger: false }),
+        AuthModule,
+        KeysModule,
+        AuditModule,
+        IdempotencyModule,
+      ],
+      controllers: [HealthController, MetricsController],
+    };
+  }
+}

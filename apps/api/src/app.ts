@@ -1,0 +1,54 @@
+import { RequestMethod } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger as Pino } from 'pino';
+import type { Database } from '#rollcall/registry';
+import { AppModule } from './app.module.js';
+import type { Config } from './config/config.schema.js';
+import { Lifecycle } from './health/lifecycle.js';
+import { serveDocs } from './http/docs.js';
+import { ProblemFilter } from './http/problem.filter.js';
+import { RouteTable } from './http/route.table.js';
+import { createServer } from './http/server.js';
+import { validationPipe } from './http/validation.pipe.js';
+import { HttpMetrics } from './telemetry/http.metrics.js';
+import { NestLogger } from './telemetry/logger.js';
+import { VERSION } from './version.js';
+
+export interface AppParts {
+  config: Config;
+  database: Database;
+  pino: Pino;
+  fastifyPlugins?: unknown[];
+}
+
+export interface App {
+  nest: NestFastifyApplication;
+  lifecycle: Lifecycle;
+  routes: RouteTable;
+}
+
+/** Outside `/v1`, because gateways and scrapers expect them at their usual places. */
+const UNVERSIONED = ['health/{*path}', 'metrics'];
+
+/** The whole application on a database that is ready, not yet listening. */
+export async function createApp({ config, database, pino, fastifyPlugins = [] }: AppParts): Promise<App> {
+  const lifecycle = new Lifecycle();
+  const metrics = new HttpMetrics();
+  const routes = new RouteTable();
+  const adapter = createServer({ config, pino, metrics, lifecycle, routes, fastifyPlugins });
+  const module = AppModule.with({ config, database, lifecycle, metrics });
+  const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    logger: new NestLogger(pino),
+    bodyParser: false,
+    abortOnError: false,
+    routeConflictPolicy: { duplicate: 'error', shadow: 'off' },
+  });
+  nest.setGlobalPrefix('v1', { exclude: UNVERSIONED.map((path) => ({ path, method: RequestMethod.ALL })) });
+  nest.useGlobalPipes(validationPipe());
+  nest.useGlobalFilters(new ProblemFilter(routes));
+  serveDocs(nest, VERSION);
+  await nest.init();
+  await adapter.getInstance().ready();
+  return { nest, lifecycle, routes };
+}

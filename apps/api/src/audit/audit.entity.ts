@@ -1,0 +1,42 @@
+import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+
+/** One act of an administrator or operator. The table only grows: a trigger refuses to change or remove a row. */
+@Entity('audit_entry')
+export class AuditEntity {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'audit_entry_pkey',
+  })
+  seq: string;
+
+  @Column({ type: 'timestamptz', default: () => 'clock_timestamp()' })
+  at: Date;
+
+  @Column({ type: 'text' })
+  @Index('audit_entry_action')
+  action: string;
+
+  @Column({ type: 'text', nullable: true })
+  @Index('audit_entry_target')
+  target: string | null;
+
+  @Column({ type: 'text', name: 'actor_id' })
+  @Index('audit_entry_actor')
+  actorId: string;
+
+  @Column({ type: 'text', name: 'actor_name' })
+  actorName: string;
+
+  @Column({ type: 'text' })
+  fingerprint: string;
+
+  @Column({ type: 'text', name: 'request_id' })
+  requestId: string;
+
+  @Column({ type: 'text' })
+  ip: string;
+
+  @Column({ type: 'jsonb' })
+  details: Record<string, unknown>;
+}

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/registry';
+import type { AuditEntity } from './audit.entity.js';
+
+export type NewAuditEntry = Omit<AuditEntity, 'seq' | 'at'>;
+
+export interface AuditFilter {
+  action?: string;
+  actorId?: string;
+  target?: string;
+}
+
+@Injectable()
+export class AuditStore {
+  constructor(private readonly db: Database) {}
+
+  async append(entry: NewAuditEntry): Promise<void> {
+    await this.db.query(
+      `INSERT INTO audit_entry (action, target, actor_id, actor_name, fingerprint, request_id, ip, details)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [
+        entry.action,
+        entry.target,
+        entry.actorId,
+        entry.actorName,
+        entry.fingerprint,
+        entry.requestId,
+        entry.ip,
+        entry.details,
+      ],
+    );
+  }
+
+  /** Newest first. */
+  async page(
+    limit: number,
+    before: string | undefined,
+    { action, actorId, target }: AuditFilter,
+  ): Promise<AuditEntity[]> {
+    return await this.db.query<AuditEntity>(
+      `SELECT seq, at, action, target, actor_id AS "actorId", actor_name AS "actorName", fingerprint,
+              request_id AS "requestId", ip, details
+       FROM audit_entry
+       WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text IS NULL OR action = $3)
+         AND ($4::text IS NULL OR actor_id = $4) AND ($5::text IS NULL OR target = $5)
+       ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null, action ?? null, actorId ?? null, target ?? null],
+    );
+  }
+}

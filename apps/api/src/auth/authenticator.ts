@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { ApiError } from '../http/api.error.js';
+import { KeysService } from '../keys/keys.service.js';
+import { OidcVerifier } from './oidc.verifier.js';
+import type { Principal } from './principal.js';
+import { RateLimiter } from './rate.limiter.js';
+
+/** A revoked key works for this long at the most on the replicas that did not see the revocation. */
+const REMEMBER_MS = 2_000;
+const REMEMBERED = 50_000;
+/** How many credentials we have not seen lately one address may make us look up in a second. */
+const LOOKUPS_PER_ADDRESS = 200;
+
+const SCHEME = /^Bearer +(\S+)$/i;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
+@Injectable()
+export class Authenticator {
+  private readonly remembered = new LRUCache<string, Principal>({ max: REMEMBERED, ttl: REMEMBER_MS });
+  private readonly lookups = new RateLimiter(LOOKUPS_PER_ADDRESS);
+
+  constructor(
+    private readonly keys: KeysService,
+    private readonly oidc: OidcVerifier,
+  ) {
+    keys.onChange(() => this.remembered.clear());
+  }
+
+  /** Answers at once when the credential was seen lately. */
+  authenticate(authorization: string | undefined, address: string): Principal | Promise<Principal> {
+    const token = SCHEME.exec(authorization ?? '')?.[1];
+    if (!token) throw unauthenticated('Send an API key or a token as: Authorization: Bearer <credential>');
+    const known = this.remembered.get(token);
+    if (known) return stillValid(known);
+    this.lookups.spend(address);
+    return this.identify(token);
+  }
+
+  private async identify(token: string): Promise<Principal> {
+    const hash = createHash('sha256').update(token).digest();
+    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
+    if (!principal) throw unauthenticated('The credential is not known, or it is revoked or expired.');
+    this.remembered.set(token, principal);
+    return stillValid(principal);
+  }
+}
+
+function stillValid(principal: Principal): Principal {
+  if (principal.expiresAt && principal.expiresAt.getTime() <= Date.now())
+    throw unauthenticated('The credential has expired.');
+  return principal;
+}
+
+export function unauthenticated(message: string): ApiError {
+  return new ApiError('UNAUTHENTICATED', message, { headers: { 'www-authenticate': 'Bearer realm="rollcall"' } });
+}

@@ -1,0 +1,95 @@
+import { Injectable } from '@nestjs/common';
+import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload } from 'jose';
+import { z } from 'zod';
+import type { Config } from '../config/config.schema.js';
+import { ApiError } from '../http/api.error.js';
+import { isRole, permissionsOf } from './permissions.js';
+import type { Principal } from './principal.js';
+
+type KeySet = ReturnType<typeof createRemoteJWKSet>;
+
+const FETCH_TIMEOUT_MS = 2_000;
+const CLOCK_TOLERANCE_S = 5;
+const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
+
+/** Accepts JWTs of the one configured issuer, for the one configured audience, with the algorithms configured. */
+@Injectable()
+export class OidcVerifier {
+  private keys?: Promise<KeySet>;
+
+  constructor(private readonly settings: Config['auth']) {}
+
+  /** Undefined when the token is not acceptable; throws when that could not be found out. */
+  async verify(token: string, hash: Buffer): Promise<Principal | undefined> {
+    const { oidcIssuer: issuer, oidcAudience: audience, oidcAlgorithms: algorithms } = this.settings;
+    if (!issuer || !audience) return undefined;
+    const keys = await this.keySet(issuer);
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer,
+        audience,
+        algorithms,
+        requiredClaims: ['exp', 'sub'],
+        clockTolerance: CLOCK_TOLERANCE_S,
+      });
+      return this.toPrincipal(payload, hash);
+    } catch (error) {
+      if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) throw unavailable(error);
+      return undefined;
+    }
+  }
+
+  /** One discovery at a time; a failed one is tried again by the next request. */
+  private keySet(issuer: string): Promise<KeySet> {
+    this.keys ??= this.discover(issuer).catch((error: unknown) => {
+      this.keys = undefined;
+      throw unavailable(error);
+    });
+    return this.keys;
+  }
+
+  private async discover(issuer: string): Promise<KeySet> {
+    const uri = this.settings.oidcJwksUri ?? (await discoverJwksUri(issuer));
+    return createRemoteJWKSet(new URL(uri), { timeoutDuration: FETCH_TIMEOUT_MS });
+  }
+
+  private toPrincipal(payload: JWTPayload, hash: Buffer): Principal {
+    const roles = claimAt(payload, this.settings.oidcRolesClaim).filter(isRole);
+    const { sub = '', exp = 0, name } = payload;
+    return {
+      id: `oidc:${sub}`,
+      kind: 'oidc',
+      name: typeof name === 'string' ? name : sub,
+      roles,
+      permissions: permissionsOf(roles),
+      fingerprint: hash.toString('hex').slice(0, 16),
+      expiresAt: new Date(exp * 1_000),
+    };
+  }
+}
+
+async function discoverJwksUri(issuer: string): Promise<string> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  const found = Discovery.parse(await response.json());
+  if (found.issuer !== issuer) throw new Error(`${url} names the issuer ${found.issuer}, not ${issuer}`);
+  return found.jwks_uri;
+}
+
+function claimAt(payload: JWTPayload, path: string): unknown[] {
+  const value = path
+    .split('.')
+    .reduce<unknown>((branch, key) => (branch as Record<string, unknown> | undefined)?.[key], payload);
+  if (Array.isArray(value)) return value;
+  return typeof value === 'string' ? value.split(' ') : [];
+}
+
+function unavailable(cause: unknown): ApiError {
+  return new ApiError(
+    'IDENTITY_PROVIDER_UNAVAILABLE',
+    'The keys to check this token with could not be fetched. Try again in a moment, or use an API key.',
+    { retryAfterMs: 5_000 },
+    { cause },
+  );
+}

@@ -1,0 +1,23 @@
+/** Everything a credential can be allowed to do. A closed list: a route names one of these or is public. */
+export const PERMISSIONS = ['self:read', 'metrics:read', 'audit:read', 'keys:manage'] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
+export type Role = (typeof ROLES)[number];
+
+const VIEWER: Permission[] = ['self:read', 'metrics:read'];
+
+const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
+  admin: PERMISSIONS,
+  operator: [...VIEWER, 'audit:read'],
+  agent: ['self:read'],
+  viewer: VIEWER,
+};
+
+export function permissionsOf(roles: readonly Role[]): ReadonlySet<Permission> {
+  return new Set(roles.flatMap((role) => PERMISSIONS_OF[role]));
+}
+
+export function isRole(value: unknown): value is Role {
+  return ROLES.includes(value as Role);
+}

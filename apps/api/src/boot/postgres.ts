@@ -1,0 +1,28 @@
+import { resolve } from 'node:path';
+import type { Logger as Pino } from 'pino';
+import { EmbeddedPostgres, waitForPostgres } from '#rollcall/registry';
+import type { Config } from '../config/config.schema.js';
+
+export interface Postgres {
+  url: string;
+  embedded: boolean;
+  stop(): Promise<void>;
+}
+
+/** The outside Postgres if one is configured, else one of our own in the data folder. */
+export async function openPostgres({ database, data }: Config, pino: Pino): Promise<Postgres> {
+  if (!database.url) return await openEmbedded(resolve(data.dir), pino);
+  await waitForPostgres(database.url, database.connectWait, (reason) =>
+    pino.warn({ event: 'database.waiting' }, reason),
+  );
+  return { url: database.url, embedded: false, stop: async () => {} };
+}
+
+async function openEmbedded(folder: string, pino: Pino): Promise<Postgres> {
+  const server = await EmbeddedPostgres.start({
+    folder,
+    onRestart: (reason) =>
+      pino.error({ event: 'database.restarting', reason }, 'the embedded Postgres stopped; starting it again'),
+  });
+  return { url: server.url(), embedded: true, stop: () => server.stop() };
+}

@@ -1,0 +1,87 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger as Pino } from 'pino';
+import { Database, joinSchemas, migrate, type DatabaseOptions } from '#rollcall/registry';
+import { type App, createApp } from '../app.js';
+import type { Config } from '../config/config.schema.js';
+import { API_SCHEMA } from '../db/schema.js';
+import { KeysService } from '../keys/keys.service.js';
+import type { Tracing } from '../telemetry/tracing.js';
+import { type AdminKey, ensureAdminKey } from './admin-key.js';
+import { openPostgres } from './postgres.js';
+
+export const SCHEMA = joinSchemas(API_SCHEMA);
+
+export interface Running {
+  url: string;
+  embedded: boolean;
+  adminKey: AdminKey;
+  stop(): Promise<void>;
+}
+
+/** From a configuration to a listening server. What was opened is closed again, last first, if a later step fails. */
+export async function start(config: Config, pino: Pino, tracing?: Tracing): Promise<Running> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.toReversed()) await closer();
+  };
+  try {
+    if (tracing) closers.push(() => tracing.stop());
+    const postgres = await openPostgres(config, pino);
+    closers.push(() => postgres.stop());
+    const options = databaseOptions(config, postgres.url);
+    for (const name of await migrate(options, SCHEMA)) pino.info({ event: 'database.migrated', name });
+    const database = await Database.connect(options, SCHEMA);
+    closers.push(() => database.close());
+    const app = await createApp({ config, database, pino, fastifyPlugins: tracing ? [tracing.fastifyPlugin] : [] });
+    const adminKey = await ensureAdminKey(app.nest.get(KeysService, { strict: false }), config);
+    closers.push(() => leave(app, config.shutdown));
+    await listen(app, config.http);
+    return { url: urlOf(app), embedded: postgres.embedded, adminKey, stop: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export function databaseOptions({ database }: Config, url: string): DatabaseOptions {
+  return { url, poolSize: database.poolSize, operationTimeoutMs: database.operationTimeout };
+}
+
+/** Not ready any more → time for the gateway to notice → no new requests → those under way end, within the limit. */
+async function leave({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
+  lifecycle.phase = 'draining';
+  await delay(drainDelay);
+  lifecycle.phase = 'closing';
+  const closed = nest.close();
+  await Promise.race([closed, delay(timeout, undefined, { ref: false })]);
+}
+
+/** A start that cannot succeed as configured; the message is for the person who starts. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+}
+
+async function listen({ nest }: App, { host, port }: Config['http']): Promise<void> {
+  try {
+    await nest.listen(port, host);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const advice = LISTEN_ADVICE[code];
+    throw advice ? new ListenError(`Cannot listen on ${host}:${port} (${code}). ${advice}`, { cause: error }) : error;
+  }
+}
+
+const LISTEN_ADVICE: Record<string, string> = {
+  EADDRINUSE: 'Another process has this port. Stop it, or choose another port with PORT (0 takes any free one).',
+  EACCES: 'Ports below 1024 need rights this user does not have. Choose another with PORT.',
+  EADDRNOTAVAIL: 'This machine does not have that address. Set HOST to one it has, 127.0.0.1 or 0.0.0.0.',
+  ENOTFOUND: 'That host name is not known. Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
+};
+
+function urlOf({ nest }: App): string {
+  const address = nest.getHttpServer().address();
+  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  const everywhere = address.address === '0.0.0.0' || address.address === '::';
+  const host = everywhere ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${host}:${address.port}`;
+}

@@ -1,0 +1,103 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { parseDocument } from 'yaml';
+import type { z } from 'zod';
+import { relationFaults } from './config.relations.js';
+import { ConfigSchema, type Config } from './config.schema.js';
+import { listSettings, type SettingEntry } from './setting.js';
+
+type Tree = Record<string, unknown>;
+type Environment = Record<string, string | undefined>;
+
+const CONFIG_FILE = 'rollcall.yaml';
+
+/** Every fault of the configuration at once, so that one round of corrections is enough. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly faults: string[]) {
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n  - ${faults.join('\n  - ')}`,
+    );
+  }
+}
+
+/** Defaults < rollcall.yaml < .env < environment. The only place that reads any of them. */
+export function loadConfig(environment: Environment, folder: string): Config {
+  const settings = listSettings(ConfigSchema);
+  const env = { ...readEnvFile(folder), ...environment };
+  const tree = readYaml(folder, env['ROLLCALL_CONFIG']);
+  for (const entry of settings) overlay(tree, entry, env[entry.env]);
+  const parsed = ConfigSchema.safeParse(tree);
+  if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap((issue) => explain(issue, settings, tree)));
+  const faults = relationFaults(parsed.data);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return deepFreeze(parsed.data);
+}
+
+/** Names that look meant for us but are none of ours: most often a typing error. */
+export function unknownVariables(environment: Environment): string[] {
+  const ours = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG']);
+  return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !ours.has(name));
+}
+
+function readEnvFile(folder: string): Environment {
+  const file = resolve(folder, '.env');
+  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+}
+
+function readYaml(folder: string, chosen: string | undefined): Tree {
+  const file = resolve(folder, chosen || CONFIG_FILE);
+  if (!existsSync(file)) {
+    if (chosen) throw new ConfigError([`ROLLCALL_CONFIG names ${file}, which does not exist`]);
+    return {};
+  }
+  const document = parseDocument(readFileSync(file, 'utf8'), { prettyErrors: true });
+  if (document.errors.length > 0)
+    throw new ConfigError(document.errors.map((error) => `${file}: ${error.message.trim()}`));
+  const tree: unknown = document.toJS() ?? {};
+  if (!isTree(tree)) throw new ConfigError([`${file}: expected settings such as "http:", got ${typeof tree}`]);
+  return tree;
+}
+
+/** An empty variable counts as not set, as is usual with compose files. */
+function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): void {
+  if (value === undefined || value === '') return;
+  let branch = tree;
+  for (const key of entry.path.slice(0, -1)) {
+    if (!isTree(branch[key])) branch[key] = {};
+    branch = branch[key] as Tree;
+  }
+  branch[entry.path.at(-1) ?? ''] = value;
+}
+
+function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree): string[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${known(path, settings)}`);
+  }
+  const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
+  if (!entry) return [`${path.join('.')}: expected a group of settings${known(path, settings)}`];
+  const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
+  return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
+}
+
+function known(group: string[], settings: SettingEntry[]): string {
+  const inside = settings.filter((entry) => group.every((key, index) => key === entry.path[index]));
+  const names = [...new Set(inside.map((entry) => entry.path[group.length] ?? ''))].filter(Boolean);
+  return names.length > 0 ? `; known here: ${names.join(', ')}` : '';
+}
+
+function valueAt(tree: Tree, path: string[]): unknown {
+  return path.reduce<unknown>((branch, key) => (isTree(branch) ? branch[key] : undefined), tree);
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function deepFreeze<T>(value: T): T {
+  if (isTree(value)) Object.values(value).forEach(deepFreeze);
+  return Object.freeze(value);
+}

@@ -1,0 +1,31 @@
+import type { Config } from './config.schema.js';
+
+/** Settings that are each right but do not fit together. Every message says which to change, and why. */
+export function relationFaults({ http, database, auth, shutdown }: Config): string[] {
+  const faults: string[] = [];
+  if (database.operationTimeout >= http.handlerTimeout) {
+    faults.push(
+      `database.operationTimeout (${database.operationTimeout}ms) must be shorter than http.handlerTimeout ` +
+        `(${http.handlerTimeout}ms): requests would be cut off before the database could answer`,
+    );
+  }
+  if (http.handlerTimeout > http.requestTimeout) {
+    faults.push(
+      `http.handlerTimeout (${http.handlerTimeout}ms) must not be longer than http.requestTimeout (${http.requestTimeout}ms)`,
+    );
+  }
+  if (database.operationTimeout < 100) {
+    faults.push(`database.operationTimeout (${database.operationTimeout}ms) must be at least 100ms`);
+  }
+  if (shutdown.timeout === 0)
+    faults.push('shutdown.timeout must be longer than 0s: requests under way would be cut off');
+  if (auth.oidcIssuer && !auth.oidcAudience) {
+    faults.push(
+      'auth.oidcAudience (ROLLCALL_OIDC_AUDIENCE) must be set with auth.oidcIssuer: tokens meant for other services would be accepted',
+    );
+  }
+  if (!auth.oidcIssuer && (auth.oidcAudience || auth.oidcJwksUri)) {
+    faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
+  }
+  return faults;
+}

@@ -1,0 +1,54 @@
+/** What the edge itself can refuse, before or instead of a lib. */
+export type ApiErrorCode =
+  | 'VALIDATION_FAILED'
+  | 'MALFORMED_REQUEST'
+  | 'MALFORMED_JSON'
+  | 'CURSOR_INVALID'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'ROUTE_NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'REQUEST_TIMEOUT'
+  | 'BODY_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'HEADERS_TOO_LARGE'
+  | 'IDEMPOTENCY_KEY_INVALID'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'RATE_LIMITED'
+  | 'KEY_NOT_FOUND'
+  | 'KEY_REVOKED'
+  | 'KEY_FROM_ENVIRONMENT'
+  | 'LAST_ADMIN_KEY'
+  | 'IDENTITY_PROVIDER_UNAVAILABLE'
+  | 'INTERNAL'
+  | 'NOT_READY'
+  | 'SHUTTING_DOWN'
+  | 'TIMED_OUT';
+
+export interface FieldFault {
+  /** Where, as a path: `budget.totalTokens`. */
+  field: string;
+  message: string;
+}
+
+export interface ApiErrorExtras {
+  errors?: FieldFault[];
+  retryAfterMs?: number;
+  /** Machine-readable facts, put beside the standard members. */
+  details?: Record<string, unknown>;
+  headers?: Record<string, string>;
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly code: ApiErrorCode,
+    message: string,
+    readonly extras: ApiErrorExtras = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

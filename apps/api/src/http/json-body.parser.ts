@@ -1,0 +1,60 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import sjson from 'secure-json-parse';
+import { ApiError } from './api.error.js';
+
+const MAX_DEPTH = 64;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** JSON and nothing else, and only JSON that is safe to walk: valid UTF-8, not too deep, no poisoned prototypes. */
+export function useJsonBodies(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    ['application/json', 'application/a2a+json'],
+    { parseAs: 'buffer' },
+    (_request, body: Buffer, done) => {
+      try {
+        done(null, parseJsonBody(body));
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
+}
+
+/** An empty body is no body: several routes take none. */
+export function parseJsonBody(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  if (!isUtf8(body)) throw new ApiError('MALFORMED_JSON', 'The body is not valid UTF-8.');
+  if (isDeeperThan(body, MAX_DEPTH)) {
+    throw new ApiError('MALFORMED_JSON', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  }
+  try {
+    return sjson.parse(body.toString('utf8'), { protoAction: 'error', constructorAction: 'error' });
+  } catch (error) {
+    throw new ApiError('MALFORMED_JSON', `The body cannot be read as JSON: ${(error as Error).message}.`);
+  }
+}
+
+/** Counted on the bytes, before any parser recurses over them. */
+function isDeeperThan(body: Buffer, limit: number): boolean {
+  if (body.length <= limit) return false;
+  let depth = 0;
+  let quoted = false;
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index];
+    if (quoted) {
+      if (byte === BACKSLASH) index++;
+      else if (byte === QUOTE) quoted = false;
+    } else if (byte === QUOTE) quoted = true;
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (++depth > limit) return true;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
+  }
+  return false;
+}

@@ -1,0 +1,40 @@
+import type { RegistryErrorCode } from '#rollcall/registry';
+import type { ApiErrorCode } from './api.error.js';
+
+export type ErrorCode = ApiErrorCode | RegistryErrorCode;
+
+interface ProblemKind {
+  status: number;
+  title: string;
+}
+
+/** How HTTP answers each error of the product. Exhaustive: a new code does not compile until it has a row. */
+export const PROBLEMS = {
+  VALIDATION_FAILED: { status: 400, title: 'The request has fields that are not right' },
+  MALFORMED_REQUEST: { status: 400, title: 'The request cannot be understood' },
+  MALFORMED_JSON: { status: 400, title: 'The body is not acceptable JSON' },
+  CURSOR_INVALID: { status: 400, title: 'The cursor is not one of ours' },
+  IDEMPOTENCY_KEY_INVALID: { status: 400, title: 'The Idempotency-Key cannot be used' },
+  UNAUTHENTICATED: { status: 401, title: 'A valid credential is needed' },
+  FORBIDDEN: { status: 403, title: 'The credential does not allow this' },
+  ROUTE_NOT_FOUND: { status: 404, title: 'There is nothing at this address' },
+  KEY_NOT_FOUND: { status: 404, title: 'There is no such API key' },
+  METHOD_NOT_ALLOWED: { status: 405, title: 'This address does not take this method' },
+  REQUEST_TIMEOUT: { status: 408, title: 'The request took too long to arrive' },
+  IDEMPOTENCY_IN_PROGRESS: { status: 409, title: 'The first request with this Idempotency-Key is still under way' },
+  KEY_REVOKED: { status: 409, title: 'The API key is revoked' },
+  KEY_FROM_ENVIRONMENT: { status: 409, title: 'The API key is set by the deployment' },
+  LAST_ADMIN_KEY: { status: 409, title: 'The last admin key cannot be taken away' },
+  BODY_TOO_LARGE: { status: 413, title: 'The body is too large' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'The body has a content type we do not read' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'The Idempotency-Key was used for another request' },
+  RATE_LIMITED: { status: 429, title: 'Too many requests' },
+  HEADERS_TOO_LARGE: { status: 431, title: 'The headers are too large' },
+  INTERNAL: { status: 500, title: 'Something went wrong on our side' },
+  DATABASE_BUSY: { status: 503, title: 'The database is busy' },
+  DATABASE_UNAVAILABLE: { status: 503, title: 'The database does not answer' },
+  IDENTITY_PROVIDER_UNAVAILABLE: { status: 503, title: 'The identity provider does not answer' },
+  NOT_READY: { status: 503, title: 'Not ready to serve' },
+  SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
+  TIMED_OUT: { status: 503, title: 'The request took too long to answer' },
+} satisfies Record<ErrorCode, ProblemKind>;

@@ -1,0 +1,77 @@
+import { HttpException } from '@nestjs/common';
+import { RegistryError } from '#rollcall/registry';
+import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
+import { PROBLEMS, type ErrorCode } from './problem.table.js';
+
+export interface Problem {
+  status: number;
+  headers: Record<string, string>;
+  body: Record<string, unknown>;
+  /** Not one of ours: to be logged whole, because it is answered bare. */
+  unexpected: boolean;
+}
+
+export const PROBLEM_CONTENT_TYPE = 'application/problem+json; charset=utf-8';
+
+/** Any thrown thing as an RFC 9457 answer. */
+export function toProblem(error: unknown, requestId: string): Problem {
+  const known = recognise(error);
+  if (known) return render(known.code, known.message, known.extras, requestId);
+  const message = 'The fault was logged with this request id; tell it to the operator of this service.';
+  return { ...render('INTERNAL', message, {}, requestId), unexpected: true };
+}
+
+function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {
+  if (error instanceof ApiError) return error;
+  if (error instanceof RegistryError) {
+    return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
+  }
+  const status = statusOf(error);
+  const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
+  return code && { code, message: (error as Error).message, extras: {} };
+}
+
+/** What Nest and Fastify themselves refuse, before our code sees the request. */
+const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
+  400: 'MALFORMED_REQUEST',
+  404: 'ROUTE_NOT_FOUND',
+  408: 'REQUEST_TIMEOUT',
+  413: 'BODY_TOO_LARGE',
+  414: 'MALFORMED_REQUEST',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  431: 'HEADERS_TOO_LARGE',
+  503: 'TIMED_OUT',
+};
+
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof HttpException) return error.getStatus();
+  if (error instanceof Error && error.name === 'FastifyError')
+    return (error as Error & { statusCode?: number }).statusCode;
+  return undefined;
+}
+
+function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, requestId: string): Problem {
+  const { status, title } = PROBLEMS[code];
+  const { errors, retryAfterMs, details, headers } = extras;
+  return {
+    status,
+    headers: { 'content-type': PROBLEM_CONTENT_TYPE, ...retryAfter(retryAfterMs), ...headers },
+    body: {
+      type: `urn:rollcall:problem:${code.toLowerCase().replaceAll('_', '-')}`,
+      title,
+      status,
+      detail,
+      code,
+      requestId,
+      ...(errors && { errors }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...details,
+    },
+    unexpected: false,
+  };
+}
+
+/** HTTP counts whole seconds; the exact time is in the body. */
+function retryAfter(milliseconds: number | undefined): Record<string, string> {
+  return milliseconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(milliseconds / 1_000))) };
+}

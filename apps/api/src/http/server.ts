@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger as Pino } from 'pino';
+import type { Config } from '../config/config.schema.js';
+import type { Lifecycle } from '../health/lifecycle.js';
+import type { HttpMetrics } from '../telemetry/http.metrics.js';
+import { ApiError } from './api.error.js';
+import { useJsonBodies } from './json-body.parser.js';
+import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
+import { requestContext } from './request.context.js';
+import type { RouteTable } from './route.table.js';
+import { API_HEADERS } from './security.headers.js';
+
+export interface ServerParts {
+  config: Config;
+  pino: Pino;
+  metrics: HttpMetrics;
+  lifecycle: Lifecycle;
+  routes: RouteTable;
+  fastifyPlugins: unknown[];
+}
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
+
+/** Fastify with every limit set: its own defaults are "none". */
+export function createServer(parts: ServerParts): FastifyAdapter {
+  const { http } = parts.config;
+  const adapter = new FastifyAdapter({
+    bodyLimit: http.bodyLimit,
+    requestTimeout: http.requestTimeout,
+    connectionTimeout: http.requestTimeout,
+    handlerTimeout: http.handlerTimeout,
+    keepAliveTimeout: http.keepAliveTimeout,
+    http: { headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout) },
+    trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
+    return503OnClosing: false,
+    logger: false,
+    genReqId: requestIdOf,
+    clientErrorHandler,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      void sendProblem(reply, error, request.id),
+  });
+  const server = adapter.getInstance();
+  for (const plugin of parts.fastifyPlugins) void server.register(plugin as Parameters<FastifyInstance['register']>[0]);
+  parts.routes.collectFrom(server);
+  useJsonBodies(server);
+  observeRequests(server, parts);
+  return adapter;
+}
+
+/** The one hook at the start and the one at the end that every request passes. */
+function observeRequests(server: FastifyInstance, { config, pino, metrics, lifecycle }: ServerParts): void {
+  server.addHook('onRequest', (request, reply, done) => {
+    void reply.headers(API_HEADERS).header('x-request-id', request.id);
+    if (lifecycle.phase === 'closing') {
+      const error = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
+        retryAfterMs: 1_000,
+      });
+      void reply.header('connection', 'close');
+      return void sendProblem(reply, error, request.id);
+    }
+    requestContext.run({ requestId: request.id, ip: request.ip }, done);
+  });
+  server.addHook('onResponse', (request, reply, done) => {
+    metrics.observe(request.method, request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
+    if (isWorthALine(config.log.requests, reply)) logRequest(pino, request, reply);
+    done();
+  });
+}
+
+function isWorthALine(which: Config['log']['requests'], reply: FastifyReply): boolean {
+  return which === 'all' || (which === 'errors' && reply.statusCode >= 500);
+}
+
+/** No header, no body and no query string: any of them may hold a secret. */
+function logRequest(pino: Pino, request: FastifyRequest, reply: FastifyReply): void {
+  const line = {
+    event: 'http.request',
+    requestId: request.id,
+    method: request.method,
+    path: request.url.split('?', 1)[0],
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    caller: request.principal?.id,
+    ip: request.ip,
+  };
+  if (reply.statusCode >= 500) pino.error(line);
+  else pino.info(line);
+}
+
+function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && ACCEPTABLE_ID.test(given) ? given : randomUUID();
+}
+
+async function sendProblem(reply: FastifyReply, error: unknown, requestId: string): Promise<void> {
+  const problem = toProblem(error, requestId);
+  await reply.code(problem.status).headers(problem.headers).send(JSON.stringify(problem.body));
+}
+
+/** What is not even HTTP gets its answer on the bare socket. */
+function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const { status, body } = toProblem(refuse(error.code), randomUUID());
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${String(body['title'])}\r\nContent-Type: ${PROBLEM_CONTENT_TYPE}\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+}
+
+function refuse(code: string | undefined): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers may have 16 KB together.');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new ApiError('REQUEST_TIMEOUT', 'The request did not arrive in time.');
+  return new ApiError('MALFORMED_REQUEST', 'This is not a valid HTTP request.');
+}

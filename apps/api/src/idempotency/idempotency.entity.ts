@@ -1,0 +1,21 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** The remembered answer to a request. It is sealed with the Idempotency-Key itself, of which only a hash is kept. */
+@Entity('idempotency_key')
+export class IdempotencyEntity {
+  @PrimaryColumn({ type: 'text', name: 'caller_id', primaryKeyConstraintName: 'idempotency_key_pkey' })
+  callerId: string;
+
+  @PrimaryColumn({ type: 'bytea', name: 'key_hash', primaryKeyConstraintName: 'idempotency_key_pkey' })
+  keyHash: Buffer;
+
+  @Column({ type: 'bytea' })
+  fingerprint: Buffer;
+
+  @Column({ type: 'bytea', nullable: true })
+  answer: Buffer | null;
+
+  @Column({ type: 'timestamptz', name: 'expires_at' })
+  @Index('idempotency_key_expires_at')
+  expiresAt: Date;
+}

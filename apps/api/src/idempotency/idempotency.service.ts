@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { Database, DatabaseBusyError } from '#rollcall/registry';
+import { CONFIG } from '../config/config.token.js';
+import type { Config } from '../config/config.schema.js';
+import { ApiError } from '../http/api.error.js';
+import { IdempotencyStore, type KeySlot } from './idempotency.store.js';
+import { seal, unseal } from './sealed-answer.js';
+
+const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
+const UNDEFINED = '';
+
+export interface OnceResult {
+  answer: unknown;
+  replayed: boolean;
+}
+
+/**
+ * One effect for one Idempotency-Key. Only an effect is remembered: a request that failed changed nothing, so its key
+ * stays free and the repetition tries again.
+ */
+@Injectable()
+export class IdempotencyService {
+  constructor(
+    private readonly db: Database,
+    private readonly store: IdempotencyStore,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async once(callerId: string, key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
+    if (!ACCEPTABLE.test(key)) {
+      throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, best a UUID.');
+    }
+    const slot = { callerId, keyHash: sha256(key) };
+    const fingerprint = sha256(`${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`);
+    return await this.db.transaction(async () => {
+      if (!(await this.claim(slot, fingerprint)))
+        return { answer: await this.replay(slot, key, fingerprint), replayed: true };
+      const answer = await act();
+      await this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), key));
+      return { answer, replayed: false };
+    });
+  }
+
+  private async claim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
+    try {
+      return await this.store.claim(slot, fingerprint, this.config.idempotency.keep);
+    } catch (error) {
+      if (!(error instanceof DatabaseBusyError)) throw error;
+      throw new ApiError(
+        'IDEMPOTENCY_IN_PROGRESS',
+        'Wait for the first request to end, then repeat this one.',
+        { retryAfterMs: 1_000 },
+        { cause: error },
+      );
+    }
+  }
+
+  private async replay(slot: KeySlot, key: string, fingerprint: Buffer): Promise<unknown> {
+    const found = await this.store.find(slot);
+    if (!found?.fingerprint.equals(fingerprint)) {
+      throw new ApiError(
+        'IDEMPOTENCY_KEY_REUSED',
+        'This Idempotency-Key was sent with another method, address or body. Use a new one for a new request.',
+      );
+    }
+    const text = unseal(found.answer, key);
+    return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
+  }
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

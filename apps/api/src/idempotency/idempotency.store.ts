@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/registry';
+
+export interface KeySlot {
+  callerId: string;
+  keyHash: Buffer;
+}
+
+@Injectable()
+export class IdempotencyStore {
+  constructor(private readonly db: Database) {}
+
+  /**
+   * Takes the key for this transaction; false when it was used. A second request with the same key waits here until the
+   * first is done, so that it finds either the answer or, if the first failed, a free key.
+   */
+  async claim({ callerId, keyHash }: KeySlot, fingerprint: Buffer, keepMs: number): Promise<boolean> {
+    const rows = await this.db.query(
+      `INSERT INTO idempotency_key AS slot (caller_id, key_hash, fingerprint, expires_at)
+       VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond')
+       ON CONFLICT (caller_id, key_hash) DO UPDATE
+         SET fingerprint = excluded.fingerprint, expires_at = excluded.expires_at, answer = NULL
+         WHERE slot.expires_at <= clock_timestamp()
+       RETURNING 1`,
+      [callerId, keyHash, fingerprint, keepMs],
+    );
+    return rows.length > 0;
+  }
+
+  async remember({ callerId, keyHash }: KeySlot, answer: Buffer): Promise<void> {
+    await this.db.query('UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2', [
+      callerId,
+      keyHash,
+      answer,
+    ]);
+  }
+
+  async find({ callerId, keyHash }: KeySlot): Promise<{ fingerprint: Buffer; answer: Buffer } | undefined> {
+    const rows = await this.db.query<{ fingerprint: Buffer; answer: Buffer }>(
+      'SELECT fingerprint, answer FROM idempotency_key WHERE caller_id = $1 AND key_hash = $2',
+      [callerId, keyHash],
+    );
+    return rows[0];
+  }
+
+  /** Answers how many went, so that a large backlog is pruned in several short steps. */
+  async prune(limit: number): Promise<number> {
+    const rows = await this.db.query(
+      `DELETE FROM idempotency_key WHERE (caller_id, key_hash) IN (
+         SELECT caller_id, key_hash FROM idempotency_key WHERE expires_at <= clock_timestamp()
+         LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      [limit],
+    );
+    return rows.length;
+  }
+}

@@ -1,0 +1,111 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/registry';
+import type { Role } from '../auth/permissions.js';
+import type { KeyEntity, KeySource } from './key.entity.js';
+
+export interface NewKey {
+  id: string;
+  hash: Buffer;
+  name: string;
+  roles: readonly Role[];
+  source: KeySource;
+  createdBy: string;
+  expiresAt: Date | null;
+}
+
+const KEY_WRITERS = 'rollcall.api_key';
+const COLUMNS = `seq, id, hash, name, roles, source, created_at AS "createdAt", created_by AS "createdBy",
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", last_used_at AS "lastUsedAt"`;
+const VALID = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
+
+@Injectable()
+export class KeyStore {
+  constructor(private readonly db: Database) {}
+
+  /** Makes writers wait for each other until the transaction ends: rules over several keys hold under races. */
+  async lockWriters(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [KEY_WRITERS]);
+  }
+
+  async insert(key: NewKey): Promise<KeyEntity> {
+    const rows = await this.db.query<KeyEntity>(
+      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)
+       RETURNING ${COLUMNS}`,
+      [key.id, key.hash, key.name, key.roles, key.source, key.createdBy, key.expiresAt],
+    );
+    return one(rows);
+  }
+
+  /** Whatever became of this key before, it is valid now. Answers false when it was never seen. */
+  async reinstate(id: string): Promise<boolean> {
+    const rows = await this.db.query('UPDATE api_key SET revoked_at = NULL WHERE id = $1 RETURNING 1', [id]);
+    return rows.length > 0;
+  }
+
+  async find(id: string): Promise<KeyEntity | undefined> {
+    const rows = await this.db.query<KeyEntity>(`SELECT ${COLUMNS} FROM api_key WHERE id = $1`, [id]);
+    return rows[0];
+  }
+
+  async findValidByHash(hash: Buffer): Promise<KeyEntity | undefined> {
+    const rows = await this.db.query<KeyEntity>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID}`, [hash]);
+    return rows[0];
+  }
+
+  /** Newest first. */
+  async page(limit: number, before: string | undefined): Promise<KeyEntity[]> {
+    return await this.db.query<KeyEntity>(
+      `SELECT ${COLUMNS} FROM api_key WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null],
+    );
+  }
+
+  async countOtherValidAdmins(id: string): Promise<number> {
+    const rows = await this.db.query<{ count: string }>(
+      `SELECT count(*) FROM api_key WHERE id <> $1 AND 'admin' = ANY (roles) AND ${VALID}`,
+      [id],
+    );
+    return Number(rows[0]?.count);
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const rows = await this.db.query('SELECT 1 FROM api_key LIMIT 1');
+    return rows.length === 0;
+  }
+
+  /** Answers the key as it is now, or undefined when it was revoked already. */
+  async revoke(id: string): Promise<KeyEntity | undefined> {
+    const rows = await this.db.query<KeyEntity>(
+      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  async revokeOthersFromEnvironment(id: string): Promise<void> {
+    await this.db.query(
+      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE source = 'environment' AND id <> $1 AND revoked_at IS NULL`,
+      [id],
+    );
+  }
+
+  /** The replaced key works for `overlapMs` more, but never longer than it would have. */
+  async replace(id: string, replacedBy: string, overlapMs: number): Promise<void> {
+    await this.db.query(
+      `UPDATE api_key SET replaced_by = $2,
+         expires_at = least(expires_at, clock_timestamp() + $3 * interval '1 millisecond') WHERE id = $1`,
+      [id, replacedBy, overlapMs],
+    );
+  }
+
+  async touch(id: string): Promise<void> {
+    await this.db.query('UPDATE api_key SET last_used_at = clock_timestamp() WHERE id = $1', [id]);
+  }
+}
+
+function one<T>(rows: T[]): T {
+  const [row] = rows;
+  if (!row) throw new Error('a statement that always answers a row answered none');
+  return row;
+}

@@ -1,0 +1,95 @@
+import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  ArrayUnique,
+  IsDate,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  Length,
+  Matches,
+  Max,
+  Min,
+  MinDate,
+} from 'class-validator';
+import { ROLES, type Role } from '../auth/permissions.js';
+import type { KeyEntity } from './key.entity.js';
+import type { IssuedKey } from './keys.service.js';
+
+const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
+
+export class IssueKeyBody {
+  @ApiProperty({ description: 'What the key is for.', example: 'ci-deployer', minLength: 1, maxLength: 100 })
+  @IsString()
+  @Length(1, 100)
+  @Matches(/\S/, { message: 'name must not be blank' })
+  name: string;
+
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'] })
+  @ArrayMinSize(1)
+  @ArrayMaxSize(ROLES.length)
+  @ArrayUnique()
+  @IsIn(ROLES, { each: true })
+  roles: Role[];
+
+  @ApiPropertyOptional({ description: 'Never, if left out.', format: 'date-time', example: '2027-06-30T00:00:00Z' })
+  @IsOptional()
+  @Type(() => Date)
+  @IsDate()
+  @MinDate(() => new Date(), { message: 'expiresAt must lie in the future' })
+  expiresAt?: Date;
+}
+
+export class RotateKeyBody {
+  @ApiPropertyOptional({
+    description: 'How long the old secret goes on working.',
+    default: 0,
+    minimum: 0,
+    maximum: LONGEST_OVERLAP_S,
+    example: 3600,
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(LONGEST_OVERLAP_S)
+  overlapSeconds: number = 0;
+}
+
+export class KeyView {
+  @ApiProperty({ example: '4fT9sKq2Lm' }) id: string;
+  @ApiProperty({ example: 'ci-deployer' }) name: string;
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'] }) roles: Role[];
+  @ApiProperty({ enum: ['issued', 'first-start', 'environment'] }) source: string;
+  @ApiProperty({ enum: ['active', 'expired', 'revoked'] }) status: string;
+  @ApiProperty({ format: 'date-time' }) createdAt: Date;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz' }) createdBy: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true }) expiresAt: Date | null;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true }) revokedAt: Date | null;
+  @ApiProperty({ type: String, nullable: true, description: 'The key that rotation put in its place.' }) replacedBy:
+    string | null;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'To the minute.' })
+  lastUsedAt: Date | null;
+}
+
+export class IssuedKeyView extends OmitType(KeyView, []) {
+  @ApiProperty({ description: 'The secret. Shown this once.', example: 'rk_4fT9sKq2Lm_…' }) key: string;
+}
+
+export class KeyPage {
+  @ApiProperty({ type: [KeyView] }) items: KeyView[];
+  @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
+}
+
+export function toKeyView(row: KeyEntity): KeyView {
+  const { id, name, roles, source, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt } = row;
+  const expired = expiresAt !== null && expiresAt.getTime() <= Date.now();
+  const status = revokedAt ? 'revoked' : expired ? 'expired' : 'active';
+  return { id, name, roles, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
+}
+
+export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
+  return { ...toKeyView(row), key };
+}

@@ -1,0 +1,140 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Database } from '#rollcall/registry';
+import { permissionsOf, type Role } from '../auth/permissions.js';
+import type { Principal } from '../auth/principal.js';
+import { ApiError } from '../http/api.error.js';
+import type { KeyEntity, KeySource } from './key.entity.js';
+import { hashOf, newSecret } from './key.secret.js';
+import { KeyStore, type NewKey } from './key.store.js';
+
+export interface IssuedKey {
+  row: KeyEntity;
+  /** The only time the secret is seen. */
+  key: string;
+}
+
+const NOTE_USE_EVERY_MS = 60_000;
+
+/** Issues, rotates and revokes API keys, and tells whose a key is. */
+@Injectable()
+export class KeysService {
+  private readonly log = new Logger('keys');
+  private readonly notedUse = new LRUCache<string, true>({ max: 10_000, ttl: NOTE_USE_EVERY_MS });
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: KeyStore,
+  ) {}
+
+  /** Called after keys of this replica's making changed. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  async findPrincipal(hash: Buffer): Promise<Principal | undefined> {
+    const row = await this.store.findValidByHash(hash);
+    if (!row) return undefined;
+    this.noteUse(row.id);
+    return {
+      id: `key:${row.id}`,
+      kind: 'key',
+      name: row.name,
+      roles: row.roles,
+      permissions: permissionsOf(row.roles),
+      fingerprint: hash.toString('hex').slice(0, 16),
+      expiresAt: row.expiresAt,
+    };
+  }
+
+  async issue(name: string, roles: readonly Role[], expiresAt: Date | null, createdBy: string): Promise<IssuedKey> {
+    const { id, key, hash } = newSecret();
+    const row = await this.store.insert({ id, hash, name, roles, source: 'issued', createdBy, expiresAt });
+    return { row, key };
+  }
+
+  async list(limit: number, before: string | undefined): Promise<KeyEntity[]> {
+    return await this.store.page(limit, before);
+  }
+
+  async get(id: string): Promise<KeyEntity> {
+    const row = await this.store.find(id);
+    if (!row) throw new ApiError('KEY_NOT_FOUND', `No API key has the id "${id}". GET /v1/keys lists them.`);
+    return row;
+  }
+
+  /** A new secret for the same name and roles; the old one goes on working for the overlap. */
+  async rotate(id: string, overlapMs: number, by: string): Promise<IssuedKey> {
+    return await this.db.transaction(async () => {
+      await this.store.lockWriters();
+      const old = await this.changeable(id);
+      const lifetime = old.expiresAt && old.expiresAt.getTime() - old.createdAt.getTime();
+      const expiresAt = lifetime === null ? null : new Date(Date.now() + lifetime);
+      const issued = await this.issue(old.name, old.roles, expiresAt, by);
+      await this.store.replace(id, issued.row.id, overlapMs);
+      this.announceChange();
+      return issued;
+    });
+  }
+
+  async revoke(id: string): Promise<KeyEntity> {
+    return await this.db.transaction(async () => {
+      await this.store.lockWriters();
+      const row = await this.changeable(id);
+      if (row.roles.includes('admin') && (await this.store.countOtherValidAdmins(id)) === 0) {
+        throw new ApiError('LAST_ADMIN_KEY', 'No one could manage keys any more. Issue another admin key first.');
+      }
+      const revoked = await this.store.revoke(id);
+      this.announceChange();
+      return revoked ?? row;
+    });
+  }
+
+  /** The key of the deployment. It follows its variable: a changed one replaces, and revokes, the one before. */
+  async adoptFromEnvironment(key: string): Promise<void> {
+    const hash = hashOf(key);
+    const id = `env-${hash.toString('hex').slice(0, 10)}`;
+    await this.db.transaction(async () => {
+      await this.store.lockWriters();
+      if (!(await this.store.reinstate(id))) await this.store.insert(adminKey(id, hash, 'environment'));
+      await this.store.revokeOthersFromEnvironment(id);
+    });
+  }
+
+  /** The key a new installation is entered with; undefined when there are keys already. One replica of many makes it. */
+  async createFirst(): Promise<string | undefined> {
+    return await this.db.transaction(async () => {
+      await this.store.lockWriters();
+      if (!(await this.store.isEmpty())) return undefined;
+      const { id, key, hash } = newSecret();
+      await this.store.insert(adminKey(id, hash, 'first-start'));
+      return key;
+    });
+  }
+
+  private async changeable(id: string): Promise<KeyEntity> {
+    const row = await this.get(id);
+    if (row.revokedAt)
+      throw new ApiError('KEY_REVOKED', `The API key "${id}" was revoked at ${row.revokedAt.toISOString()}.`);
+    if (row.source === 'environment') {
+      throw new ApiError('KEY_FROM_ENVIRONMENT', 'This key comes from ROLLCALL_ADMIN_KEY. Change that and restart.');
+    }
+    return row;
+  }
+
+  private announceChange(): void {
+    this.db.afterCommit(() => this.listeners.forEach((listener) => listener()));
+  }
+
+  /** Now and then is enough to see which keys are still in use, and failing to note it must not fail the request. */
+  private noteUse(id: string): void {
+    if (this.notedUse.has(id)) return;
+    this.notedUse.set(id, true);
+    this.store.touch(id).catch((error: unknown) => this.log.warn({ event: 'keys.use_not_noted', id, err: error }));
+  }
+}
+
+function adminKey(id: string, hash: Buffer, source: KeySource): NewKey {
+  return { id, hash, name: 'admin', roles: ['admin'], source, createdBy: source, expiresAt: null };
+}

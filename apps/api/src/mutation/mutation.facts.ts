@@ -1,0 +1,8 @@
+export const MUTATION = 'rollcall:mutation';
+
+export interface MutationFacts {
+  /** The name of the act in the audit log; null for what agents do for themselves all the time. */
+  audit: string | null;
+  /** The fields of the body that go into the audit log. Those not named stay out. */
+  record?: string[];
+}

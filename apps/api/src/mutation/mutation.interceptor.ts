@@ -1,0 +1,59 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { from, lastValueFrom, type Observable } from 'rxjs';
+import { Database } from '#rollcall/registry';
+import { AuditService } from '../audit/audit.service.js';
+import { callerOf } from '../auth/caller.js';
+import { IdempotencyService } from '../idempotency/idempotency.service.js';
+import { MUTATION, type MutationFacts } from './mutation.facts.js';
+
+/** Makes a route's effect, its audit record and its remembered answer one transaction. */
+@Injectable()
+export class MutationInterceptor implements NestInterceptor {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly db: Database,
+    private readonly audit: AuditService,
+    private readonly idempotency: IdempotencyService,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const facts = this.reflector.get<MutationFacts>(MUTATION, context.getHandler());
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const key = request.headers['idempotency-key'];
+    if (key === undefined && facts.audit === null) return next.handle();
+    const act = (): Promise<unknown> => this.act(facts, request, next);
+    if (key === undefined) return from(this.db.transaction(act));
+    return from(this.once(String(key), request, http.getResponse<FastifyReply>(), act));
+  }
+
+  private async act(facts: MutationFacts, request: FastifyRequest, next: CallHandler): Promise<unknown> {
+    const result: unknown = await lastValueFrom(next.handle(), { defaultValue: undefined });
+    if (facts.audit !== null)
+      await this.audit.record(facts.audit, targetOf(request, result), pick(request.body, facts.record));
+    return result;
+  }
+
+  private async once(
+    key: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    act: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const { answer, replayed } = await this.idempotency.once(callerOf(request).id, key, request, act);
+    if (replayed) void reply.header('idempotency-replayed', 'true');
+    return answer;
+  }
+}
+
+function targetOf(request: FastifyRequest, result: unknown): string | null {
+  const { id, name } = request.params as { id?: string; name?: string };
+  return id ?? name ?? (result as { id?: string } | undefined)?.id ?? null;
+}
+
+function pick(body: unknown, fields: string[] = []): Record<string, unknown> {
+  const all = (body ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(fields.filter((field) => field in all).map((field) => [field, all[field]]));
+}

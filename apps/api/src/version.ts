@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+/** Works from the sources and from dist/: both lie below the folder of package.json. */
+function readVersion(): string {
+  for (let folder = new URL('./', import.meta.url); folder.pathname !== '/'; folder = new URL('../', folder)) {
+    const found = tryRead(fileURLToPath(new URL('package.json', folder)));
+    if (found) return found;
+  }
+  return 'unknown';
+}
+
+function tryRead(file: string): string | undefined {
+  try {
+    return z.object({ version: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8'))).version;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+export const VERSION = readVersion();

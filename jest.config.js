@@ -1,0 +1,14 @@
+/** Three rings by suffix: `*.spec.ts` alone, `*.db.spec.ts` on Postgres, `test/**\/*.e2e-spec.ts` the whole application. */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/apps', '<rootDir>/libs', '<rootDir>/test'],
+  testRegex: '\\.(spec|e2e-spec)\\.ts$',
+  extensionsToTreatAsEsm: ['.ts'],
+  testEnvironmentOptions: { customExportConditions: ['rollcall-source', 'node', 'node-addons'] },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: { '^.+\\.ts$': ['@swc/jest', { swcrc: true, sourceMaps: 'inline', module: { type: 'es6' } }] },
+  globalSetup: '<rootDir>/test/support/global-setup.js',
+  globalTeardown: '<rootDir>/test/support/global-teardown.js',
+  reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
+  testTimeout: 20_000,
+};

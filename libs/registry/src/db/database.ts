@@ -1,0 +1,145 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
+import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
+
+interface Scope {
+  client: PoolClient;
+  afterCommit: (() => void)[];
+}
+
+/**
+ * The one door to Postgres.
+ *
+ * Promises: an operation ends within `operationTimeoutMs`, even when the server is frozen, and then its connection is
+ * thrown away, never reused. `transaction` is joined by everything called inside it, so an edge can make several
+ * services' writes one unit. What was registered with `afterCommit` runs only if the unit was committed.
+ */
+export class Database {
+  private readonly scopes = new AsyncLocalStorage<Scope>();
+
+  private constructor(
+    readonly dataSource: DataSource,
+    private readonly pool: Pool,
+    private readonly operationTimeoutMs: number,
+  ) {}
+
+  static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
+    const dataSource = new DataSource(dataSourceOptions(options, schema));
+    await dataSource.initialize();
+    return new Database(dataSource, poolOf(dataSource), options.operationTimeoutMs);
+  }
+
+  async query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    const scope = this.scopes.getStore();
+    if (scope) return await rows<Row>(scope.client, sql, parameters);
+    return await this.withClient((client) => rows<Row>(client, sql, parameters));
+  }
+
+  /** Runs `work` in a transaction, or inside the one that is already open. */
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    if (this.scopes.getStore()) return await work();
+    const afterCommit: Scope['afterCommit'] = [];
+    const result = await this.withClient((client) => this.commit({ client, afterCommit }, work));
+    for (const effect of afterCommit) effect();
+    return result;
+  }
+
+  /** Runs `effect` once what is being written is durable: now, when no transaction is open. */
+  afterCommit(effect: () => void): void {
+    const scope = this.scopes.getStore();
+    if (scope) scope.afterCommit.push(effect);
+    else effect();
+  }
+
+  async close(): Promise<void> {
+    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+  }
+
+  private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    await scope.client.query('BEGIN');
+    try {
+      const result = await this.scopes.run(scope, work);
+      await scope.client.query('COMMIT');
+      return result;
+    } catch (error) {
+      if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
+      throw error;
+    }
+  }
+
+  private async withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const lease = new ClientLease(this.pool);
+    const deadline = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const late = new DatabaseUnavailableError(`no answer within ${this.operationTimeoutMs} ms`);
+      lease.discard(late);
+      deadline.reject(late);
+    }, this.operationTimeoutMs);
+    try {
+      return await Promise.race([lease.use(work), deadline.promise]);
+    } catch (error) {
+      throw translateDatabaseError(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** One borrowed connection, given back exactly once: to the pool when it is sound, to the bin when it is not. */
+class ClientLease {
+  private client?: PoolClient;
+  private discarded?: Error;
+
+  constructor(private readonly pool: Pool) {}
+
+  async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    if (this.discarded) {
+      client.release();
+      throw this.discarded;
+    }
+    this.client = client;
+    try {
+      const result = await work(client);
+      this.release();
+      return result;
+    } catch (error) {
+      this.release(isConnectionError(error) ? asError(error) : undefined);
+      throw error;
+    }
+  }
+
+  discard(reason: Error): void {
+    this.discarded = reason;
+    this.release(reason);
+  }
+
+  private release(broken?: Error): void {
+    this.client?.release(broken);
+    this.client = undefined;
+  }
+}
+
+async function rows<Row extends QueryResultRow>(
+  client: PoolClient,
+  sql: string,
+  parameters: readonly unknown[],
+): Promise<Row[]> {
+  try {
+    const result = await client.query<Row>(sql, [...parameters]);
+    return result.rows;
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
+}
+
+/** TypeORM keeps the pg pool on its driver and does not type it. */
+function poolOf(dataSource: DataSource): Pool {
+  return (dataSource.driver as unknown as { master: Pool }).master;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

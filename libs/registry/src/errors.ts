@@ -1,0 +1,14 @@
+/** Every way the registry can refuse. An edge answers each one in a table, so a new code does not compile until it does. */
+export type RegistryErrorCode = 'DATABASE_UNAVAILABLE' | 'DATABASE_BUSY';
+
+/** A refusal with a stable code and no idea of transport. The message says what to do next. */
+export abstract class RegistryError extends Error {
+  abstract readonly code: RegistryErrorCode;
+  /** When trying again may help, in milliseconds from now. */
+  readonly retryAfterMs?: number;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}

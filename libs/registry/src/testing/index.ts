@@ -1,0 +1,2 @@
+export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
+export { until } from './until.js';

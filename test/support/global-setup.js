@@ -1,0 +1,27 @@
+/** One real Postgres for the whole run, with a migrated template that every suite clones for itself. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { build } from '../../bin/build.js';
+
+const TEMPLATE = 'rollcall_template';
+/** The data lives as long as the run, so it need not survive a power cut. */
+const SETTINGS = ['fsync=off', 'max_connections=400', 'shared_buffers=256MB'];
+
+export default async function setup() {
+  build();
+  const { EmbeddedPostgres, migrate } = await import('../../dist/libs/registry/src/index.js');
+  const { SCHEMA } = await import('../../dist/apps/api/src/boot/start.js');
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'));
+  const postgres = await EmbeddedPostgres.start({ folder, settings: SETTINGS });
+  const admin = new pg.Client({ connectionString: postgres.url() });
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${TEMPLATE}`);
+  await migrate({ url: postgres.url(TEMPLATE), poolSize: 2, operationTimeoutMs: 5_000 }, SCHEMA);
+  await admin.query(`ALTER DATABASE ${TEMPLATE} IS_TEMPLATE true ALLOW_CONNECTIONS false`);
+  await admin.end();
+  process.env.TEST_POSTGRES_URL = postgres.url();
+  process.env.TEST_POSTGRES_TEMPLATE = TEMPLATE;
+  globalThis.testPostgres = { postgres, folder };
+}
