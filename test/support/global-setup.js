@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import { Client } from 'pg';
 import { build } from '../../bin/build.js';
 
 const TEMPLATE = 'rollcall_template';
@@ -15,7 +15,7 @@ export default async function setup() {
   const { SCHEMA } = await import('../../dist/apps/api/src/boot/start.js');
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'));
   const postgres = await EmbeddedPostgres.start({ folder, settings: SETTINGS });
-  const admin = new pg.Client({ connectionString: postgres.url() });
+  const admin = new Client({ connectionString: postgres.url() });
   await admin.connect();
   await admin.query(`CREATE DATABASE ${TEMPLATE}`);
   await migrate({ url: postgres.url(TEMPLATE), poolSize: 2, operationTimeoutMs: 5_000 }, SCHEMA);
