@@ -7,6 +7,7 @@ import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { serveDocs } from './http/docs.js';
+import { InFlight } from './http/in-flight.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RouteTable } from './http/route.table.js';
 import { createServer } from './http/server.js';
@@ -34,9 +35,10 @@ const UNVERSIONED = ['health/{*path}', 'metrics'];
 /** The whole application on a database that is ready, not yet listening. */
 export async function createApp({ config, database, pino, fastifyPlugins = [] }: AppParts): Promise<App> {
   const lifecycle = new Lifecycle();
-  const metrics = new HttpMetrics();
+  const inFlight = new InFlight(config.http.handlerTimeout);
+  const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
-  const adapter = createServer({ config, pino, metrics, lifecycle, routes, fastifyPlugins });
+  const adapter = createServer({ config, pino, metrics, lifecycle, inFlight, routes, fastifyPlugins });
   const module = AppModule.with({ config, database, lifecycle, metrics });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { callerOf } from '../auth/caller.js';
 import { requestContext } from '../http/request.context.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
@@ -9,11 +10,19 @@ export class AuditService {
   constructor(private readonly store: AuditStore) {}
 
   async record(action: string, target: string | null, details: Record<string, unknown>): Promise<void> {
-    const context = requestContext.getStore();
-    if (!context?.principal) throw new Error(`${action} is to be audited, but no one is known to do it`);
-    const { requestId, ip, principal } = context;
-    const { id, name, fingerprint } = principal;
-    await this.store.append({ action, target, details, requestId, ip, actorId: id, actorName: name, fingerprint });
+    const request = requestContext.getStore();
+    if (!request) throw new Error(`${action} is to be audited, but no one is known to do it`);
+    const { id: actorId, name: actorName, fingerprint } = callerOf(request);
+    await this.store.append({
+      action,
+      target,
+      details,
+      requestId: request.id,
+      ip: request.ip,
+      actorId,
+      actorName,
+      fingerprint,
+    });
   }
 
   async list(limit: number, before: string | undefined, filter: AuditFilter): Promise<AuditEntity[]> {

@@ -2,7 +2,6 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api.error.js';
-import { requestContext } from '../http/request.context.js';
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
@@ -17,6 +16,8 @@ declare module 'fastify' {
 /** Deny by default: a request passes only when its route says who may call it and its credential says it may. */
 @Injectable()
 export class AuthGuard implements CanActivate {
+  private readonly declared = new Map<unknown, RouteAccess>();
+
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
@@ -24,24 +25,32 @@ export class AuthGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const access = this.accessOf(context);
     if (access === 'public') return true;
-    if (!access) throw new ApiError('FORBIDDEN', 'This route does not say who may call it, so no one may.');
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const principal = this.authenticator.authenticate(request.headers.authorization, request.ip);
     if (principal instanceof Promise) return principal.then((found) => this.admit(found, access, request));
     return this.admit(principal, access, request);
   }
 
+  /** What a route says about itself does not change, so it is looked up once. */
+  private accessOf(context: ExecutionContext): RouteAccess {
+    const handler = context.getHandler();
+    const known = this.declared.get(handler);
+    if (known) return known;
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [
+      handler,
+      context.getClass(),
+    ]);
+    if (!access) throw new ApiError('FORBIDDEN', 'This route does not say who may call it, so no one may.');
+    this.declared.set(handler, access);
+    return access;
+  }
+
   private admit(principal: Principal, access: Exclude<RouteAccess, 'public'>, request: FastifyRequest): boolean {
     request.principal = principal;
-    const context = requestContext.getStore();
-    if (context) context.principal = principal;
     this.limiter.spend(principal.id);
-    if (principal.permissions.has(access)) return true;
+    if (principal.permissions.includes(access)) return true;
     throw new ApiError(
       'FORBIDDEN',
       `This needs the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,

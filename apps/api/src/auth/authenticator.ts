@@ -13,13 +13,14 @@ const REMEMBERED = 50_000;
 /** How many credentials we have not seen lately one address may make us look up in a second. */
 const LOOKUPS_PER_ADDRESS = 200;
 
+const HOW_TO = 'Send an API key or a token as: Authorization: Bearer <credential>';
 const SCHEME = /^Bearer +(\S+)$/i;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
 @Injectable()
 export class Authenticator {
-  private readonly remembered = new LRUCache<string, Principal>({ max: REMEMBERED, ttl: REMEMBER_MS });
+  private readonly remembered = new LRUCache<string, { principal: Principal; freshUntil: number }>({ max: REMEMBERED });
   private readonly lookups = new RateLimiter(LOOKUPS_PER_ADDRESS);
 
   constructor(
@@ -31,19 +32,20 @@ export class Authenticator {
 
   /** Answers at once when the credential was seen lately. */
   authenticate(authorization: string | undefined, address: string): Principal | Promise<Principal> {
-    const token = SCHEME.exec(authorization ?? '')?.[1];
-    if (!token) throw unauthenticated('Send an API key or a token as: Authorization: Bearer <credential>');
-    const known = this.remembered.get(token);
-    if (known) return stillValid(known);
+    if (!authorization) throw unauthenticated(HOW_TO);
+    const known = this.remembered.get(authorization);
+    if (known && known.freshUntil > performance.now()) return stillValid(known.principal);
     this.lookups.spend(address);
-    return this.identify(token);
+    return this.identify(authorization);
   }
 
-  private async identify(token: string): Promise<Principal> {
+  private async identify(authorization: string): Promise<Principal> {
+    const token = SCHEME.exec(authorization)?.[1];
+    if (!token) throw unauthenticated(HOW_TO);
     const hash = createHash('sha256').update(token).digest();
     const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
     if (!principal) throw unauthenticated('The credential is not known, or it is revoked or expired.');
-    this.remembered.set(token, principal);
+    this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
     return stillValid(principal);
   }
 }

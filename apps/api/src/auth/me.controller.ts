@@ -1,8 +1,8 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
-import { Caller } from './caller.js';
+import type { FastifyRequest } from 'fastify';
+import { callerOf } from './caller.js';
 import { PERMISSIONS, ROLES } from './permissions.js';
-import type { Principal } from './principal.js';
 import { Permit } from './route.access.js';
 
 class MeView {
@@ -10,7 +10,7 @@ class MeView {
   @ApiProperty({ enum: ['key', 'oidc'] }) kind: string;
   @ApiProperty({ example: 'admin' }) name: string;
   @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'] }) roles: readonly string[];
-  @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS }) permissions: string[];
+  @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS }) permissions: readonly string[];
   @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null }) expiresAt: Date | null;
 }
 
@@ -21,7 +21,8 @@ export class MeController {
   @Permit('self:read')
   @ApiOperation({ summary: 'Who am I, and what may I do?' })
   @ApiOkResponse({ type: MeView })
-  me(@Caller() { id, kind, name, roles, permissions, expiresAt }: Principal): MeView {
-    return { id, kind, name, roles, permissions: [...permissions].toSorted(), expiresAt };
+  me(@Req() request: FastifyRequest): MeView {
+    const { id, kind, name, roles, permissions, expiresAt } = callerOf(request);
+    return { id, kind, name, roles, permissions, expiresAt };
   }
 }

@@ -14,8 +14,8 @@ const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   viewer: VIEWER,
 };
 
-export function permissionsOf(roles: readonly Role[]): ReadonlySet<Permission> {
-  return new Set(roles.flatMap((role) => PERMISSIONS_OF[role]));
+export function permissionsOf(roles: readonly Role[]): Permission[] {
+  return [...new Set(roles.flatMap((role) => PERMISSIONS_OF[role]))].toSorted();
 }
 
 export function isRole(value: unknown): value is Role {

@@ -7,7 +7,8 @@ export interface Principal {
   kind: 'key' | 'oidc';
   name: string;
   roles: readonly Role[];
-  permissions: ReadonlySet<Permission>;
+  /** Sorted. */
+  permissions: readonly Permission[];
   /** Tells credentials apart in the audit log without giving them away. */
   fingerprint: string;
   expiresAt: Date | null;

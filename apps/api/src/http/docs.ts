@@ -1,7 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { PROBLEMS } from './problem.table.js';
-import { DOCS_CSP } from './security.headers.js';
 
 const ABOUT = `The registry, discovery and runtime plane for AI agents.
 
@@ -31,11 +30,6 @@ export function describeApi(app: NestFastifyApplication, version: string): OpenA
 
 /** The document at /openapi.json, and a page to read and try it at /docs. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
-  const server = app.getHttpAdapter().getInstance();
-  server.addHook('onSend', (request, reply, payload, done) => {
-    if (request.url.startsWith('/docs')) void reply.header('content-security-policy', DOCS_CSP);
-    done(null, payload);
-  });
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],

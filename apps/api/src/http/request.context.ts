@@ -1,11 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Principal } from '../auth/principal.js';
+import type { FastifyRequest } from 'fastify';
 
-/** What travels with a request into everything it causes: logs, audit records, traces. */
-export interface RequestContext {
-  requestId: string;
-  ip: string;
-  principal?: Principal;
-}
-
-export const requestContext = new AsyncLocalStorage<RequestContext>();
+/** The request, wherever its work leads: logs, audit records and traces read its id and its caller from here. */
+export const requestContext = new AsyncLocalStorage<FastifyRequest>();

@@ -7,17 +7,19 @@ import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
 import { ApiError } from './api.error.js';
+import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
 import { requestContext } from './request.context.js';
 import type { RouteTable } from './route.table.js';
-import { API_HEADERS } from './security.headers.js';
+import { API_HEADERS, PAGE_HEADERS } from './security.headers.js';
 
 export interface ServerParts {
   config: Config;
   pino: Pino;
   metrics: HttpMetrics;
   lifecycle: Lifecycle;
+  inFlight: InFlight;
   routes: RouteTable;
   fastifyPlugins: unknown[];
 }
@@ -32,7 +34,6 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     bodyLimit: http.bodyLimit,
     requestTimeout: http.requestTimeout,
     connectionTimeout: http.requestTimeout,
-    handlerTimeout: http.handlerTimeout,
     keepAliveTimeout: http.keepAliveTimeout,
     http: { headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout) },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
@@ -52,23 +53,31 @@ export function createServer(parts: ServerParts): FastifyAdapter {
 }
 
 /** The one hook at the start and the one at the end that every request passes. */
-function observeRequests(server: FastifyInstance, { config, pino, metrics, lifecycle }: ServerParts): void {
+function observeRequests(server: FastifyInstance, { config, pino, metrics, lifecycle, inFlight }: ServerParts): void {
   server.addHook('onRequest', (request, reply, done) => {
-    void reply.headers(API_HEADERS).header('x-request-id', request.id);
-    if (lifecycle.phase === 'closing') {
-      const error = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
-        retryAfterMs: 1_000,
-      });
-      void reply.header('connection', 'close');
-      return void sendProblem(reply, error, request.id);
-    }
-    requestContext.run({ requestId: request.id, ip: request.ip }, done);
+    inFlight.begin(reply);
+    void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
+    if (lifecycle.phase === 'closing') return void turnAway(request, reply);
+    requestContext.run(request, done);
   });
-  server.addHook('onResponse', (request, reply, done) => {
+  server.addHook('onSend', (request, reply, payload, done) => {
+    inFlight.end(reply);
     metrics.observe(request.method, request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
     if (isWorthALine(config.log.requests, reply)) logRequest(pino, request, reply);
+    done(null, payload);
+  });
+  server.addHook('onClose', (_server, done) => {
+    inFlight.stop();
     done();
   });
+  inFlight.start();
+}
+
+async function turnAway(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const error = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
+    retryAfterMs: 1_000,
+  });
+  await sendProblem(reply.header('connection', 'close'), error, request.id);
 }
 
 function isWorthALine(which: Config['log']['requests'], reply: FastifyReply): boolean {

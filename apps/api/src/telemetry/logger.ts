@@ -12,8 +12,8 @@ export function createPino({ level, format }: Config['log'], terminal = process.
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: errorFacts },
     mixin: () => {
-      const context = requestContext.getStore();
-      return context ? { requestId: context.requestId } : {};
+      const request = requestContext.getStore();
+      return request ? { requestId: request.id } : {};
     },
   };
   const pretty = format === 'pretty' || (format === 'auto' && terminal);

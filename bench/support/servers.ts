@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export interface Server {
+  url: string;
+  headers: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+const DIST = fileURLToPath(new URL('../../', import.meta.url));
+
+export async function startBare(): Promise<Server> {
+  const child = spawnNode(join(DIST, 'bench/support/bare.server.js'), {});
+  const { url } = await startedLine(child);
+  return { url, headers: {}, stop: async () => await end(child) };
+}
+
+/** The real application with its real defaults, except for a rate limit that a benchmark is meant to exceed. */
+export async function startRollcall(environment: Record<string, string> = {}): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
+  const child = spawnNode(join(DIST, 'apps/api/src/main.js'), {
+    PORT: '0',
+    ROLLCALL_DATA_DIR: folder,
+    ROLLCALL_RATE_LIMIT: '1000000',
+    LOG_FORMAT: 'json',
+    ...environment,
+  });
+  const { url, adminKeyFile = '' } = await startedLine(child);
+  const key = readFileSync(adminKeyFile, 'utf8').trim();
+  const stop = async (): Promise<void> => {
+    await end(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { url, headers: { authorization: `Bearer ${key}` }, stop };
+}
+
+function spawnNode(file: string, environment: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [file], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+interface StartedLine {
+  url: string;
+  adminKeyFile?: string;
+}
+
+async function startedLine(child: ChildProcess): Promise<StartedLine> {
+  if (!child.stdout) throw new Error('the server has no standard output to read from');
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.includes('"event":"process.started"')) {
+      child.stdout.resume();
+      return JSON.parse(line) as StartedLine;
+    }
+  }
+  throw new Error('the server ended before it was ready');
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}
