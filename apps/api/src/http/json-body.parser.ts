@@ -4,6 +4,8 @@ import sjson from 'secure-json-parse';
 import { ApiError } from './api.error.js';
 
 const MAX_DEPTH = 64;
+/** Postgres has no room for it in text. The backslash must itself not be escaped. */
+const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
@@ -34,8 +36,11 @@ export function parseJsonBody(body: Buffer): unknown {
   if (isDeeperThan(body, MAX_DEPTH)) {
     throw new ApiError('MALFORMED_JSON', `The body is nested deeper than ${MAX_DEPTH} levels.`);
   }
+  const text = body.toString('utf8');
+  if (ESCAPED_NUL.test(text))
+    throw new ApiError('MALFORMED_JSON', 'The body has a NUL character (\\u0000), which cannot be kept.');
   try {
-    return sjson.parse(body.toString('utf8'), { protoAction: 'error', constructorAction: 'error' });
+    return sjson.parse(text, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {
     throw new ApiError('MALFORMED_JSON', `The body cannot be read as JSON: ${(error as Error).message}.`);
   }

@@ -25,6 +25,13 @@ export interface ServerParts {
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
+const LEAVING = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
+  retryAfterMs: 1_000,
+});
+const NUL_IN_ADDRESS = new ApiError(
+  'MALFORMED_REQUEST',
+  'The address has a NUL character (%00), which nothing here has.',
+);
 const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
 
 /** Fastify with every limit set: its own defaults are "none". */
@@ -57,7 +64,9 @@ function observeRequests(server: FastifyInstance, { config, pino, metrics, lifec
   server.addHook('onRequest', (request, reply, done) => {
     inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
-    if (lifecycle.phase === 'closing') return void turnAway(request, reply);
+    if (lifecycle.phase === 'closing')
+      return void sendProblem(reply.header('connection', 'close'), LEAVING, request.id);
+    if (request.url.includes('%00')) return void sendProblem(reply, NUL_IN_ADDRESS, request.id);
     requestContext.run(request, done);
   });
   server.addHook('onSend', (request, reply, payload, done) => {
@@ -71,13 +80,6 @@ function observeRequests(server: FastifyInstance, { config, pino, metrics, lifec
     done();
   });
   inFlight.start();
-}
-
-async function turnAway(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const error = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
-    retryAfterMs: 1_000,
-  });
-  await sendProblem(reply.header('connection', 'close'), error, request.id);
 }
 
 function isWorthALine(which: Config['log']['requests'], reply: FastifyReply): boolean {
@@ -107,7 +109,10 @@ function requestIdOf(request: { headers: Record<string, string | string[] | unde
 
 async function sendProblem(reply: FastifyReply, error: unknown, requestId: string): Promise<void> {
   const problem = toProblem(error, requestId);
-  await reply.code(problem.status).headers(problem.headers).send(JSON.stringify(problem.body));
+  await reply
+    .code(problem.status)
+    .headers({ ...API_HEADERS, 'x-request-id': requestId, ...problem.headers })
+    .send(JSON.stringify(problem.body));
 }
 
 /** What is not even HTTP gets its answer on the bare socket. */

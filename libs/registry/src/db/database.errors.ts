@@ -64,7 +64,6 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 function describe(error: unknown): { code: string; message: string } {
-  if (!(error instanceof Error)) return { code: '', message: String(error) };
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return { code, message: error.message };
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return { code: typeof code === 'string' ? code : '', message: String(message ?? error) };
 }

@@ -96,6 +96,7 @@ class ClientLease {
 
   async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
+    if (client.listenerCount('error') === 0) client.on('error', leaveItToTheQuery);
     if (this.discarded) {
       client.release();
       throw this.discarded;
@@ -121,6 +122,9 @@ class ClientLease {
     this.client = undefined;
   }
 }
+
+/** A connection may break while no query is under way on it; the next query says so. Unheard, the event would end the process. */
+function leaveItToTheQuery(): void {}
 
 async function rows<Row extends QueryResultRow>(
   client: PoolClient,

@@ -1,0 +1,194 @@
+import { startApi, type TestApi } from '../support/api.js';
+
+interface Key {
+  id: string;
+  key: string;
+  name: string;
+  status: string;
+  roles: string[];
+  replacedBy: string | null;
+}
+
+let api: TestApi;
+beforeEach(async () => void (api = await startApi()));
+afterEach(async () => await api.stop());
+
+async function issue(name = 'ci', roles = ['operator'], more = {}): Promise<Key> {
+  const { status, body } = await api.call<Key>('POST', '/v1/keys', { body: { name, roles, ...more } });
+  expect(status).toBe(201);
+  return body;
+}
+
+describe('API keys', () => {
+  it('are shown once, stored hashed, and work', async () => {
+    const { id, key } = await issue('deployer', ['viewer']);
+    expect(key).toMatch(new RegExp(`^rk_${id}_[\\w-]{43}$`));
+    expect(await api.call('GET', '/v1/me', { key })).toMatchObject({
+      status: 200,
+      body: { id: `key:${id}`, roles: ['viewer'] },
+    });
+    expect(JSON.stringify((await api.call('GET', `/v1/keys/${id}`)).body)).not.toContain(key);
+    const rows = await api.database.db.query<{ row: string }>('SELECT api_key::text AS row FROM api_key');
+    expect(rows.map(({ row }) => row).join()).not.toContain(key.split('_')[2]);
+  });
+
+  it('that are missing, wrong or malformed are refused, and say how to do it right', async () => {
+    for (const key of [null, 'rk_nope_nope', 'a.b.c', 'x y']) {
+      const answer = await api.call('GET', '/v1/me', { key });
+      expect(answer).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
+      expect(answer.headers.get('www-authenticate')).toContain('Bearer');
+    }
+    const basic = await api.call('GET', '/v1/me', { key: null, headers: { authorization: 'Basic YTpi' } });
+    expect(basic.status).toBe(401);
+  });
+
+  it('allow what their roles allow', async () => {
+    for (const role of ['operator', 'agent', 'viewer'] as const) {
+      const key = await api.keyFor(role);
+      expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
+      expect(await api.call('POST', '/v1/keys', { key, body: { name: 'x', roles: ['admin'] } })).toMatchObject({
+        status: 403,
+        body: { code: 'FORBIDDEN' },
+      });
+    }
+  });
+
+  it('are listed newest first, in pages that neither repeat nor skip', async () => {
+    for (let index = 0; index < 5; index++) await issue(`key-${index}`);
+    const names: string[] = [];
+    let cursor: string | null = '';
+    do {
+      const query: string = cursor ? `&cursor=${cursor}` : '';
+      const page = await api.call<{ items: Key[]; nextCursor: string | null }>('GET', `/v1/keys?limit=2${query}`);
+      names.push(...page.body.items.map((item) => item.name));
+      cursor = page.body.nextCursor;
+    } while (cursor);
+    expect(names).toEqual(['key-4', 'key-3', 'key-2', 'key-1', 'key-0', 'admin']);
+  });
+
+  it('end when they expire', async () => {
+    const { id, key } = await issue('short', ['viewer'], { expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
+    expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
+    await api.database.db.query(
+      `UPDATE api_key SET expires_at = clock_timestamp() - interval '1 second' WHERE id = $1`,
+      [id],
+    );
+    const elsewhere = await api.replica();
+    expect((await elsewhere.call('GET', '/v1/me', { key })).status).toBe(401);
+    expect(await api.call('GET', `/v1/keys/${id}`)).toMatchObject({ body: { status: 'expired' } });
+    await elsewhere.stop();
+  });
+
+  it('cannot be issued with an end in the past', async () => {
+    const body = { name: 'late', roles: ['viewer'], expiresAt: '2020-01-01T00:00:00Z' };
+    expect(await api.call('POST', '/v1/keys', { body })).toMatchObject({
+      status: 400,
+      body: { code: 'VALIDATION_FAILED' },
+    });
+  });
+
+  it('are rotated: the new one works at once, the old one for the overlap', async () => {
+    const old = await issue('rotating', ['viewer']);
+    const rotated = await api.call<Key>('POST', `/v1/keys/${old.id}/rotate`, { body: { overlapSeconds: 3600 } });
+    expect(rotated).toMatchObject({ status: 201, body: { name: 'rotating', roles: ['viewer'] } });
+    expect((await api.call('GET', '/v1/me', { key: old.key })).status).toBe(200);
+    expect((await api.call('GET', '/v1/me', { key: rotated.body.key })).status).toBe(200);
+    expect(await api.call('GET', `/v1/keys/${old.id}`)).toMatchObject({ body: { replacedBy: rotated.body.id } });
+    await api.call('POST', `/v1/keys/${rotated.body.id}/rotate`);
+    expect((await api.call('GET', '/v1/me', { key: rotated.body.key })).status).toBe(401);
+  });
+
+  it('are revoked: at once here, within two seconds on every replica', async () => {
+    const { id, key } = await issue();
+    const elsewhere = await api.replica();
+    expect((await elsewhere.call('GET', '/v1/me', { key })).status).toBe(200);
+    expect(await api.call('DELETE', `/v1/keys/${id}`)).toMatchObject({ status: 200, body: { status: 'revoked' } });
+    expect((await api.call('GET', '/v1/me', { key })).status).toBe(401);
+    const revokedAt = performance.now();
+    while ((await elsewhere.call('GET', '/v1/me', { key })).status === 200)
+      expect(performance.now() - revokedAt).toBeLessThan(2_500);
+    expect(await api.call('DELETE', `/v1/keys/${id}`)).toMatchObject({ status: 409, body: { code: 'KEY_REVOKED' } });
+    await elsewhere.stop();
+  });
+
+  it('of the last admin cannot be revoked, even when two admins revoke each other at once', async () => {
+    const first = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
+    expect(await api.call('DELETE', `/v1/keys/${first}`)).toMatchObject({
+      status: 409,
+      body: { code: 'LAST_ADMIN_KEY' },
+    });
+    const second = await issue('second', ['admin']);
+    const answers = await Promise.all([
+      api.call('DELETE', `/v1/keys/${second.id}`),
+      api.call('DELETE', `/v1/keys/${first}`, { key: second.key }),
+    ]);
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+  });
+
+  it('that do not exist are 404', async () => {
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/rotate'],
+    ] as const) {
+      expect(await api.call(method, `/v1/keys/nope${path}`)).toMatchObject({
+        status: 404,
+        body: { code: 'KEY_NOT_FOUND' },
+      });
+    }
+  });
+});
+
+describe('the rate limit', () => {
+  it('holds for each credential alone, and says when to come back', async () => {
+    const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
+    const other = await limited.keyFor('viewer');
+    const answers = await Promise.all(Array.from({ length: 30 }, async () => await limited.call('GET', '/v1/me')));
+    const refused = answers.filter((answer) => answer.status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]).toMatchObject({ body: { code: 'RATE_LIMITED' } });
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    expect((await limited.call('GET', '/v1/me', { key: other })).status).toBe(200);
+    await limited.stop();
+  });
+});
+
+describe('the audit log', () => {
+  it('has every administrative act with its actor, and none that failed', async () => {
+    const { id } = await issue('audited', ['viewer']);
+    await api.call('POST', '/v1/keys', { body: { name: 'bad', roles: ['nope'] } });
+    await api.call('DELETE', '/v1/keys/nope');
+    await api.call('DELETE', `/v1/keys/${id}`, { headers: { 'x-request-id': 'the-revocation' } });
+    const { body } = await api.call<{ items: Record<string, unknown>[] }>('GET', '/v1/audit');
+    const me = (await api.call('GET', '/v1/me')).body['id'];
+    expect(body.items).toHaveLength(2);
+    expect(body.items[0]).toMatchObject({
+      action: 'key.revoked',
+      target: id,
+      actorId: me,
+      requestId: 'the-revocation',
+      ip: '127.0.0.1',
+    });
+    expect(body.items[1]).toMatchObject({
+      action: 'key.issued',
+      target: id,
+      details: { name: 'audited', roles: ['viewer'] },
+    });
+  });
+
+  it('is filtered by action, actor and target', async () => {
+    const { id } = await issue('one');
+    await issue('two');
+    const found = await api.call<{ items: unknown[] }>('GET', `/v1/audit?action=key.issued&target=${id}`);
+    expect(found.body.items).toHaveLength(1);
+    expect((await api.call<{ items: unknown[] }>('GET', '/v1/audit?action=nothing')).body.items).toHaveLength(0);
+  });
+
+  it('cannot be changed, not even with SQL', async () => {
+    await issue();
+    for (const sql of ['UPDATE audit_entry SET action = $1', 'DELETE FROM audit_entry WHERE action <> $1']) {
+      await expect(api.database.db.query(sql, ['x'])).rejects.toThrow('append-only');
+    }
+    await expect(api.database.db.query('TRUNCATE audit_entry')).rejects.toThrow('append-only');
+  });
+});

@@ -1,0 +1,134 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { startApi, type TestApi } from '../support/api.js';
+
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
+
+let issuer: Server;
+let issuerUrl: string;
+let trusted: Pair;
+let stranger: Pair;
+let api: TestApi;
+let down = false;
+
+beforeAll(async () => {
+  trusted = await generateKeyPair('RS256');
+  stranger = await generateKeyPair('RS256');
+  const jwk = { ...(await exportJWK(trusted.publicKey)), kid: 'k1', alg: 'RS256', use: 'sig' };
+  issuer = createServer((request, response) => {
+    if (down) return void response.writeHead(503).end();
+    const body = request.url === '/jwks' ? { keys: [jwk] } : { issuer: issuerUrl, jwks_uri: `${issuerUrl}/jwks` };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
+  issuerUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
+  api = await startOidcApi();
+});
+
+afterAll(async () => {
+  await api.stop();
+  issuer.close();
+});
+
+async function startOidcApi(): Promise<TestApi> {
+  return await startApi({
+    ROLLCALL_OIDC_ISSUER: issuerUrl,
+    ROLLCALL_OIDC_AUDIENCE: 'rollcall',
+    ROLLCALL_OIDC_ROLES_CLAIM: 'realm_access.roles',
+  });
+}
+
+function claims(change: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    iss: issuerUrl,
+    aud: 'rollcall',
+    sub: 'alice',
+    name: 'Alice',
+    realm_access: { roles: ['viewer', 'king'] },
+    ...change,
+  };
+}
+
+async function sign(
+  payload: Record<string, unknown>,
+  key: Pair['privateKey'] | Uint8Array = trusted.privateKey,
+  alg = 'RS256',
+): Promise<string> {
+  const jwt = new SignJWT(payload).setProtectedHeader({ alg, kid: 'k1' });
+  return await ('exp' in payload ? jwt : jwt.setExpirationTime('5m')).sign(key);
+}
+
+async function me(token: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  return await api.call('GET', '/v1/me', { key: token });
+}
+
+describe('a JWT of the configured issuer', () => {
+  it('is accepted, with the roles we know of those it claims', async () => {
+    expect(await me(await sign(claims()))).toMatchObject({
+      status: 200,
+      body: { id: 'oidc:alice', kind: 'oidc', name: 'Alice', roles: ['viewer'] },
+    });
+  });
+
+  it('without a role we know may nothing', async () => {
+    const answer = await me(await sign(claims({ realm_access: { roles: ['king'] } })));
+    expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+  });
+
+  it('acts as an admin where it is one, and is named in the audit log', async () => {
+    const admin = await sign(claims({ realm_access: { roles: ['admin'] } }));
+    expect((await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } })).status).toBe(
+      201,
+    );
+    const audit = await api.call<{ items: unknown[] }>('GET', '/v1/audit?limit=1');
+    expect(audit.body.items[0]).toMatchObject({ actorId: 'oidc:alice', actorName: 'Alice' });
+  });
+});
+
+describe('a JWT is refused', () => {
+  it.each([
+    ['for another audience', { aud: 'someone-else' }],
+    ['without an audience', { aud: undefined }],
+    ['from another issuer', { iss: 'https://evil.example' }],
+    ['without a subject', { sub: undefined }],
+    ['that has expired', { exp: 1_000 }],
+    ['that is not valid yet', { nbf: 4_000_000_000 }],
+  ])('%s', async (_why, change) => {
+    expect((await me(await sign(claims(change)))).status).toBe(401);
+  });
+
+  it('signed by a stranger', async () => {
+    expect((await me(await sign(claims(), stranger.privateKey))).status).toBe(401);
+  });
+
+  it('without a signature', async () => {
+    expect((await me(new UnsecuredJWT(claims()).setExpirationTime('5m').encode())).status).toBe(401);
+  });
+
+  it('signed with the public key as if that were a shared secret', async () => {
+    const secret = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
+    expect((await me(await sign(claims(), secret, 'HS256'))).status).toBe(401);
+  });
+
+  it('when no issuer is configured', async () => {
+    const plain = await startApi();
+    expect((await plain.call('GET', '/v1/me', { key: await sign(claims()) })).status).toBe(401);
+    await plain.stop();
+  });
+});
+
+describe('an issuer that is down', () => {
+  it('is 503 for its tokens, does not touch API keys, and is tried again', async () => {
+    down = true;
+    const fresh = await startOidcApi();
+    const token = await sign(claims());
+    const answer = await fresh.call('GET', '/v1/me', { key: token });
+    expect(answer).toMatchObject({ status: 503, body: { code: 'IDENTITY_PROVIDER_UNAVAILABLE' } });
+    expect(answer.headers.get('retry-after')).toBe('5');
+    expect((await fresh.call('GET', '/v1/me')).status).toBe(200);
+    down = false;
+    expect((await fresh.call('GET', '/v1/me', { key: token })).status).toBe(200);
+    await fresh.stop();
+  });
+});

@@ -1,0 +1,104 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Database, EmbeddedPostgres, migrate } from '#rollcall/registry';
+import { until } from '#rollcall/registry/testing';
+import { type App, createApp } from '../../apps/api/src/app.js';
+import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
+import { KeysService } from '../../apps/api/src/keys/keys.service.js';
+import { type Answer, call } from '../support/api.js';
+
+const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0' }, '/nowhere');
+
+let folder: string;
+let postgres: EmbeddedPostgres;
+let database: Database;
+let app: App;
+let url: string;
+let key: string;
+const restarts: string[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rollcall-outage-'));
+  postgres = await EmbeddedPostgres.start({ folder, onRestart: (reason) => restarts.push(reason) });
+  const options = databaseOptions(config, postgres.url());
+  await migrate(options, SCHEMA);
+  database = await Database.connect(options, SCHEMA);
+  app = await createApp({ config, database, pino: pino({ level: 'silent' }) });
+  await app.nest.listen(0, '127.0.0.1');
+  url = await app.nest.getUrl();
+  key = (await app.nest.get(KeysService, { strict: false }).issue('admin', ['admin'], null, 'test')).key;
+});
+
+afterAll(async () => {
+  await app.nest.close();
+  await database.close();
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The server and all its children, found by their parent. */
+function postgresProcesses(): number[] {
+  const server = Number.parseInt(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => parentOf(pid) === server);
+  return [server, ...children];
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined; // it ended while we looked
+  }
+}
+
+async function timed(method: string, path: string, body?: unknown): Promise<Answer & { ms: number }> {
+  const started = performance.now();
+  const answer = await call(url, method, path, { key, body });
+  return { ...answer, ms: performance.now() - started };
+}
+
+const serves = async (): Promise<boolean> => (await timed('GET', '/v1/keys')).status === 200;
+
+function expectUnavailable(answer: Answer & { ms: number }): void {
+  expect(answer).toMatchObject({ status: 503, body: { code: 'DATABASE_UNAVAILABLE' } });
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(answer.ms).toBeLessThan(2_000);
+}
+
+describe('when Postgres freezes', () => {
+  it('requests fail within 2 s with 503, liveness stays 200, and all recovers without a restart', async () => {
+    expect(await serves()).toBe(true);
+    const frozen = postgresProcesses();
+    for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+    try {
+      const reads = await Promise.all(Array.from({ length: 60 }, async () => await timed('GET', '/v1/keys')));
+      for (const answer of reads) expectUnavailable(answer);
+      expectUnavailable(await timed('POST', '/v1/keys', { name: 'x', roles: ['viewer'] }));
+      expect((await timed('GET', '/health/live')).status).toBe(200);
+      const ready = await timed('GET', '/health/ready');
+      expect(ready).toMatchObject({ status: 503, body: { code: 'NOT_READY' } });
+      expect(ready.ms).toBeLessThan(2_000);
+    } finally {
+      for (const pid of frozen) process.kill(pid, 'SIGCONT');
+    }
+    await until('it serves again', serves);
+    expect((await timed('GET', '/health/ready')).status).toBe(200);
+  });
+});
+
+describe('when Postgres dies', () => {
+  it('requests fail fast, the embedded server is started again, and all recovers without a restart', async () => {
+    for (const pid of postgresProcesses().toReversed()) process.kill(pid, 'SIGKILL');
+    expectUnavailable(await timed('GET', '/v1/keys'));
+    expect((await timed('GET', '/health/live')).status).toBe(200);
+    await until('it serves again', serves, 20_000);
+    expect(restarts.length).toBeGreaterThan(0);
+  }, 30_000);
+});

@@ -1,0 +1,71 @@
+import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm';
+import { type DatabaseOptions, DatabaseRefusedError, migrate, migrationOptions, type Schema } from '#rollcall/registry';
+import { dropDatabase, emptyDatabase } from '#rollcall/registry/testing';
+import { SCHEMA } from '../../apps/api/src/boot/start.js';
+
+let url: string;
+let options: DatabaseOptions;
+
+beforeEach(async () => {
+  url = await emptyDatabase();
+  options = { url, poolSize: 2, operationTimeoutMs: 5_000 };
+});
+afterEach(async () => await dropDatabase(url));
+
+/** The statements that would still be needed to make the database what the entities say it is. */
+async function drift(schema: Schema): Promise<string[]> {
+  const dataSource = await new DataSource(migrationOptions(options, schema)).initialize();
+  const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+  await dataSource.destroy();
+  return upQueries.map(({ query }) => query);
+}
+
+async function query<Row>(sql: string): Promise<Row[]> {
+  const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+  const rows = await dataSource.query<Row[]>(sql);
+  await dataSource.destroy();
+  return rows;
+}
+
+@Entity('drifted')
+class DriftedEntity {
+  @PrimaryColumn({ type: 'text' }) id: string;
+  @Column({ type: 'text' }) forgotten: string;
+}
+
+describe('migrations', () => {
+  it('bring an empty database to exactly what the entities say', async () => {
+    await migrate(options, SCHEMA);
+    expect(await drift(SCHEMA)).toEqual([]);
+  });
+
+  it('are found wanting when an entity changes without one', async () => {
+    await migrate(options, SCHEMA);
+    expect((await drift({ ...SCHEMA, entities: [...SCHEMA.entities, DriftedEntity] })).join()).toContain('drifted');
+    const lostColumn = await query(`ALTER TABLE api_key DROP COLUMN replaced_by`).then(async () => await drift(SCHEMA));
+    expect(lostColumn.join()).toContain('replaced_by');
+  });
+
+  it('run once when three replicas start at the same moment', async () => {
+    const ran = await Promise.all([migrate(options, SCHEMA), migrate(options, SCHEMA), migrate(options, SCHEMA)]);
+    expect(ran.map((names) => names.length).toSorted()).toEqual([0, 0, SCHEMA.migrations.length]);
+    const history = await query<{ name: string }>('SELECT name FROM schema_migration');
+    expect(history.map(({ name }) => name)).toEqual(SCHEMA.migrations.map(({ name }) => name));
+  });
+
+  it('can be undone', async () => {
+    await migrate(options, SCHEMA);
+    const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+    for (const _ of SCHEMA.migrations) await dataSource.undoLastMigration();
+    await dataSource.destroy();
+    const tables = await query<{ tablename: string }>(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+    expect(tables.map(({ tablename }) => tablename)).toEqual(['schema_migration']);
+  });
+
+  it('refuse a database that a newer version has migrated', async () => {
+    await migrate(options, SCHEMA);
+    await query(`INSERT INTO schema_migration (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`);
+    await expect(migrate(options, SCHEMA)).rejects.toThrow(DatabaseRefusedError);
+    await expect(migrate(options, SCHEMA)).rejects.toThrow('FromTheFuture9999999999999');
+  });
+});

@@ -1,0 +1,87 @@
+import { pino } from 'pino';
+import { testDatabase, type TestDatabase } from '#rollcall/registry/testing';
+import { type App, createApp } from '../../apps/api/src/app.js';
+import type { Role } from '../../apps/api/src/auth/permissions.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
+import { KeysService } from '../../apps/api/src/keys/keys.service.js';
+
+export interface Answer<Body = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: Body;
+}
+
+export interface CallOptions {
+  key?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** The whole application on a database of its own, spoken to over real HTTP. */
+export interface TestApi {
+  url: string;
+  app: App;
+  database: TestDatabase;
+  adminKey: string;
+  keyFor(...roles: Role[]): Promise<string>;
+  /** With the admin key, unless told otherwise; `key: null` sends none. */
+  call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
+  /** One more replica on the same database. */
+  replica(): Promise<TestApi>;
+  stop(): Promise<void>;
+}
+
+export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
+  const database = await testDatabase({ operationTimeoutMs: 1_500 });
+  const api = await serve(database, environment);
+  const stop = async (): Promise<void> => {
+    await api.stop();
+    await database.drop();
+  };
+  return { ...api, stop };
+}
+
+async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
+  const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ...environment }, '/nowhere');
+  const db = await database.connectAgain();
+  const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }) });
+  await app.nest.listen(0, '127.0.0.1');
+  const url = await app.nest.getUrl();
+  const keyFor = async (...roles: Role[]): Promise<string> =>
+    (await app.nest.get(KeysService, { strict: false }).issue(roles.join('+'), roles, null, 'test')).key;
+  const adminKey = await keyFor('admin');
+  return {
+    url,
+    app,
+    database,
+    adminKey,
+    keyFor,
+    call: async (method, path, { key = adminKey, ...rest } = {}) => await call(url, method, path, { key, ...rest }),
+    replica: async () => await serve(database, environment),
+    stop: async () => await app.nest.close(),
+  };
+}
+
+export async function call<Body = Record<string, unknown>>(
+  url: string,
+  method: string,
+  path: string,
+  { key, body, headers }: CallOptions,
+): Promise<Answer<Body>> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(key && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: body === undefined ? undefined : isRaw(body) ? body : JSON.stringify(body),
+  });
+  const text = await response.text();
+  const json = response.headers.get('content-type')?.includes('json') ?? false;
+  return { status: response.status, headers: response.headers, body: (json ? JSON.parse(text) : text) as Body };
+}
+
+function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> {
+  return typeof body === 'string' || body instanceof Uint8Array;
+}
