@@ -4,5 +4,5 @@ export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/data
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
 export { waitForPostgres, withoutPassword } from './db/reachability.js';
 export { EmbeddedPostgres } from './db/embedded/embedded-postgres.js';
-export { DataFolderError } from './db/embedded/data-folder.js';
+export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';

@@ -43,6 +43,7 @@ exit "$code"`;
 export class EmbeddedPostgres {
   private server: ChildProcess;
   private stopping = false;
+  private revival = Promise.resolve();
 
   private constructor(
     private readonly folder: DataFolder,
@@ -80,6 +81,7 @@ export class EmbeddedPostgres {
   async stop(): Promise<void> {
     this.stopping = true;
     await this.end();
+    await this.revival;
     rmSync(this.sockets, { recursive: true, force: true });
     this.folder.release();
   }
@@ -113,7 +115,7 @@ export class EmbeddedPostgres {
     closeSync(log);
     this.server.unref();
     await this.untilReady();
-    this.server.once('exit', (code) => void this.revive(`exit code ${code}`));
+    this.server.once('exit', (code) => (this.revival = this.revive(`exit code ${code}`)));
   }
 
   private command(): string[] {

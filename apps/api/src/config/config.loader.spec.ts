@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, loadConfig, unknownVariables } from './config.loader.js';
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-config-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+
+function faultsOf(environment: Record<string, string>): string[] {
+  try {
+    loadConfig(environment, folder);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('configuration', () => {
+  it('has a default for everything', () => {
+    expect(loadConfig({}, folder)).toMatchObject({
+      http: { host: '127.0.0.1', port: 8080, bodyLimit: 262_144 },
+      data: { dir: '.rollcall' },
+      database: { operationTimeout: 1_500 },
+    });
+  });
+
+  it('layers: defaults < rollcall.yaml < .env < environment', () => {
+    write('rollcall.yaml', 'http: { host: 10.0.0.1, port: 1001, rateLimit: 7 }\nlog: { level: warn }\n');
+    write('.env', 'PORT=1002\nLOG_LEVEL=error\n');
+    expect(loadConfig({ PORT: '1003' }, folder)).toMatchObject({
+      http: { host: '10.0.0.1', port: 1003, rateLimit: 7, bodyLimit: 262_144 },
+      log: { level: 'error' },
+    });
+  });
+
+  it('reads the file that ROLLCALL_CONFIG names, and says when it is not there', () => {
+    write('other.yaml', 'http: { port: 1 }');
+    expect(loadConfig({ ROLLCALL_CONFIG: 'other.yaml' }, folder).http.port).toBe(1);
+    expect(faultsOf({ ROLLCALL_CONFIG: 'missing.yaml' })[0]).toContain('missing.yaml');
+  });
+
+  it('lists every fault at once, with the name of the setting and what would be right', () => {
+    write('rollcall.yaml', 'http: { prot: 1 }\nlogs: {}\nshutdown: soon\n');
+    const faults = faultsOf({
+      PORT: '99999',
+      LOG_LEVEL: 'loud',
+      ROLLCALL_BODY_LIMIT: 'huge',
+      ROLLCALL_TRUSTED_PROXIES: '10.0.0.0/99',
+    });
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        'http.port (PORT): expected a whole number from 0 to 65535, got "99999"',
+        expect.stringMatching(/^log\.level \(LOG_LEVEL\): expected one of trace, .*, got "loud"$/),
+        'http.bodyLimit (ROLLCALL_BODY_LIMIT): expected a size such as 256KB or 1MB, got "huge"',
+        expect.stringMatching(/^http\.trustedProxies .*, got "10\.0\.0\.0\/99"$/),
+        expect.stringMatching(/^http\.prot is not a setting; known here: host, port, /),
+        expect.stringMatching(/^logs is not a setting; known here: http, database, /),
+        expect.stringMatching(/^shutdown: expected a group of settings; known here: drainDelay, timeout$/),
+      ]),
+    );
+    expect(faults).toHaveLength(7);
+  });
+
+  it('tells where YAML cannot be read', () => {
+    write('rollcall.yaml', 'http:\n  port: [1\n');
+    expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*line \d/s);
+    write('rollcall.yaml', '- just\n- a list\n');
+    expect(faultsOf({})[0]).toContain('expected settings');
+  });
+
+  it('checks how settings fit together, and teaches why', () => {
+    expect(faultsOf({ ROLLCALL_DATABASE_TIMEOUT: '20s' })[0]).toContain('must be shorter than http.handlerTimeout');
+    expect(faultsOf({ ROLLCALL_HANDLER_TIMEOUT: '40s' })[0]).toContain('must not be longer than http.requestTimeout');
+    expect(faultsOf({ ROLLCALL_OIDC_ISSUER: 'https://id.example' })[0]).toContain('ROLLCALL_OIDC_AUDIENCE');
+    expect(faultsOf({ ROLLCALL_OIDC_AUDIENCE: 'rollcall' })[0]).toContain('ROLLCALL_OIDC_ISSUER');
+  });
+
+  it('never repeats a secret', () => {
+    const faults = faultsOf({ DATABASE_URL: 'mysql://root:hunter2@db/x', ROLLCALL_ADMIN_KEY: 'hunter2' });
+    expect(faults).toHaveLength(2);
+    expect(faults.join()).not.toContain('hunter2');
+    expect(faults.join()).toContain('postgresql://user:password@host:5432/rollcall');
+  });
+
+  it('refuses a number without a unit where a duration is meant, and an algorithm that is not safe', () => {
+    expect(faultsOf({ ROLLCALL_SHUTDOWN_TIMEOUT: '10' })[0]).toContain('expected a duration such as');
+    expect(faultsOf({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' })[0]).toContain('expected one or more of RS256');
+  });
+
+  it('counts an empty variable as not set, and cannot be changed once loaded', () => {
+    const config = loadConfig({ PORT: '', DATABASE_URL: '' }, folder);
+    expect(config.http.port).toBe(8080);
+    expect(() => Object.assign(config.http, { port: 1 })).toThrow(TypeError);
+  });
+
+  it('notices variables that look meant for us', () => {
+    expect(
+      unknownVariables({ ROLLCALL_PROT: '1', ROLLCALL_RATE_LIMIT: '5', ROLLCALL_CONFIG: 'x', PATH: '/bin' }),
+    ).toEqual(['ROLLCALL_PROT']);
+  });
+});

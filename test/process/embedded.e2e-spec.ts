@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { until } from '#rollcall/registry/testing';
+import { call } from '../support/api.js';
+import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
+
+let folder: string;
+const running: RollcallProcess[] = [];
+
+beforeEach(() => void (folder = newFolder()));
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.end('SIGTERM');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(environment: Record<string, string> = {}): RollcallProcess {
+  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment });
+  running.push(started);
+  return started;
+}
+
+async function noServerLeft(): Promise<void> {
+  await until('no Postgres works on the folder', () => serversOn(folder).length === 0);
+}
+
+describe('the first start on a bare machine', () => {
+  it('tells the URL, the docs, the key and a curl that works when pasted', async () => {
+    const first = await start().ready();
+    await until('all is said', () => first.output.includes('/v1/me\n'));
+    const file = join(folder, 'admin.key');
+    const key = readFileSync(file, 'utf8').trim();
+    expect(first.output).toContain(`${first.url}/docs`);
+    expect(first.output).toContain(file);
+    expect(first.output).toContain(`${key}  (shown this once)`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const curl = first.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
+    const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
+    expect(answer).toMatchObject({ name: 'admin', roles: ['admin'] });
+    expect(new URL(first.url).hostname).toBe('127.0.0.1');
+  });
+
+  it('is remembered by the second, which shows no key', async () => {
+    const first = await start().ready();
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
+    expect(await first.end()).toBe(0);
+    const second = await start().ready();
+    expect(second.output).not.toContain('shown this once');
+    const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
+    expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
+  });
+});
+
+describe('the end of the process', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
+    const first = await start().ready();
+    expect(serversOn(folder)).not.toHaveLength(0);
+    expect(await first.end(signal)).toBe(0);
+    expect(serversOn(folder)).toHaveLength(0);
+  });
+
+  it('by kill -9 leaves no server behind, and the next start comes up on the same data', async () => {
+    const first = await start().ready();
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    expect(await first.end('SIGKILL')).toBe('SIGKILL');
+    const second = await start().ready();
+    expect((await call(second.url, 'GET', '/v1/me', { key })).status).toBe(200);
+    expect(await second.end('SIGKILL')).toBe('SIGKILL');
+    await noServerLeft();
+  });
+
+  it('in the middle of the first start leaves nothing that hinders the next', async () => {
+    const first = start();
+    await until(
+      'the cluster is being made',
+      () => first.output !== '' || serversOn(folder).length > 0 || exists(join(folder, 'postgres.new')),
+    );
+    await first.end('SIGKILL');
+    const second = await start().ready();
+    expect((await call(second.url, 'GET', '/health/ready', {})).status).toBe(200);
+  });
+});
+
+describe('what can go wrong at the start is said in a sentence', () => {
+  async function refusal(environment: Record<string, string>): Promise<string> {
+    const refused = start(environment);
+    expect(await refused.exit()).toBe(1);
+    expect(refused.output).not.toMatch(/\n\s+at /);
+    return refused.output;
+  }
+
+  it('a second process on the same data', async () => {
+    const first = await start().ready();
+    const message = await refusal({});
+    expect(message).toContain(`${folder} is in use by process`);
+    expect(message).toContain('DATABASE_URL');
+    expect((await call(first.url, 'GET', '/health/ready', {})).status).toBe(200);
+  });
+
+  it('a port that is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    expect(await refusal({ PORT: String(port) })).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
+    other.close();
+    await noServerLeft();
+  });
+
+  it('a data folder that cannot be written', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
+      /The data folder .* cannot be written \(ENOTDIR\)/,
+    );
+  });
+
+  it('settings that are not right', async () => {
+    const message = await refusal({ PORT: 'eighty', LOG_LEVEL: 'loud' });
+    expect(message).toContain('The configuration has 2 faults:');
+    expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
+  });
+});
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

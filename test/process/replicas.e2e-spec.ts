@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { dropDatabase, emptyDatabase } from '#rollcall/registry/testing';
+import { call } from '../support/api.js';
+import { newFolder, RollcallProcess } from '../support/process.js';
+
+let folder: string;
+let url: string;
+const running: RollcallProcess[] = [];
+
+beforeEach(async () => {
+  folder = newFolder();
+  url = await emptyDatabase();
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(async (one) => await one.end()));
+  rmSync(folder, { recursive: true, force: true });
+  await dropDatabase(url);
+});
+
+function start(environment: Record<string, string> = {}): RollcallProcess {
+  const started = new RollcallProcess({ DATABASE_URL: url, ROLLCALL_DATA_DIR: folder, ...environment });
+  running.push(started);
+  return started;
+}
+
+async function query<Row extends object>(sql: string): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<Row>(sql);
+  await client.end();
+  return rows;
+}
+
+const statusWith = async (at: RollcallProcess, key: string): Promise<number> =>
+  (await call(at.url, 'GET', '/v1/me', { key })).status;
+
+describe('replicas on one DATABASE_URL', () => {
+  it('all become ready when three start at once on an empty database, with one history and one key', async () => {
+    const replicas = await Promise.all([start(), start(), start()].map(async (one) => await one.ready()));
+    const history = await query<{ name: string }>('SELECT name FROM schema_migration');
+    expect(new Set(history.map(({ name }) => name)).size).toBe(history.length);
+    expect(await query('SELECT 1 FROM api_key')).toHaveLength(1);
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    for (const replica of replicas) expect(await statusWith(replica, key)).toBe(200);
+  });
+
+  it('follow ROLLCALL_ADMIN_KEY: a changed one replaces the one before, and the first comes back when it is set again', async () => {
+    const [first, second] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+    const one = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
+    expect(await statusWith(one, first)).toBe(200);
+    const id = (await call<{ id: string }>(one.url, 'GET', '/v1/me', { key: first })).body.id.slice(4);
+    expect(await call(one.url, 'DELETE', `/v1/keys/${id}`, { key: first })).toMatchObject({
+      status: 409,
+      body: { code: 'KEY_FROM_ENVIRONMENT' },
+    });
+    const two = await start({ ROLLCALL_ADMIN_KEY: second }).ready();
+    expect([await statusWith(two, first), await statusWith(two, second)]).toEqual([401, 200]);
+    const three = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
+    expect([await statusWith(three, first), await statusWith(three, second)]).toEqual([200, 401]);
+    expect([one, two, three].map(({ output }) => output).join()).not.toContain(first);
+  });
+
+  it('finish what is under way when asked to stop', async () => {
+    const one = await start({ ROLLCALL_ADMIN_KEY: 'k'.repeat(40) }).ready();
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE');
+    const answer = call(one.url, 'GET', '/v1/keys', { key: 'k'.repeat(40) });
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    while ((await client.query(waiting)).rowCount === 0);
+    const over = one.end();
+    await client.query('COMMIT');
+    await client.end();
+    expect((await answer).status).toBe(200);
+    expect(await over).toBe(0);
+  });
+});
+
+describe('a DATABASE_URL that cannot be used is said in a sentence', () => {
+  const unreachable = 'postgresql://someone:hunter2@127.0.0.1:1/rollcall';
+
+  it.each([
+    ['no URL at all', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
+    ['nothing listens there', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
+  ])('%s', async (_what, wrong, message) => {
+    const refused = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
+    expect(await refused.exit()).toBe(1);
+    expect(refused.output).toContain(message);
+    expect(refused.output).not.toContain('hunter2');
+    expect(refused.output).not.toMatch(/\n\s+at /);
+  });
+
+  it('no such database', async () => {
+    const wrong = new URL(url);
+    wrong.pathname = '/nowhere';
+    const refused = start({ DATABASE_URL: wrong.toString() });
+    expect(await refused.exit()).toBe(1);
+    expect(refused.output).toContain('the database does not exist. Check DATABASE_URL.');
+  });
+});
