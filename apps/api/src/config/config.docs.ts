@@ -19,7 +19,7 @@ export function envExample(): string {
   const blocks = listSettings(ConfigSchema).map(
     (entry) => `# ${entry.about}\n#${entry.env}=${defaultOf(entry, '', String)}`,
   );
-  return `# Copy to .env and uncomment what you want to change. Made by: npm run docs:config\n\n${blocks.join('\n\n')}\n`;
+  return `# Copy to .env and uncomment what you want to change. Made by: npm run docs\n\n${blocks.join('\n\n')}\n`;
 }
 
 function defaultOf(entry: SettingEntry, none: string, write: (text: string) => string): string {

@@ -17,7 +17,14 @@ export async function startTracing(environment: NodeJS.ProcessEnv): Promise<Trac
   const { NodeSDK } = await import('@opentelemetry/sdk-node');
   const { PgInstrumentation } = await import('@opentelemetry/instrumentation-pg');
   const { FastifyOtelInstrumentation } = await import('@fastify/otel');
-  const fastify = new FastifyOtelInstrumentation();
+  const fastify = new FastifyOtelInstrumentation({
+    instrumentHooks: false,
+    instrumentHandler: false,
+    requestHook: (span, request) => {
+      span.updateName(`${request.method} ${request.routeOptions.url ?? 'unknown'}`);
+      span.setAttribute('rollcall.request_id', request.id);
+    },
+  });
   const sdk = new NodeSDK({
     serviceName: environment['OTEL_SERVICE_NAME'] ?? 'rollcall',
     instrumentations: [new PgInstrumentation({ requireParentSpan: true }), fastify],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
+import { problemTable } from '../../apps/api/src/http/problem.docs.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
@@ -9,8 +10,15 @@ const read = (path: string): string => readFileSync(resolve(import.meta.dirname,
 /** Formatting of tables is the formatter's business. */
 const words = (text: string): string => text.replaceAll(/[ -]+/g, ' ').replaceAll(/ *\| */g, '|');
 
+describe('the documentation of errors', () => {
+  it('has every code with its status (else: npm run docs)', () => {
+    const page = words(read('docs/errors.md'));
+    for (const row of problemTable().split('\n')) expect(page).toContain(words(row));
+  });
+});
+
 describe('the documentation of the configuration', () => {
-  it('has every setting as the schema says it (else: npm run docs:config)', () => {
+  it('has every setting as the schema says it (else: npm run docs)', () => {
     const page = words(read('docs/configuration.md'));
     for (const row of configurationTable().split('\n')) expect(page).toContain(words(row));
   });

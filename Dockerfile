@@ -1,0 +1,27 @@
+# syntax=docker/dockerfile:1
+ARG NODE=24.21.0
+
+FROM node:${NODE}-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY . .
+RUN npm run build
+
+FROM node:${NODE}-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM node:${NODE}-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json ROLLCALL_DATA_DIR=/tmp/rollcall
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /app/dist/apps ./dist/apps
+COPY --from=build /app/dist/libs ./dist/libs
+COPY package.json LICENSE ./
+USER node
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--enable-source-maps", "dist/apps/api/src/main.js"]

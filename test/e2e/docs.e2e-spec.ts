@@ -1,0 +1,103 @@
+import type { Browser } from 'playwright-core';
+import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { openBrowser } from '../support/browser.js';
+
+interface Operation {
+  summary?: string;
+  security?: unknown[];
+  responses: Record<string, { content?: Record<string, { schema?: Record<string, unknown> }> }>;
+  requestBody?: { content: Record<string, { schema: { $ref: string } }> };
+}
+
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, { properties?: Record<string, Record<string, unknown>> }>;
+    securitySchemes: object;
+  };
+}
+
+let api: TestApi;
+let browser: Browser;
+let document: Document;
+
+beforeAll(async () => {
+  api = await startApi();
+  browser = await openBrowser();
+  document = (await api.call<Document>('GET', '/openapi.json', { key: null })).body;
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await api.stop();
+});
+
+const operations = (): [string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
+
+describe('the OpenAPI document', () => {
+  it('has every route of ours, with a summary and a success', () => {
+    const served = api.app.routes
+      .all()
+      .filter((route) => !/^HEAD |\/docs|\/openapi/.test(route))
+      .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
+    expect(
+      operations()
+        .map(([route]) => route)
+        .toSorted(),
+    ).toEqual(served.toSorted());
+    for (const [route, operation] of operations()) {
+      expect({ route, summary: operation.summary ?? '' }).not.toEqual({ route, summary: '' });
+      expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true);
+    }
+  });
+
+  it('says which routes need a credential', () => {
+    expect(document.components.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } });
+    for (const [route, { security }] of operations()) {
+      expect({ route, open: security === undefined }).toEqual({ route, open: route.startsWith('GET /health') });
+    }
+  });
+
+  it('gives every field of a request body a description or an example', () => {
+    const bodies = operations().flatMap(([, { requestBody }]) => Object.values(requestBody?.content ?? {}));
+    expect(bodies.length).toBeGreaterThan(0);
+    for (const { schema } of bodies) {
+      const { properties = {} } = document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
+      for (const [field, facts] of Object.entries(properties)) {
+        expect({ field, told: 'description' in facts || 'example' in facts }).toEqual({ field, told: true });
+      }
+    }
+  });
+
+  it('lists every error code', () => {
+    expect(document.components.schemas['Problem']?.properties?.['code']?.['enum']).toEqual(Object.keys(PROBLEMS));
+  });
+});
+
+describe('the documentation page', () => {
+  it('shows the routes in a real browser, under a strict content policy, and can try one with a key', async () => {
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    await page.goto(`${api.url}/docs`);
+    await page.getByText('/v1/me').first().waitFor();
+    expect(await page.title()).toBe('Rollcall API');
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    await page.locator('#auth-bearer-value').fill(api.adminKey);
+    await page.locator('.auth-btn-wrapper button', { hasText: 'Authorize' }).click();
+    await page.locator('.btn-done').click();
+    await page.getByText('/v1/me').first().click();
+    await page.getByRole('button', { name: 'Try it out' }).click();
+    await page.getByRole('button', { name: 'Execute' }).click();
+    await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
+    expect(complaints).toEqual([]);
+  }, 60_000);
+});

@@ -1,0 +1,96 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { rmSync } from 'node:fs';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
+import { call } from '../support/api.js';
+import { newFolder, RollcallProcess } from '../support/process.js';
+
+const KEY = 'k'.repeat(40);
+
+interface Span {
+  name: string;
+  traceId: string;
+  attributes: { key: string }[];
+}
+
+let collector: Server;
+let folder: string;
+let url: string;
+const spans: Span[] = [];
+
+beforeAll(async () => {
+  folder = newFolder();
+  url = await emptyDatabase();
+  collector = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => (text += String(chunk)));
+    request.on('end', () => {
+      const { resourceSpans = [] } = JSON.parse(text) as { resourceSpans?: { scopeSpans: { spans: Span[] }[] }[] };
+      spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+});
+
+afterAll(async () => {
+  collector.close();
+  rmSync(folder, { recursive: true, force: true });
+  await dropDatabase(url);
+});
+
+function start(environment: Record<string, string>): RollcallProcess {
+  return new RollcallProcess({ DATABASE_URL: url, ROLLCALL_DATA_DIR: folder, ROLLCALL_ADMIN_KEY: KEY, ...environment });
+}
+
+describe('traces', () => {
+  it('are sent where the standard variables say, for requests and their statements', async () => {
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const traced = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_METRICS_EXPORTER: 'none',
+      OTEL_LOGS_EXPORTER: 'none',
+    }).ready();
+    await call(traced.url, 'GET', '/v1/keys', { key: KEY });
+    expect(await traced.end()).toBe(0);
+    await until('the spans have arrived', () => spans.length > 0);
+    const request = spans.find(({ name }) => name === 'GET /v1/keys');
+    const statement = spans.find(({ name, traceId }) => name.startsWith('pg.query') && traceId === request?.traceId);
+    expect(request).toBeDefined();
+    expect(statement).toBeDefined();
+    expect(JSON.stringify(spans)).not.toContain(KEY);
+  });
+});
+
+describe('logs', () => {
+  it('are JSON lines with the request id, and hold neither credentials, bodies nor query strings', async () => {
+    const logged = await start({ LOG_REQUESTS: 'all' }).ready();
+    const secretive = { name: 'a-name-in-a-body', roles: ['viewer'] };
+    await call(logged.url, 'POST', '/v1/keys', { key: KEY, body: secretive, headers: { 'x-request-id': 'req-1' } });
+    await call(logged.url, 'GET', '/v1/keys?limit=7', { key: KEY });
+    expect(await logged.end()).toBe(0);
+    const lines = logged.output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const requests = lines.filter(({ event }) => event === 'http.request');
+    expect(requests[0]).toMatchObject({
+      level: 'info',
+      requestId: 'req-1',
+      method: 'POST',
+      path: '/v1/keys',
+      status: 201,
+    });
+    expect(requests[1]).toMatchObject({ method: 'GET', path: '/v1/keys', status: 200 });
+    for (const hidden of [KEY, 'a-name-in-a-body', 'limit=7']) expect(logged.output).not.toContain(hidden);
+  });
+
+  it('tell by default of failures only', async () => {
+    const quiet = await start({}).ready();
+    await call(quiet.url, 'GET', '/v1/keys', { key: KEY });
+    await call(quiet.url, 'GET', '/v1/keys', { key: 'wrong' });
+    expect(await quiet.end()).toBe(0);
+    expect(quiet.output).not.toContain('http.request');
+  });
+});
