@@ -19,23 +19,23 @@ type Class = Function;
 
 /** What every route of the application's controllers says about itself. */
 export function declaredRoutes({ nest }: App, prefix: (path: string) => string): RouteFacts[] {
-  const scanner = new MetadataScanner();
-  return nest
-    .get(DiscoveryService, { strict: false })
-    .getControllers()
-    .flatMap(({ metatype, instance }) => {
-      const prototype = Object.getPrototypeOf(instance) as Record<string, Handler>;
-      return scanner
-        .getAllMethodNames(prototype)
-        .filter((name) => Reflect.hasMetadata(METHOD_METADATA, prototype[name] as object))
-        .map((name) => factsOf(metatype as Class, prototype[name] as Handler, prefix));
-    })
+  const controllers = nest.get(DiscoveryService, { strict: false }).getControllers();
+  return controllers
+    .flatMap(({ metatype }) => routesOf(metatype as Class, prefix))
     .toSorted((a, b) => a.route.localeCompare(b.route));
 }
 
+export function routesOf(controller: Class, prefix: (path: string) => string): RouteFacts[] {
+  const prototype = controller.prototype as Record<string, Handler>;
+  return new MetadataScanner()
+    .getAllMethodNames(prototype)
+    .flatMap((name) => prototype[name] ?? [])
+    .filter((handler) => Reflect.hasMetadata(METHOD_METADATA, handler))
+    .map((handler) => factsOf(controller, handler, prefix));
+}
+
 function factsOf(controller: Class, handler: Handler, prefix: (path: string) => string): RouteFacts {
-  const read = <T>(key: string): T | undefined =>
-    (Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller)) as T | undefined;
+  const read = (key: string): unknown => Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller);
   const paths = [
     Reflect.getMetadata(PATH_METADATA, controller),
     Reflect.getMetadata(PATH_METADATA, handler),
@@ -45,10 +45,10 @@ function factsOf(controller: Class, handler: Handler, prefix: (path: string) => 
     .filter(Boolean)
     .join('/')}`;
   const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod];
-  const mutation = read<MutationFacts>(MUTATION);
+  const mutation = read(MUTATION) as MutationFacts | undefined;
   return {
     route: `${method} ${prefix(path)}`,
-    access: read<RouteAccess>(ROUTE_ACCESS) ?? 'UNDECLARED',
+    access: (read(ROUTE_ACCESS) as RouteAccess | undefined) ?? 'UNDECLARED',
     ...(mutation && { mutation: mutation.audit ?? 'not audited' }),
   };
 }

@@ -115,7 +115,9 @@ export class EmbeddedPostgres {
     closeSync(log);
     this.server.unref();
     await this.untilReady();
-    this.server.once('exit', (code) => (this.revival = this.revive(`exit code ${code}`)));
+    this.server.once('exit', (code) => {
+      this.revival = this.revive(`exit code ${code}`);
+    });
   }
 
   private command(): string[] {
