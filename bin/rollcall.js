@@ -8,6 +8,12 @@ if (major < 24) {
   process.exit(1);
 }
 
+// Started by npm, it ends with npm, even when npm is killed and cannot pass the signal on.
+if (process.env.npm_lifecycle_event === 'start') {
+  const { ppid } = process;
+  setInterval(() => process.ppid !== ppid && process.kill(process.pid, 'SIGTERM'), 500).unref();
+}
+
 const { build } = await import('./build.js');
 build();
 process.setSourceMapsEnabled(true);

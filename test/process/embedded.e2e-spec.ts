@@ -62,6 +62,21 @@ describe('the end of the process', () => {
     expect(serversOn(folder)).toHaveLength(0);
   });
 
+  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('is the end of all when npm gets %s', async (signal) => {
+    const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
+    await throughNpm.ready();
+    await throughNpm.end(signal);
+    await noServerLeft();
+    await until(
+      'nothing answers any more',
+      async () =>
+        await fetch(throughNpm.url).then(
+          () => false,
+          () => true,
+        ),
+    );
+  });
+
   it('by kill -9 leaves no server behind, and the next start comes up on the same data', async () => {
     const first = await start().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();

@@ -12,9 +12,11 @@ export class RollcallProcess {
   output = '';
   private readonly child: ChildProcess;
 
-  constructor(environment: Record<string, string>) {
+  /** With `command` it can be started through npm itself. */
+  constructor(environment: Record<string, string>, command = [process.execPath, 'bin/rollcall.js']) {
     const { PATH = '', HOME = '', TMPDIR = '' } = process.env;
-    this.child = spawn(process.execPath, ['bin/rollcall.js'], {
+    const [program = '', ...flags] = command;
+    this.child = spawn(program, flags, {
       cwd: ROOT,
       env: {
         PATH,
