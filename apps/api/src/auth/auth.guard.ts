@@ -28,7 +28,7 @@ export class AuthGuard implements CanActivate {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const principal = this.authenticator.authenticate(request.headers.authorization, request.ip);
+    const principal = this.authenticator.authenticate(request);
     if (principal instanceof Promise) return principal.then((found) => this.admit(found, access, request));
     return this.admit(principal, access, request);
   }

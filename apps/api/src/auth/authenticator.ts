@@ -17,6 +17,12 @@ const HOW_TO = 'Send an API key or a token as: Authorization: Bearer <credential
 const SCHEME = /^Bearer +(\S+)$/i;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
+/** The part of a request that says who sent it. */
+export interface Credentialed {
+  headers: { authorization?: string };
+  ip: string;
+}
+
 /** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
 @Injectable()
 export class Authenticator {
@@ -31,11 +37,12 @@ export class Authenticator {
   }
 
   /** Answers at once when the credential was seen lately. */
-  authenticate(authorization: string | undefined, address: string): Principal | Promise<Principal> {
+  authenticate(request: Credentialed): Principal | Promise<Principal> {
+    const { authorization } = request.headers;
     if (!authorization) throw unauthenticated(HOW_TO);
     const known = this.remembered.get(authorization);
     if (known && known.freshUntil > performance.now()) return stillValid(known.principal);
-    this.lookups.spend(address);
+    this.lookups.spend(request.ip);
     return this.identify(authorization);
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
 import type { Logger as Pino } from 'pino';
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
@@ -59,21 +59,27 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   return adapter;
 }
 
-/** The one hook at the start and the one at the end that every request passes. */
+/** The one hook at the start of every request, and the one at the end of those that have a route. */
 function observeRequests(server: FastifyInstance, { config, pino, metrics, lifecycle, inFlight }: ServerParts): void {
+  const unmatched = metrics.timerOf('ANY', 'unmatched');
   server.addHook('onRequest', (request, reply, done) => {
-    inFlight.begin(reply);
+    if (request.is404) unmatched.observe(404, 0);
+    else inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
     if (lifecycle.phase === 'closing')
       return void sendProblem(reply.header('connection', 'close'), LEAVING, request.id);
     if (request.url.includes('%00')) return void sendProblem(reply, NUL_IN_ADDRESS, request.id);
     requestContext.run(request, done);
   });
-  server.addHook('onSend', (request, reply, payload, done) => {
-    inFlight.end(reply);
-    metrics.observe(request.method, request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
-    if (isWorthALine(config.log.requests, reply)) logRequest(pino, request, reply);
-    done(null, payload);
+  server.addHook('onRoute', (route) => {
+    const timer = metrics.timerOf(String(route.method), route.url);
+    const onSend: onSendHookHandler = (request, reply, payload, done) => {
+      inFlight.end(reply);
+      timer.observe(reply.statusCode, reply.elapsedTime);
+      if (isWorthALine(config.log.requests, reply)) logRequest(pino, request, reply);
+      done(null, payload);
+    };
+    route.onSend = [route.onSend ?? [], onSend].flat();
   });
   server.addHook('onClose', (_server, done) => {
     inFlight.stop();

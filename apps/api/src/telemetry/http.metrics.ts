@@ -11,13 +11,43 @@ interface Series {
   buckets: number[];
 }
 
+/** The series of one route, by status. */
+export class RouteTimer {
+  private readonly byStatus = new Map<number, Series>();
+
+  constructor(
+    private readonly method: string,
+    private readonly route: string,
+  ) {}
+
+  observe(status: number, milliseconds: number): void {
+    const series = this.byStatus.get(status) ?? this.open(status);
+    const seconds = milliseconds / 1_000;
+    series.count += 1;
+    series.sum += seconds;
+    const bucket = BUCKETS_S.findIndex((limit) => seconds <= limit);
+    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+  }
+
+  all(): Series[] {
+    return [...this.byStatus.values()];
+  }
+
+  private open(status: number): Series {
+    const { method, route } = this;
+    const series = { labels: { method, route, status }, count: 0, sum: 0, buckets: BUCKETS_S.map(() => 0) };
+    this.byStatus.set(status, series);
+    return series;
+  }
+}
+
 /**
  * Counts and times every request by route, not by address, so that the number of series stays bounded. The histogram is
  * kept here, and given to prom-client when it is scraped: its own re-hashes the labels on every observation.
  */
 export class HttpMetrics {
   readonly registry = new Registry();
-  private readonly series = new Map<string, Series>();
+  private readonly timers: RouteTimer[] = [];
 
   constructor(inFlight: () => number) {
     collectDefaultMetrics({ register: this.registry, prefix: 'rollcall_' });
@@ -30,18 +60,11 @@ export class HttpMetrics {
     });
   }
 
-  observe(method: string, route: string, status: number, milliseconds: number): void {
-    const key = `${method} ${route} ${status}`;
-    let series = this.series.get(key);
-    if (!series) {
-      series = { labels: { method, route, status }, count: 0, sum: 0, buckets: BUCKETS_S.map(() => 0) };
-      this.series.set(key, series);
-    }
-    const seconds = milliseconds / 1_000;
-    series.count += 1;
-    series.sum += seconds;
-    const bucket = BUCKETS_S.findIndex((limit) => seconds <= limit);
-    if (bucket >= 0) series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
+  /** To be called once for each route, not for each request. */
+  timerOf(method: string, route: string): RouteTimer {
+    const timer = new RouteTimer(method, route);
+    this.timers.push(timer);
+    return timer;
   }
 
   private histogram(): Metric {
@@ -50,9 +73,9 @@ export class HttpMetrics {
       help: 'Time from the arrival of a request to its answer.',
       type: 'histogram',
       aggregator: 'sum',
-      values: [...this.series.values()].flatMap(samplesOf),
+      values: this.timers.flatMap((timer) => timer.all()).flatMap(samplesOf),
     });
-    return { name: NAME, get, reset: () => this.series.clear() } as unknown as Metric;
+    return { name: NAME, get, reset: () => this.timers.splice(0) } as unknown as Metric;
   }
 }
 
