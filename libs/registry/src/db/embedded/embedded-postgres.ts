@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { DataFolder, DataFolderError } from './data-folder.js';
 import { findBinaries, type Binaries } from './binaries.js';
-import { giveTo, serverUser, type ServerUser } from './server-user.js';
+import { adviceFor, giveTo, letPass, serverUser, type ServerUser } from './server-user.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
@@ -61,6 +61,7 @@ export class EmbeddedPostgres {
     try {
       const user = await serverUser();
       giveTo(user, sockets);
+      letPass(user, folder.path);
       const postgres = new EmbeddedPostgres(folder, binaries, user, sockets, options);
       await folder.settleOldServer(STOP_WAIT_MS);
       if (!existsSync(folder.cluster)) await postgres.initialise();
@@ -97,9 +98,12 @@ export class EmbeddedPostgres {
     try {
       await promisify(execFile)(program, args, { uid: this.user.uid, gid: this.user.gid });
     } catch (error) {
-      throw new DataFolderError(`Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}`, {
-        cause: error,
-      });
+      throw new DataFolderError(
+        `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
+        {
+          cause: error,
+        },
+      );
     }
     renameSync(fresh, this.folder.cluster);
   }

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 /** How to start Postgres' programs, which refuse to run as root. */
@@ -27,6 +27,20 @@ export async function serverUser(): Promise<ServerUser> {
 export function giveTo(user: ServerUser, folder: string): void {
   if (user.uid === undefined || user.gid === undefined) return;
   execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, folder]);
+}
+
+/** Lets that account pass through a folder, without seeing what is in it. */
+export function letPass(user: ServerUser, folder: string): void {
+  if (user.uid !== undefined) chmodSync(folder, 0o711);
+}
+
+/** What to say when the server cannot be set up, and the reason may be that it is not allowed to come here. */
+export function adviceFor(user: ServerUser): string {
+  if (user.uid === undefined) return '';
+  return (
+    ' | As root without user namespaces, Postgres runs as another user, who must be able to enter this folder: move the ' +
+    'clone to one that is open to others, start Rollcall as an ordinary user, or set DATABASE_URL.'
+  );
 }
 
 async function namespacesWork(): Promise<boolean> {
