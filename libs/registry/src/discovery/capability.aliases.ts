@@ -31,7 +31,7 @@ export class CapabilityAliases {
   resolveAll(texts: readonly string[]): string[] {
     const resolved = new Set(texts.map((text) => this.resolve(text)));
     resolved.delete('');
-    return [...resolved].sort();
+    return [...resolved].toSorted();
   }
 }
 

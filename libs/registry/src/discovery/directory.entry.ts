@@ -32,5 +32,5 @@ export interface Vitals {
   beatAt: number;
   load?: AgentLoad;
   observedMs?: number;
-  suspectAt?: number | null;
+  suspectAt: number | null;
 }

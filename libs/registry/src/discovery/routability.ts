@@ -50,21 +50,24 @@ export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boole
  * whose circuit is half open with the probe slot free: without a call it could never close.
  */
 export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
-  const found = [desired(entry), damped(entry, now), circuit(entry, now), budget(entry)];
+  const found = [operatorWish(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry)];
   return found.filter((exclusion) => exclusion !== undefined);
 }
 
 export function isRoutable(entry: DirectoryEntry, now: number): boolean {
-  return !desired(entry) && !damped(entry, now) && !circuit(entry, now) && !budget(entry);
+  return !operatorWish(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry);
 }
 
 /** The next moment at which time alone changes what routability or health say; Infinity when it never does. */
 export function nextChangeAt(entry: DirectoryEntry, now: number): number {
   const moments = [nextCircuitChange(entry.circuit, now), entry.suspectAt, entry.dampedUntil];
-  return moments.reduce<number>((next, at) => (at != null && at > now && at < next ? at : next), Infinity);
+  return moments.reduce<number>(
+    (next, at) => (at !== null && at !== undefined && at > now && at < next ? at : next),
+    Infinity,
+  );
 }
 
-function desired({ record }: DirectoryEntry): Exclusion | undefined {
+function operatorWish({ record }: DirectoryEntry): Exclusion | undefined {
   if (record.desiredState === 'active') return undefined;
   const text =
     record.desiredState === 'draining'
@@ -73,13 +76,13 @@ function desired({ record }: DirectoryEntry): Exclusion | undefined {
   return { code: record.desiredState, text, eligibleWhen: { text: 'an operator resumes it' } };
 }
 
-function damped({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {
+function damping({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {
   if (dampedUntil === null || dampedUntil <= now) return undefined;
   const text = 'it came and went too often';
   return { code: 'flapping', text, eligibleWhen: waiting('it stays without leaving', dampedUntil - now) };
 }
 
-function circuit({ circuit: state }: DirectoryEntry, now: number): Exclusion | undefined {
+function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusion | undefined {
   const phase = circuitPhase(state, now);
   if (phase === 'closed' || probeIsFree(state, now)) return undefined;
   if (phase === 'open') {
@@ -92,7 +95,7 @@ function circuit({ circuit: state }: DirectoryEntry, now: number): Exclusion | u
   return { code: 'circuit_probing', text, eligibleWhen: waiting('the probe has ended, at the latest', inMs) };
 }
 
-function budget({ record }: DirectoryEntry): Exclusion | undefined {
+function budgetLeft({ record }: DirectoryEntry): Exclusion | undefined {
   if (record.budget.remaining === null || record.budget.remaining > 0) return undefined;
   const text = `its budget of ${record.budget.totalTokens ?? 0} tokens is used up`;
   return { code: 'budget_exhausted', text, eligibleWhen: { text: 'its token budget is raised or refreshed' } };

@@ -28,7 +28,7 @@ const STEPS_OF_LOAD = 10;
 
 /** Load in tenths: among equals the less busy goes first, and small changes of load do not stir the order. */
 export function compareRoughLoad(one: Assessment, other: Assessment): number {
-  return Math.floor(one.load * STEPS_OF_LOAD) - Math.floor(other.load * STEPS_OF_LOAD);
+  return compareNumbers(Math.floor(one.load * STEPS_OF_LOAD), Math.floor(other.load * STEPS_OF_LOAD));
 }
 
 export function loadText({ record: { load } }: Assessment): string {

@@ -23,7 +23,7 @@ export class Strategies {
   }
 
   names(): string[] {
-    return [...this.byName.keys()].sort();
+    return [...this.byName.keys()].toSorted();
   }
 }
 
