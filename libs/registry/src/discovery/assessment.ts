@@ -38,7 +38,7 @@ export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowB
     record,
     routable: isRoutable(entry, now),
     standing: STANDINGS.indexOf(standing),
-    marks: [...(lowBudget ? (['low_budget'] as const) : []), ...(standing === 'ready' ? [] : [standing])],
+    marks: marksOf(standing, lowBudget),
     lowBudget,
     price: priceOf(record),
     latencyMs: record.latency.observedMs ?? record.latency.declaredMs ?? Infinity,
@@ -47,21 +47,31 @@ export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowB
   };
 }
 
+/** The record itself when it says what holds, which is nearly always: a copy of each would double the memory. */
 function recordAt({ record, circuit, suspectAt }: DirectoryEntry, now: number): AgentRecord {
-  const silent = suspectAt !== null && suspectAt <= now;
-  const state = silent ? 'suspect' : record.health.state;
-  const health = {
-    ...record.health,
-    state,
-    consecutiveFailures: circuit.consecutiveFailures,
-    circuitBreakerState: circuitPhase(circuit, now),
-  };
+  const state = suspectAt !== null && suspectAt <= now ? 'suspect' : record.health.state;
   const status = agentStatus({ left: false, desiredState: record.desiredState, health: state });
-  return { ...record, status, health };
+  const { consecutiveFailures } = circuit;
+  const circuitBreakerState = circuitPhase(circuit, now);
+  const { health } = record;
+  const holds =
+    record.status === status &&
+    health.state === state &&
+    health.consecutiveFailures === consecutiveFailures &&
+    health.circuitBreakerState === circuitBreakerState;
+  if (holds) return record;
+  return { ...record, status, health: { ...health, state, consecutiveFailures, circuitBreakerState } };
 }
 
 function standingOf({ health, load }: AgentRecord): Standing {
   if (health.circuitBreakerState === 'half_open') return 'probe';
   if (health.state === 'suspect') return 'suspect';
   return load.ratio >= 1 ? 'saturated' : 'ready';
+}
+
+const UNREMARKABLE: readonly CandidateMark[] = [];
+
+function marksOf(standing: Standing, lowBudget: boolean): readonly CandidateMark[] {
+  if (standing === 'ready') return lowBudget ? ['low_budget'] : UNREMARKABLE;
+  return lowBudget ? ['low_budget', standing] : [standing];
 }

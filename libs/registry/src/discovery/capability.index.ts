@@ -40,26 +40,32 @@ export class CapabilityIndex {
       const posting = this.posting(key);
       posting.members.delete(listing);
       if (listing.assessment.routable) for (const order of posting.orders()) order.remove(listing);
-      if (posting.members.size === 0 && key !== EVERYONE) this.drop(posting);
+      if (posting.members.size > 0 || key === EVERYONE) continue;
+      posting.forgetOrders();
+      this.postings.delete(key);
     }
   }
 
-  /** Gives an unmoved agent a new assessment, and moves it only in the orders where its rank is another. */
+  /** Gives an agent whose claims are the same a new assessment, and moves it only where its rank is another. */
   reassess(listing: Listing, next: Assessment): void {
     const before = listing.assessment;
-    const stays = (order: OrderedList): boolean =>
-      before.routable && next.routable && compareRank(order.strategy, before, next) === 0;
-    const touched = [...this.ordersOf(listing)].filter((order) => listing.seen || !stays(order));
-    const moved = touched.filter((order) => !stays(order));
+    const moved: OrderedList[] = [];
+    for (const key of listing.keys) {
+      for (const order of this.posting(key).orders()) {
+        const stays = before.routable && next.routable && compareRank(order.strategy, before, next) === 0;
+        if (!stays) moved.push(order);
+        if (listing.seen) order.invalidate();
+      }
+    }
     if (before.routable) for (const order of moved) order.remove(listing);
     listing.assessment = next;
     if (next.routable) for (const order of moved) order.insert(listing);
-    if (listing.seen) for (const order of touched) order.invalidate();
     listing.seen = false;
   }
 
-  private *ordersOf(listing: Listing): Iterable<OrderedList> {
-    for (const key of listing.keys) yield* this.posting(key).orders();
+  /** Before so many change that sorting again, where and when a query asks, is less work than moving each. */
+  forgetOrders(): void {
+    for (const posting of this.postings.values()) posting.forgetOrders();
   }
 
   private posting(key: string): Posting {
@@ -69,12 +75,6 @@ export class CapabilityIndex {
       this.postings.set(key, posting);
     }
     return posting;
-  }
-
-  /** Its orders are read no more; answers that depended on them must not outlive them. */
-  private drop(posting: Posting): void {
-    for (const order of posting.orders()) order.invalidate();
-    this.postings.delete(posting.capability);
   }
 }
 

@@ -26,8 +26,9 @@ const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const START = Date.parse('2026-02-24T10:00:00Z');
 
 const moment = fc.integer({ min: 0, max: 60 }).map((seconds) => START + seconds * 1_000);
+const generation = fc.constantFrom(1, 1, 1, 1, 2);
 const circuit: fc.Arbitrary<CircuitState> = fc.record({
-  phase: fc.constantFrom('closed', 'closed', 'open', 'half_open'),
+  phase: fc.constantFrom('closed', 'closed', 'closed', 'open', 'half_open'),
   consecutiveFailures: fc.nat(9),
   openings: fc.nat(3),
   openUntil: moment,
@@ -38,14 +39,14 @@ const price = fc.option(fc.constantFrom(0, 0.001, 0.003, 0.5));
 const entry: fc.Arbitrary<DirectoryEntry> = fc
   .record({
     agentId: fc.constantFrom(...IDS),
-    generation: fc.integer({ min: 1, max: 3 }),
-    revision: fc.integer({ min: 1, max: 6 }),
+    generation,
+    revision: fc.integer({ min: 1, max: 20 }),
     capabilities: fc.uniqueArray(fc.constantFrom(...WORDS), { maxLength: 3 }),
     circuit,
     suspectAt: fc.option(moment),
-    dampedUntil: fc.option(moment, { freq: 1 }),
+    dampedUntil: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: moment }),
     desiredState: fc.constantFrom('active', 'active', 'active', 'draining', 'quarantined'),
-    remaining: fc.option(fc.constantFrom(0, 12_000, 376_544), { nil: undefined }),
+    remaining: fc.constantFrom(undefined, undefined, 376_544, 400_000, 12_000, 0),
     ratio: fc.constantFrom(0, 0.05, 0.2, 0.9, 1, 1.5),
     sandboxLevel: fc.nat(3),
     provider: fc.record({
@@ -59,7 +60,10 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
   })
   .map(({ remaining, ...wishes }) => anEntry({ ...wishes, remaining, totalTokens: remaining && 500_000 }));
 
-const capabilities = fc.uniqueArray(fc.constantFrom(...ASKED), { maxLength: 2 });
+const capabilities = fc.oneof(
+  fc.constantFrom<string[][]>(['code'], ['plan'], ['code.build']),
+  fc.uniqueArray(fc.constantFrom(...ASKED), { maxLength: 2 }),
+);
 const query: fc.Arbitrary<AgentQuery> = fc.record(
   {
     capabilities: fc.oneof(
@@ -80,7 +84,7 @@ const query: fc.Arbitrary<AgentQuery> = fc.record(
       { requiredKeys: [] },
     ),
   },
-  { requiredKeys: ['limit'] },
+  { requiredKeys: ['limit', 'capabilities'] },
 );
 
 type Operation =
@@ -91,13 +95,13 @@ type Operation =
   | { kind: 'wait'; ms: number };
 
 const vitals: fc.Arbitrary<Vitals> = fc.record({
-  generation: fc.integer({ min: 1, max: 3 }),
-  beatAt: moment,
+  generation,
+  beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
   suspectAt: fc.option(moment),
   load: fc.constantFrom(0, 0.2, 1).map((ratio) => ({ inFlight: 0, capacity: null, ratio })),
   observedMs: fc.nat(3),
 });
-const revision = fc.record({ generation: fc.integer({ min: 1, max: 3 }), revision: fc.integer({ min: 1, max: 6 }) });
+const revision = fc.record({ generation, revision: fc.integer({ min: 1, max: 12 }) });
 const agentId = fc.constantFrom(...IDS);
 const snapshot = fc.uniqueArray(entry, { selector: ({ record }) => record.agentId, maxLength: 6 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(
@@ -108,7 +112,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('replaceAll' as const), entries: snapshot, concurrent: snapshot }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(20_000) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(15_000) }) },
 );
 
 /** The directory as a list and two rules: the newest write wins, a removal is final for what was written before it. */
@@ -226,7 +230,7 @@ describe('the directory and its ranking', () => {
         }
         for (const id of IDS) expect(directory.find(id)).toEqual(model.listed.get(id));
       }),
-      { numRuns: 600 },
+      { numRuns: 800 },
     );
   });
 });

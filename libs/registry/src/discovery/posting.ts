@@ -23,4 +23,10 @@ export class Posting {
   orders(): Iterable<OrderedList> {
     return this.byStrategy.values();
   }
+
+  /** Answers that were read from them must not outlive them. */
+  forgetOrders(): void {
+    for (const order of this.orders()) order.invalidate();
+    this.byStrategy.clear();
+  }
 }

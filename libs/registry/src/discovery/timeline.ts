@@ -28,13 +28,14 @@ export class Timeline<T> {
     this.heap[hole] = { at, item };
   }
 
-  /** Takes out the soonest when it is due by `now`. */
-  take(now: number): T | undefined {
-    if (this.nextAt > now) return undefined;
-    const [soonest] = this.heap;
-    const last = this.heap.pop();
-    if (last !== undefined && this.heap.length > 0) this.sink(last);
-    return soonest.item;
+  /** Takes out all that are due by `now`, soonest first. */
+  *takeAll(now: number): Iterable<T> {
+    while (this.nextAt <= now) {
+      const [{ item }] = this.heap;
+      const last = this.heap.pop();
+      if (last !== undefined && this.heap.length > 0) this.sink(last);
+      yield item;
+    }
   }
 
   private sink(due: Due<T>): void {

@@ -1,5 +1,5 @@
 import type { Listing } from './listing.js';
-import { compareIds, compareRank, type OrderedList } from './ordered.list.js';
+import { compareIds, compareRank, type OrderedList, type Place } from './ordered.list.js';
 
 /** Reads agents in the order of one strategy, one at a time, so that a query pays only for what it looks at. */
 export interface Walk {
@@ -8,54 +8,64 @@ export interface Walk {
 
 /** Best first through one order. */
 export class ListWalk implements Walk {
-  private place = 0;
+  private readonly place: Place = { chunk: 0, offset: 0 };
+  private count = 0;
 
   constructor(private readonly order: OrderedList) {}
 
   next(): Listing | undefined {
-    const { items } = this.order;
-    if (this.place >= items.length) {
-      this.order.noteRead(Infinity);
-      return undefined;
-    }
-    const listing = items[this.place];
-    this.place += 1;
-    this.order.noteRead(this.place);
+    const listing = this.order.at(this.place);
+    this.count += 1;
+    this.order.noteRead(listing ? this.count : Infinity);
+    if (listing) this.order.step(this.place);
     return listing;
   }
 }
 
-/** As ListWalk, but among equals it begins after `pivot` and comes round to it last. */
+interface Stretch {
+  from: Place;
+  /** The first that is no longer part of it. */
+  to: Listing | undefined;
+}
+
+/** As ListWalk, but among equals it begins after `pivot` and comes round to it last. Its answers are not remembered. */
 export class TurnWalk implements Walk {
-  private start = 0;
-  private end = 0;
-  private first = 0;
-  private given = 0;
+  private stretches: Stretch[] = [];
+  private groupEnd: Place = { chunk: 0, offset: 0 };
 
   constructor(
     private readonly order: OrderedList,
     private readonly pivot: string,
-  ) {}
-
-  next(): Listing | undefined {
-    if (this.given === this.end - this.start && !this.nextGroup()) return undefined;
-    const size = this.end - this.start;
-    const place = this.start + ((this.first - this.start + this.given) % size);
-    this.given += 1;
-    return this.order.items[place];
+  ) {
+    this.enterGroup();
   }
 
-  private nextGroup(): boolean {
-    const { items, strategy } = this.order;
-    if (this.end >= items.length) return false;
-    this.start = this.end;
-    const head = items[this.start].assessment;
-    this.end = this.order.firstIndex((item) => compareRank(strategy, item.assessment, head) > 0, { start: this.start });
-    const { start, end } = this;
-    this.first = this.order.firstIndex((item) => item.agentId > this.pivot, { start, end });
-    if (this.first >= this.end) this.first = this.start;
-    this.given = 0;
-    return true;
+  next(): Listing | undefined {
+    while (this.stretches.length > 0) {
+      const [{ from, to }] = this.stretches;
+      const listing = this.order.at(from);
+      if (listing && listing !== to) {
+        this.order.step(from);
+        return listing;
+      }
+      this.stretches.shift();
+      if (this.stretches.length === 0) this.enterGroup();
+    }
+    return undefined;
+  }
+
+  /** The next group of equals, in two stretches: after the pivot, then up to it. */
+  private enterGroup(): void {
+    const begin = this.groupEnd;
+    const head = this.order.at(begin)?.assessment;
+    if (!head) return;
+    const rank = (item: Listing): number => compareRank(this.order.strategy, item.assessment, head);
+    const first = this.order.seek((item) => rank(item) > 0 || (rank(item) === 0 && item.agentId > this.pivot));
+    this.groupEnd = this.order.seek((item) => rank(item) > 0);
+    this.stretches = [
+      { from: { ...first }, to: this.order.at(this.groupEnd) },
+      { from: begin, to: this.order.at(first) },
+    ];
   }
 }
 
