@@ -27,6 +27,9 @@ export class AnswerCache {
 }
 
 function isCurrent({ orders, versions }: Answer): boolean {
-  for (let at = 0; at < orders.length; at += 1) if (orders[at].version !== versions[at]) return false;
+  for (let at = 0; at < orders.length; at += 1) {
+    orders[at].settle();
+    if (orders[at].version !== versions[at]) return false;
+  }
   return true;
 }

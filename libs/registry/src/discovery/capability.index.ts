@@ -1,7 +1,7 @@
 import type { Assessment } from './assessment.js';
 import { withContainers } from './capability.js';
 import type { Listing } from './listing.js';
-import { compareRank, type OrderedList } from './ordered.list.js';
+import { compareRank } from './ordered.list.js';
 import { Posting } from './posting.js';
 
 /** Everyone is listed here, for queries that name no capability. No capability has an empty name. */
@@ -31,15 +31,16 @@ export class CapabilityIndex {
     listing.keys = postings.map(({ capability }) => capability); // one text for all agents, not one for each
     for (const posting of postings) {
       posting.members.add(listing);
-      if (listing.assessment.routable) for (const order of posting.orders()) order.insert(listing);
+      for (const order of posting.orders()) order.noteMove(listing, undefined);
     }
   }
 
   remove(listing: Listing): void {
+    const before = listing.assessment.routable ? listing.assessment : undefined;
     for (const key of listing.keys) {
       const posting = this.posting(key);
       posting.members.delete(listing);
-      if (listing.assessment.routable) for (const order of posting.orders()) order.remove(listing);
+      for (const order of posting.orders()) order.noteMove(listing, before);
       if (posting.members.size > 0 || key === EVERYONE) continue;
       posting.forgetOrders();
       this.postings.delete(key);
@@ -49,23 +50,16 @@ export class CapabilityIndex {
   /** Gives an agent whose claims are the same a new assessment, and moves it only where its rank is another. */
   reassess(listing: Listing, next: Assessment): void {
     const before = listing.assessment;
-    const moved: OrderedList[] = [];
+    const wasIn = before.routable ? before : undefined;
     for (const key of listing.keys) {
       for (const order of this.posting(key).orders()) {
-        const stays = before.routable && next.routable && compareRank(order.strategy, before, next) === 0;
-        if (!stays) moved.push(order);
+        const stays = wasIn && next.routable && compareRank(order.strategy, before, next) === 0;
+        if (!stays) order.noteMove(listing, wasIn);
         if (listing.seen) order.invalidate();
       }
     }
-    if (before.routable) for (const order of moved) order.remove(listing);
     listing.assessment = next;
-    if (next.routable) for (const order of moved) order.insert(listing);
     listing.seen = false;
-  }
-
-  /** Before so many change that sorting again, where and when a query asks, is less work than moving each. */
-  forgetOrders(): void {
-    for (const posting of this.postings.values()) posting.forgetOrders();
   }
 
   private posting(key: string): Posting {

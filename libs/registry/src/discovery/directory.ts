@@ -15,8 +15,6 @@ export interface DirectoryOptions {
 }
 
 const USUAL_FENCE_MS = 600_000;
-/** So many changes at one moment are an outage or a restart, not the daily coming and going. */
-const MANY = 1_000;
 
 /**
  * The live agents as one replica knows them, in memory, in a shape that answers queries without scanning. News may come
@@ -97,7 +95,6 @@ export class Directory {
   /** Takes in a whole snapshot. Who is not in it is gone, unless it was written here after the mark. */
   replaceAll(entries: Iterable<DirectoryEntry>, mark: number, now: number): void {
     const present = new Set<string>();
-    this.index.forgetOrders();
     for (const entry of entries) {
       present.add(entry.record.agentId);
       this.upsert(entry, now);
@@ -120,7 +117,6 @@ export class Directory {
     const due = [...this.timeline.takeAll(this.clock)].filter(
       (listing) => this.listings.get(listing.agentId) === listing,
     );
-    if (due.length > MANY) this.index.forgetOrders();
     for (const listing of due) {
       listing.dueAt = Infinity;
       if (listing.assessment.validUntil <= this.clock) this.reassess(listing, this.clock);

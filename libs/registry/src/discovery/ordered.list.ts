@@ -19,63 +19,35 @@ export interface Place {
 
 /** Long arrays are slow to insert into, so an order is many short ones. */
 const LONGEST_CHUNK = 256;
+/** Above this many moves, and a quarter of all, sorting again is less work. */
+const MOST_MOVES = 64;
 
 /**
- * The routable agents of one posting in the order of one strategy, kept in order as agents change, so that the best k are
- * simply the first k. `version` changes when something changes that a ranking has looked at, and only then: what happens
- * beyond the deepest place ever read leaves remembered answers valid.
+ * The routable agents of one posting in the order of one strategy, kept from query to query, so that the best k are simply
+ * the first k. Changes are noted when they happen and made when someone reads: an agent that beats ten times between two
+ * queries moves once, and orders that nobody reads cost next to nothing. `version` changes when something changes that was
+ * read, and only then: what happens beyond the deepest place ever read leaves remembered answers valid.
  */
 export class OrderedList {
+  /** Settle before comparing it. */
   version = 0;
-  /** None of them is empty. */
-  private readonly chunks: Listing[][] = [];
+  /** None of them is empty. Undefined until someone reads, and again after too many moves. */
+  private chunks: Listing[][] | undefined;
+  private length = 0;
+  /** Who is to be moved, and what it is sorted by until then; undefined for who is not in the order yet. */
+  private readonly moves = new Map<Listing, Assessment | undefined>();
   private readTo = 0;
 
   constructor(
     readonly strategy: SelectionStrategy,
-    members: Iterable<Listing>,
-  ) {
-    const routable = [...members].filter(({ assessment }) => assessment.routable);
-    const sorted = routable.toSorted((one, other) => this.compare(one, other));
-    const half = LONGEST_CHUNK / 2; // room to grow
-    for (let at = 0; at < sorted.length; at += half) this.chunks.push(sorted.slice(at, at + half));
-  }
+    private readonly members: ReadonlySet<Listing>,
+  ) {}
 
-  insert(listing: Listing): void {
-    const { chunk, offset } = this.placeOf(listing);
-    if (chunk < this.chunks.length) this.chunks[chunk].splice(offset, 0, listing);
-    else this.append(listing);
-    this.noteChange(chunk, offset);
-    const grown = this.chunks[chunk];
-    if (grown && grown.length > LONGEST_CHUNK) this.chunks.splice(chunk + 1, 0, grown.splice(LONGEST_CHUNK / 2));
-  }
-
-  /** To be called while the listing still has the assessment it was inserted with. */
-  remove(listing: Listing): void {
-    const place = this.placeOf(listing);
-    if (this.at(place) !== listing) throw new Error(`The order of ${this.strategy.name} lost ${listing.agentId}.`);
-    const { chunk, offset } = place;
-    this.noteChange(chunk, offset);
-    this.chunks[chunk].splice(offset, 1);
-    if (this.chunks[chunk].length === 0) this.chunks.splice(chunk, 1);
-  }
-
-  at({ chunk, offset }: Place): Listing | undefined {
-    return this.chunks[chunk]?.[offset];
-  }
-
-  /** Moves a place one further. */
-  step(place: Place): void {
-    place.offset += 1;
-    if (place.offset < this.chunks[place.chunk].length) return;
-    place.chunk += 1;
-    place.offset = 0;
-  }
-
-  /** The first place for which the condition holds, given that it holds for all after it. */
-  seek(holds: (item: Listing) => boolean): Place {
-    const chunk = firstIndex(this.chunks, (items) => holds(items[items.length - 1]));
-    return { chunk, offset: chunk < this.chunks.length ? firstIndex(this.chunks[chunk], holds) : 0 };
+  /** A member came, went or has another rank; `before` is the assessment it had here, if it was routable. */
+  noteMove(listing: Listing, before: Assessment | undefined): void {
+    if (!this.chunks || this.moves.has(listing)) return;
+    this.moves.set(listing, before);
+    if (this.moves.size > MOST_MOVES && this.moves.size * 4 > this.length) this.forget();
   }
 
   /** Something that was read has other content now, in the same place. */
@@ -89,25 +61,88 @@ export class OrderedList {
     if (count > this.readTo) this.readTo = count;
   }
 
-  private placeOf(listing: Listing): Place {
-    return this.seek((item) => this.compare(item, listing) >= 0);
+  /** Makes all noted moves. To be called before reading, and before trusting the version. */
+  settle(): void {
+    if (!this.chunks) this.sort();
+    else if (this.moves.size > 0) for (const [listing, before] of this.moves) this.move(this.chunks, listing, before);
   }
 
-  private compare(one: Listing, other: Listing): number {
-    return compareRank(this.strategy, one.assessment, other.assessment) || compareIds(one.agentId, other.agentId);
+  forget(): void {
+    this.chunks = undefined;
+    this.moves.clear();
+    this.invalidate();
   }
 
-  private append(listing: Listing): void {
-    const last = this.chunks.at(-1);
-    if (last && last.length < LONGEST_CHUNK) last.push(listing);
-    else this.chunks.push([listing]);
+  at({ chunk, offset }: Place): Listing | undefined {
+    return this.chunks?.[chunk]?.[offset];
   }
 
-  private noteChange(chunk: number, offset: number): void {
+  /** Moves a place one further. */
+  step(place: Place): void {
+    place.offset += 1;
+    if (this.at(place)) return;
+    place.chunk += 1;
+    place.offset = 0;
+  }
+
+  /** The first place for which the condition holds, given that it holds for all after it. */
+  seek(holds: (item: Listing) => boolean): Place {
+    const chunks = this.chunks ?? [];
+    const chunk = firstIndex(chunks, (items) => holds(items[items.length - 1]));
+    return { chunk, offset: chunk < chunks.length ? firstIndex(chunks[chunk], holds) : 0 };
+  }
+
+  private sort(): void {
+    const sorted = [...this.members].filter(belongs).toSorted((one, other) => this.compare(one, other.assessment));
+    const half = LONGEST_CHUNK / 2; // room to grow
+    this.chunks = [];
+    this.length = sorted.length;
+    for (let at = 0; at < sorted.length; at += half) this.chunks.push(sorted.slice(at, at + half));
+  }
+
+  private move(chunks: Listing[][], listing: Listing, before: Assessment | undefined): void {
+    const after = this.members.has(listing) && belongs(listing) ? listing.assessment : undefined;
+    const stays = before && after && compareRank(this.strategy, before, after) === 0;
+    if (before && !stays) this.take(chunks, this.placeOf(before));
+    this.moves.delete(listing);
+    if (after && !stays) this.put(chunks, this.placeOf(after), listing);
+  }
+
+  private take(chunks: Listing[][], { chunk, offset }: Place): void {
+    this.noteChange(chunks, chunk, offset);
+    this.length -= 1;
+    chunks[chunk].splice(offset, 1);
+    if (chunks[chunk].length === 0) chunks.splice(chunk, 1);
+  }
+
+  private put(chunks: Listing[][], { chunk, offset }: Place, listing: Listing): void {
+    this.noteChange(chunks, chunk, offset);
+    this.length += 1;
+    if (chunk === chunks.length) chunks.push([]);
+    const items = chunks[chunk];
+    items.splice(offset, 0, listing);
+    if (items.length > LONGEST_CHUNK) chunks.splice(chunk + 1, 0, items.splice(LONGEST_CHUNK / 2));
+  }
+
+  private noteChange(chunks: Listing[][], chunk: number, offset: number): void {
     let before = offset;
-    for (let at = 0; at < chunk && before < this.readTo; at += 1) before += this.chunks[at]?.length ?? 0;
+    for (let at = 0; at < chunk && before < this.readTo; at += 1) before += chunks[at].length;
     if (before < this.readTo) this.invalidate();
   }
+
+  private placeOf(assessment: Assessment): Place {
+    return this.seek((item) => this.compare(item, assessment) >= 0);
+  }
+
+  /** Who is still to be moved stands where its former assessment put it. */
+  private compare(item: Listing, other: Assessment): number {
+    const sortedBy = (this.moves.size > 0 ? this.moves.get(item) : undefined) ?? item.assessment;
+    return compareRank(this.strategy, sortedBy, other) || compareIds(sortedBy.agentId, other.agentId);
+  }
+}
+
+function belongs({ assessment }: Listing): boolean {
+  return assessment.routable;
 }
 
 function firstIndex<T>(items: readonly T[], holds: (item: T) => boolean): number {

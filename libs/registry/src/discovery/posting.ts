@@ -26,7 +26,7 @@ export class Posting {
 
   /** Answers that were read from them must not outlive them. */
   forgetOrders(): void {
-    for (const order of this.orders()) order.invalidate();
+    for (const order of this.orders()) order.forget();
     this.byStrategy.clear();
   }
 }

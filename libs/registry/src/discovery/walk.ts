@@ -98,6 +98,7 @@ export class MergeWalk implements Walk {
 
 /** One walk through all the orders, which are of one strategy. */
 export function walkThrough(orders: readonly OrderedList[], pivot: string | undefined): Walk {
+  for (const order of orders) order.settle();
   const walks = orders.map((order) => (pivot === undefined ? new ListWalk(order) : new TurnWalk(order, pivot)));
   if (walks.length === 1) return walks[0];
   return new MergeWalk(walks, (one, other) => compareTurns(orders[0], one, other, pivot));
