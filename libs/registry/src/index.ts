@@ -41,3 +41,7 @@ export { LeastLoadedStrategy } from './discovery/strategies/least-loaded.strateg
 export { RoundRobinStrategy } from './discovery/strategies/round-robin.strategy.js';
 export { compareNumbers, type SelectionStrategy } from './discovery/strategies/selection.strategy.js';
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
+export * from './leases/flap.damping.js';
+export * from './leases/lease.policy.js';
+export * from './leases/lease.tracker.js';
+export * from './leases/self-preservation.js';

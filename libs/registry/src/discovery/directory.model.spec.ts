@@ -26,7 +26,7 @@ const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const START = Date.parse('2026-02-24T10:00:00Z');
 
 const moment = fc.integer({ min: 0, max: 60 }).map((seconds) => START + seconds * 1_000);
-const generation = fc.constantFrom(1, 1, 1, 1, 2);
+const anyGeneration = fc.constantFrom(1, 1, 1, 1, 2);
 const circuit: fc.Arbitrary<CircuitState> = fc.record({
   phase: fc.constantFrom('closed', 'closed', 'closed', 'open', 'half_open'),
   consecutiveFailures: fc.nat(9),
@@ -39,7 +39,7 @@ const price = fc.option(fc.constantFrom(0, 0.001, 0.003, 0.5));
 const entry: fc.Arbitrary<DirectoryEntry> = fc
   .record({
     agentId: fc.constantFrom(...IDS),
-    generation,
+    generation: anyGeneration,
     revision: fc.integer({ min: 1, max: 20 }),
     capabilities: fc.uniqueArray(fc.constantFrom(...WORDS), { maxLength: 3 }),
     circuit,
@@ -95,13 +95,13 @@ type Operation =
   | { kind: 'wait'; ms: number };
 
 const vitals: fc.Arbitrary<Vitals> = fc.record({
-  generation,
+  generation: anyGeneration,
   beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
   suspectAt: fc.option(moment),
   load: fc.constantFrom(0, 0.2, 1).map((ratio) => ({ inFlight: 0, capacity: null, ratio })),
   observedMs: fc.nat(3),
 });
-const revision = fc.record({ generation, revision: fc.integer({ min: 1, max: 12 }) });
+const revision = fc.record({ generation: anyGeneration, revision: fc.integer({ min: 1, max: 12 }) });
 const agentId = fc.constantFrom(...IDS);
 const snapshot = fc.uniqueArray(entry, { selector: ({ record }) => record.agentId, maxLength: 6 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(

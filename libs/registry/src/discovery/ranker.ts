@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { AgentQuery } from './agent.query.js';
 import { AnswerCache } from './answer.cache.js';
 import { candidateJson, toCandidate, type Found } from './candidate.js';
@@ -9,6 +10,8 @@ import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
 import { Turns } from './turns.js';
 
+const PLANS_REMEMBERED = 5_000;
+
 /**
  * Answers "who can do this now?" from a directory: ranked candidates with reasons, and on request who was left out. The
  * serialised form says the same in bytes that are ready to send, and is what the hot path uses.
@@ -16,6 +19,8 @@ import { Turns } from './turns.js';
 export class Ranker {
   private readonly turns = new Turns();
   private readonly answers = new AnswerCache();
+  /** A plan knows nothing of who is listed, so it stays right. */
+  private readonly plans = new LRUCache<string, QueryPlan>({ max: PLANS_REMEMBERED });
 
   constructor(
     private readonly directory: Directory,
@@ -34,7 +39,7 @@ export class Ranker {
     if (query.explain) return Buffer.from(JSON.stringify(this.rank(query, now)));
     const at = this.directory.advance(now);
     const question = JSON.stringify(query);
-    return this.answers.find(question) ?? this.answer(question, this.plan(query), at);
+    return this.answers.find(question) ?? this.answer(question, this.knownPlan(question, query), at);
   }
 
   private answer(question: string, plan: QueryPlan, now: number): Buffer {
@@ -49,6 +54,14 @@ export class Ranker {
 
   private plan(query: AgentQuery): QueryPlan {
     return planQuery(query, this.directory.aliases, this.strategies);
+  }
+
+  private knownPlan(question: string, query: AgentQuery): QueryPlan {
+    const known = this.plans.get(question);
+    if (known) return known;
+    const plan = this.plan(query);
+    this.plans.set(question, plan);
+    return plan;
   }
 
   private find({ strategy, question }: QueryPlan, search: Search): Found[] {
