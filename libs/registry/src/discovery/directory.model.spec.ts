@@ -230,7 +230,7 @@ describe('the directory and its ranking', () => {
         }
         for (const id of IDS) expect(directory.find(id)).toEqual(model.listed.get(id));
       }),
-      { numRuns: 800 },
+      { numRuns: 500 },
     );
   });
 });

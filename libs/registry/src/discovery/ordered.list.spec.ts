@@ -92,4 +92,15 @@ describe('a kept order', () => {
     expect(moved(601, 5)).toBe(false);
     expect(moved(9, 5)).toBe(true);
   });
+
+  it('S3.6 changes its version when someone comes after the last, and the end was read', () => {
+    const index = new CapabilityIndex();
+    index.add(makeListing(1, 0));
+    const order = index.everyone().order(STRATEGY);
+    read(order);
+    const { version } = order;
+    index.add(makeListing(2, 8));
+    order.settle();
+    expect(order.version).not.toBe(version);
+  });
 });

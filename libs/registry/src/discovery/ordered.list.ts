@@ -56,7 +56,7 @@ export class OrderedList {
     this.readTo = 0;
   }
 
-  /** How many have been read, from the first. Who got to the end passes Infinity: then even one more there matters. */
+  /** How many places have been read, from the first. The end is a place too: who saw it depends on nobody coming there. */
   noteRead(count: number): void {
     if (count > this.readTo) this.readTo = count;
   }

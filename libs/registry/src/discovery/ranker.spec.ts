@@ -82,6 +82,11 @@ describe('the ranking', () => {
     ]);
   });
 
+  it('S3.12 lists once who matches exactly and by similarity', () => {
+    const agents = [{ agentId: 'a', capabilities: ['plan', 'builder'] }];
+    expect(ask(agents, { capabilities: { any: ['plan', 'buildr'] }, fuzzy: true })).toEqual(['a']);
+  });
+
   it('S3.7 prefers the fastest, observed before declared, unknown last', () => {
     const agents = [
       { agentId: 'a' },

@@ -30,7 +30,7 @@ export interface Ranking {
   retryAfterMs: number | null;
   /** Only when asked to explain: who was left out, those nearest to being eligible first. */
   excluded?: ExcludedAgent[];
-  /** How many were left out in all; `excluded` shows the first of them. */
+  /** How many were left out of those near the question (10,000 are looked at, at the most); `excluded` shows the first. */
   excludedTotal?: number;
   /** Asked for, and claimed by nobody; with the most similar capabilities that are. */
   unclaimed?: { capability: string; similar: string[] }[];

@@ -16,7 +16,7 @@ export class ListWalk implements Walk {
   next(): Listing | undefined {
     const listing = this.order.at(this.place);
     this.count += 1;
-    this.order.noteRead(listing ? this.count : Infinity);
+    this.order.noteRead(this.count);
     if (listing) this.order.step(this.place);
     return listing;
   }
