@@ -1,0 +1,41 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { CircuitState } from '../circuit/circuit.breaker.js';
+import type { FlapState } from '../leases/flap.damping.js';
+import type { AgentProviderFacts, CostModel, LeaveReason } from './agent.record.js';
+
+/**
+ * An agentId and its latest life: live while `left_at` is null, history after. The row stays when the agent leaves, so that
+ * the next life gets the next generation. What changes with every beat is in `agent_lease`; what the operator wants is in
+ * `agent_intent`.
+ */
+@Entity('agent')
+export class AgentEntity {
+  @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_pkey' }) agentId: string;
+  @Column({ type: 'bigint' }) generation: string;
+  @Column({ type: 'bigint' }) revision: string;
+  @Column({ type: 'bytea', name: 'token_hash' }) tokenHash: Buffer;
+  @Column({ type: 'text' }) name: string;
+  @Column({ type: 'text', nullable: true }) endpoint: string | null;
+  @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
+  @Column({ type: 'text', array: true }) capabilities: string[];
+  @Column({ type: 'integer', name: 'sandbox_level' }) sandboxLevel: number;
+  @Column({ type: 'jsonb' }) provider: AgentProviderFacts;
+  @Column({ type: 'jsonb', name: 'cost_model' }) costModel: CostModel;
+  @Column({ type: 'jsonb' }) labels: Record<string, string>;
+  @Column({ type: 'text', nullable: true }) version: string | null;
+  @Column({ type: 'text', nullable: true }) definition: string | null;
+  @Column({ type: 'integer', nullable: true }) capacity: number | null;
+  @Column({ type: 'integer', name: 'declared_ms', nullable: true }) declaredMs: number | null;
+  @Column({ type: 'bigint', name: 'budget_total', nullable: true }) budgetTotal: string | null;
+  @Column({ type: 'bigint', name: 'budget_used' }) budgetUsed: string;
+  @Column({ type: 'text', name: 'budget_source' }) budgetSource: string;
+  @Column({ type: 'jsonb' }) circuit: CircuitState;
+  @Column({ type: 'jsonb' }) flap: FlapState;
+  @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
+  @Column({ type: 'text', name: 'registered_by' }) registeredBy: string;
+  @Column({ type: 'timestamptz', name: 'last_task_at', nullable: true }) lastTaskAt: Date | null;
+  @Index('agent_left_at')
+  @Column({ type: 'timestamptz', name: 'left_at', nullable: true })
+  leftAt: Date | null;
+  @Column({ type: 'text', name: 'leave_reason', nullable: true }) leaveReason: LeaveReason | null;
+}

@@ -1,0 +1,56 @@
+import { RegistryError } from '../errors.js';
+import type { LeaveReason } from './agent.record.js';
+
+export class AgentNotFoundError extends RegistryError {
+  readonly code = 'AGENT_NOT_FOUND';
+
+  constructor(agentId: string) {
+    super(`No agent "${show(agentId)}" is registered. GET /v1/agents lists those that are.`);
+  }
+}
+
+/** The agent believes it is registered, and is not. It must register again; a beat never brings it back. */
+export class RegisterAgainError extends RegistryError {
+  readonly code = 'REGISTER_AGAIN';
+
+  constructor(agentId: string, reason?: LeaveReason | null) {
+    const why = reason ? `left the registry (${reason})` : 'is not registered';
+    super(`The agent "${show(agentId)}" ${why}. Register again, and use what that answers.`);
+  }
+}
+
+/** A stranger asks for an agentId that is alive. */
+export class AgentAlreadyRegisteredError extends RegistryError {
+  readonly code = 'AGENT_ALREADY_REGISTERED';
+
+  constructor(agentId: string) {
+    super(
+      `The agent "${show(agentId)}" is alive and belongs to someone else. Send its lease token to register it again, ` +
+        'choose another agentId, or have an operator evict it.',
+    );
+  }
+}
+
+/** An earlier life of the agent is still talking. */
+export class StaleGenerationError extends RegistryError {
+  readonly code = 'STALE_GENERATION';
+
+  constructor(agentId: string, given: number, current: number) {
+    super(
+      `Generation ${given} of the agent "${show(agentId)}" was replaced; ${current} is current. ` +
+        'If you are it, use the generation of your last registration; if not, stop.',
+    );
+  }
+}
+
+export class LeaseTokenError extends RegistryError {
+  readonly code = 'LEASE_TOKEN_REFUSED';
+
+  constructor(agentId: string) {
+    super(`This is not the lease token of the agent "${show(agentId)}". Use the one its registration answered.`);
+  }
+}
+
+function show(agentId: string): string {
+  return agentId.length > 80 ? `${agentId.slice(0, 80)}…` : agentId;
+}

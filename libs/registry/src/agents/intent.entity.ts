@@ -1,0 +1,12 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { DesiredState } from './agent.record.js';
+
+/** What an operator wants of an agentId. Apart from the agent's own row, so that no registration can undo it. */
+@Entity('agent_intent')
+export class IntentEntity {
+  @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_intent_pkey' }) agentId: string;
+  @Column({ type: 'text', name: 'desired_state' }) desiredState: DesiredState;
+  @Column({ type: 'text', nullable: true }) note: string | null;
+  @Column({ type: 'text', name: 'set_by' }) setBy: string;
+  @Column({ type: 'timestamptz', name: 'set_at' }) setAt: Date;
+}

@@ -1,0 +1,18 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/**
+ * The lease of a live agent: a narrow row without secondary indexes, half-filled pages, so that a beat is a HOT update that
+ * touches no index. The token is here too: a beat is checked and written by one statement.
+ */
+@Entity('agent_lease')
+export class LeaseEntity {
+  @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_lease_pkey' }) agentId: string;
+  @Column({ type: 'bigint' }) generation: string;
+  @Column({ type: 'bytea', name: 'token_hash' }) tokenHash: Buffer;
+  @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
+  @Column({ type: 'integer', name: 'extended_ms', default: 0 }) extendedMs: number;
+  @Column({ type: 'boolean', default: false }) suspect: boolean;
+  @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
+  @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;
+  @Column({ type: 'real', name: 'observed_ms', nullable: true }) observedMs: number | null;
+}

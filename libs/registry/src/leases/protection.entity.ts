@@ -1,0 +1,11 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { ProtectionExplanation, ProtectionOverride, ProtectionState } from './self-preservation.js';
+
+/** One row for the whole registry. Who holds its lock is the one replica that sweeps. */
+@Entity('registry_protection')
+export class ProtectionEntity {
+  @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: 'registry_protection_pkey' }) id: number;
+  @Column({ type: 'text' }) override: ProtectionOverride;
+  @Column({ type: 'jsonb', nullable: true }) state: ProtectionState | null;
+  @Column({ type: 'jsonb', nullable: true }) explanation: ProtectionExplanation | null;
+}
