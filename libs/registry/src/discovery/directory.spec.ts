@@ -88,7 +88,7 @@ describe('the directory', () => {
     const ranker = new Ranker(directory);
     directory.upsert(anEntry({ agentId: 'a' }), NOW);
     directory.upsert(anEntry({ agentId: 'b', capabilities: ['plan'], desiredState: 'draining' }), NOW);
-    expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a']);
+    for (let times = 0; times < 2; times += 1) expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a']);
     directory.remove('b', { generation: 1, revision: 1 }, NOW);
     directory.upsert(anEntry({ agentId: 'c', capabilities: ['plan'] }), NOW);
     expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a', 'c']);
@@ -99,6 +99,7 @@ describe('the directory', () => {
     const ranker = new Ranker(directory);
     const query = { capabilities: ['build'], limit: 1 };
     for (const agentId of ['a', 'b', 'c']) directory.upsert(anEntry({ agentId }), NOW);
+    ranker.rankSerialised(query, NOW); // what is asked once is not remembered
     const first = ranker.rankSerialised(query, NOW);
     directory.beat('c', { generation: 1, beatAt: NOW, suspectAt: null }, NOW);
     expect(ranker.rankSerialised(query, NOW)).toBe(first);

@@ -39,29 +39,26 @@ export class Ranker {
     if (query.explain) return Buffer.from(JSON.stringify(this.rank(query, now)));
     const at = this.directory.advance(now);
     const question = JSON.stringify(query);
-    return this.answers.find(question) ?? this.answer(question, this.knownPlan(question, query), at);
+    return this.answers.find(question) ?? this.answer(question, query, at);
   }
 
-  private answer(question: string, plan: QueryPlan, now: number): Buffer {
+  private answer(question: string, query: AgentQuery, now: number): Buffer {
+    const known = this.plans.get(question);
+    const plan = known ?? this.plan(query);
+    if (!known) this.plans.set(question, plan);
     const search = new Search(plan, this.directory.index);
     const found = this.find(plan, search);
     if (found.length === 0) return Buffer.from(JSON.stringify(this.rankingOf(plan, search, found, now)));
     const body = Buffer.from(rankingJson(plan, found));
-    // Capabilities nobody claims have no order whose change could tell that someone does now.
-    if (!plan.strategy.takesTurns && search.unclaimed.length === 0) this.answers.keep(question, body, search.orders);
+    // Capabilities nobody claims have no order whose change could tell that someone does now; and what is asked for the
+    // first time may never be asked again, so it would only push out what will.
+    const worthKeeping = known && !plan.strategy.takesTurns && search.unclaimed.length === 0;
+    if (worthKeeping) this.answers.keep(question, body, search.orders);
     return body;
   }
 
   private plan(query: AgentQuery): QueryPlan {
     return planQuery(query, this.directory.aliases, this.strategies);
-  }
-
-  private knownPlan(question: string, query: AgentQuery): QueryPlan {
-    const known = this.plans.get(question);
-    if (known) return known;
-    const plan = this.plan(query);
-    this.plans.set(question, plan);
-    return plan;
   }
 
   private find({ strategy, question }: QueryPlan, search: Search): Found[] {
