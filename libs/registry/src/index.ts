@@ -1,6 +1,7 @@
 export { Database } from './db/database.js';
 export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from './db/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
+export { REGISTRY_SCHEMA } from './db/schema.js';
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
 export { waitForPostgres, withoutPassword } from './db/reachability.js';
 export { EmbeddedPostgres } from './db/embedded/embedded-postgres.js';

@@ -1,0 +1,80 @@
+import { circuitPhase } from '../circuit/circuit.breaker.js';
+import type { DirectoryEntry } from '../discovery/directory.entry.js';
+import { suppressedUntil, type FlapPolicy } from '../leases/flap.damping.js';
+import type { AgentEntity } from './agent.entity.js';
+import { agentBudget, agentLoad, agentStatus, type AgentRecord, type DesiredState } from './agent.record.js';
+
+/** An agent with its lease and the operator's wish, as `AGENT_COLUMNS` reads them. */
+export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
+  registeredAt: Date;
+  lastTaskAt: Date | null;
+  leftAt: Date | null;
+  desiredState: DesiredState;
+  lastBeatAt: Date | null;
+  suspect: boolean | null;
+  inFlight: number | null;
+  loadRatio: number | null;
+  observedMs: number | null;
+}
+
+export const AGENT_COLUMNS = `
+  a.agent_id AS "agentId", a.generation, a.revision, a.token_hash AS "tokenHash", a.name, a.endpoint,
+  a.agent_card AS "agentCard", a.capabilities, a.sandbox_level AS "sandboxLevel", a.provider, a.cost_model AS "costModel",
+  a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs", a.budget_total AS "budgetTotal",
+  a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.circuit, a.flap, a.registered_at AS "registeredAt",
+  a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
+  coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
+  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs"`;
+
+export const AGENT_TABLES = `agent a
+  LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
+  LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
+
+/** Only what is named here gets out: the token's hash never does. */
+export function toRecord(row: AgentRow, now: number): AgentRecord {
+  const health = row.suspect ? 'suspect' : 'active';
+  return {
+    agentId: row.agentId,
+    name: row.name,
+    status: agentStatus({ left: row.leftAt !== null, desiredState: row.desiredState, health }),
+    endpoint: row.endpoint,
+    agentCard: row.agentCard,
+    capabilities: row.capabilities,
+    sandboxLevel: row.sandboxLevel,
+    provider: row.provider,
+    budget: agentBudget({
+      totalTokens: row.budgetTotal === null ? null : Number(row.budgetTotal),
+      usedTokens: Number(row.budgetUsed),
+      source: row.budgetSource,
+    }),
+    health: {
+      state: health,
+      lastHeartbeat: row.lastBeatAt?.toISOString() ?? null,
+      consecutiveFailures: row.circuit.consecutiveFailures,
+      circuitBreakerState: circuitPhase(row.circuit, now),
+    },
+    registeredAt: row.registeredAt.toISOString(),
+    lastTaskAt: row.lastTaskAt?.toISOString() ?? null,
+    generation: Number(row.generation),
+    definition: row.definition,
+    desiredState: row.desiredState,
+    load: agentLoad({ inFlight: row.inFlight ?? 0, capacity: row.capacity, reportedRatio: row.loadRatio ?? undefined }),
+    costModel: row.costModel,
+    latency: { declaredMs: row.declaredMs, observedMs: row.observedMs },
+    version: row.version,
+    labels: row.labels,
+    leaveReason: row.leaveReason,
+    leftAt: row.leftAt?.toISOString() ?? null,
+  };
+}
+
+/** Every replica hears of suspicion through the feed, so the directory does not work it out from its own clock. */
+export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
+  return {
+    record: toRecord(row, now),
+    revision: Number(row.revision),
+    circuit: row.circuit,
+    suspectAt: null,
+    dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
+  };
+}

@@ -1,0 +1,202 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../db/database.js';
+import { CLOSED_CIRCUIT, type CircuitState } from '../circuit/circuit.breaker.js';
+import { NEVER_FLAPPED, type FlapState } from '../leases/flap.damping.js';
+import type { AgentStatus, LeaveReason } from './agent.record.js';
+import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow } from './agent.row.js';
+import type { LeaseClaim, Registration } from './registration.js';
+
+export interface Joining {
+  agentId: string;
+  /** Of the token this life is entered with: a new one, or the one of the life before. */
+  tokenHash: Buffer;
+  registeredBy: string;
+  facts: Registration;
+}
+
+/** Who left, with what the event about it tells. */
+export interface Leaver {
+  agentId: string;
+  name: string;
+  generation: string;
+  capabilities: string[];
+}
+
+export interface AgentListFilter {
+  status?: AgentStatus;
+  capability?: string;
+}
+
+@Injectable()
+export class AgentStore {
+  constructor(private readonly db: Database) {}
+
+  async now(): Promise<number> {
+    const rows = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return rows[0]?.now.getTime() ?? 0;
+  }
+
+  /**
+   * Lets one life of an agentId begin: the first, the next after one that has left, or the next of the one that holds the
+   * token. Answers its generation, or undefined when a stranger lives there. Of any number at once, on any replica, one wins.
+   */
+  async join({ agentId, tokenHash, registeredBy, facts }: Joining): Promise<number | undefined> {
+    const rows = await this.db.query<{ generation: string }>(
+      `INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
+         sandbox_level, provider, cost_model, labels, version, definition, capacity, declared_ms, budget_total, budget_used,
+         budget_source, circuit, flap, registered_at, registered_by)
+       VALUES ($1, 1, 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+         clock_timestamp(), $20)
+       ON CONFLICT (agent_id) DO UPDATE SET generation = a.generation + 1, revision = 1, token_hash = excluded.token_hash,
+         name = excluded.name, endpoint = excluded.endpoint, agent_card = excluded.agent_card,
+         capabilities = excluded.capabilities, sandbox_level = excluded.sandbox_level, provider = excluded.provider,
+         cost_model = excluded.cost_model, labels = excluded.labels, version = excluded.version,
+         definition = excluded.definition, capacity = excluded.capacity, declared_ms = excluded.declared_ms,
+         budget_total = excluded.budget_total, budget_used = greatest(a.budget_used, excluded.budget_used),
+         budget_source = excluded.budget_source, circuit = excluded.circuit, registered_at = excluded.registered_at,
+         registered_by = excluded.registered_by, left_at = NULL, leave_reason = NULL
+         WHERE a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash
+       RETURNING generation`,
+      [
+        agentId,
+        tokenHash,
+        facts.name,
+        facts.endpoint,
+        facts.agentCard,
+        facts.capabilities,
+        facts.sandboxLevel,
+        facts.provider,
+        facts.costModel,
+        facts.labels,
+        facts.version,
+        facts.definition,
+        facts.capacity,
+        facts.declaredMs,
+        facts.budget.totalTokens,
+        facts.budget.usedTokens,
+        facts.budget.source,
+        CLOSED_CIRCUIT,
+        NEVER_FLAPPED,
+        registeredBy,
+      ],
+    );
+    return rows[0] && Number(rows[0].generation);
+  }
+
+  async startLease(agentId: string, generation: number, tokenHash: Buffer): Promise<void> {
+    await this.db.query(
+      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at) VALUES ($1, $2, $3, clock_timestamp())
+       ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
+         last_beat_at = excluded.last_beat_at, extended_ms = 0, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
+      [agentId, generation, tokenHash],
+    );
+  }
+
+  /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
+  async leave(
+    { agentId, generation, tokenHash }: LeaseClaim | Anyone,
+    reason: LeaveReason,
+  ): Promise<Leaver | undefined> {
+    const rows = await this.db.query<Leaver>(
+      `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
+       WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::bytea IS NULL OR token_hash = $4)
+       RETURNING agent_id AS "agentId", name, generation, capabilities`,
+      [agentId, reason, generation, tokenHash],
+    );
+    if (rows[0])
+      await this.db.query('DELETE FROM agent_lease WHERE agent_id = $1 AND generation = $2', [
+        agentId,
+        rows[0].generation,
+      ]);
+    return rows[0];
+  }
+
+  async find(agentId: string): Promise<AgentRow | undefined> {
+    const rows = await this.db.query<AgentRow>(`SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES} WHERE a.agent_id = $1`, [
+      agentId,
+    ]);
+    return rows[0];
+  }
+
+  async findMany(agentIds: readonly string[]): Promise<AgentRow[]> {
+    return await this.db.query<AgentRow>(`SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES} WHERE a.agent_id = ANY ($1)`, [
+      agentIds,
+    ]);
+  }
+
+  /** By agentId, so that a page is stable while agents come and go. Without a status: all but those that have left. */
+  async page(limit: number, after: string | undefined, { status, capability }: AgentListFilter): Promise<AgentRow[]> {
+    return await this.db.query<AgentRow>(
+      `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
+       WHERE ($2::text IS NULL OR a.agent_id > $2) AND ($4::text IS NULL OR $4 = ANY (a.capabilities))
+         AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
+         AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
+           WHEN l.suspect THEN 'suspect' ELSE 'active' END)
+       ORDER BY a.agent_id LIMIT $1`,
+      [limit, after ?? null, status ?? null, capability ?? null],
+    );
+  }
+
+  /** The fleet in slices, for a directory that begins empty. */
+  async live(limit: number, after: string): Promise<AgentRow[]> {
+    return await this.db.query<AgentRow>(
+      `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES} WHERE a.left_at IS NULL AND a.agent_id > $2 ORDER BY a.agent_id LIMIT $1`,
+      [limit, after],
+    );
+  }
+
+  /** The row, locked until the transaction ends: for what is decided from what it says. */
+  async lock(agentId: string): Promise<{ circuit: CircuitState; flap: FlapState; leftAt: Date | null } | undefined> {
+    const rows = await this.db.query<{ circuit: CircuitState; flap: FlapState; leftAt: Date | null }>(
+      'SELECT circuit, flap, left_at AS "leftAt" FROM agent WHERE agent_id = $1 FOR UPDATE',
+      [agentId],
+    );
+    return rows[0];
+  }
+
+  async saveCircuit(agentId: string, circuit: CircuitState): Promise<void> {
+    await this.db.query('UPDATE agent SET circuit = $2, revision = revision + 1 WHERE agent_id = $1', [
+      agentId,
+      circuit,
+    ]);
+  }
+
+  async saveFlap(agentId: string, flap: FlapState): Promise<void> {
+    await this.db.query('UPDATE agent SET flap = $2 WHERE agent_id = $1', [agentId, flap]);
+  }
+
+  async noteTask(agentId: string): Promise<void> {
+    await this.db.query(
+      'UPDATE agent SET last_task_at = clock_timestamp(), revision = revision + 1 WHERE agent_id = $1',
+      [agentId],
+    );
+  }
+
+  /** What an operator wants; it stays when the agent leaves and comes back. Also bumps the record, for the directories. */
+  async setIntent(agentId: string, desiredState: string, note: string | null, setBy: string): Promise<void> {
+    await this.db.query(
+      `INSERT INTO agent_intent (agent_id, desired_state, note, set_by, set_at) VALUES ($1, $2, $3, $4, clock_timestamp())
+       ON CONFLICT (agent_id) DO UPDATE SET desired_state = excluded.desired_state, note = excluded.note,
+         set_by = excluded.set_by, set_at = excluded.set_at`,
+      [agentId, desiredState, note, setBy],
+    );
+    await this.db.query('UPDATE agent SET revision = revision + 1 WHERE agent_id = $1', [agentId]);
+  }
+
+  /** Forgets those that left long ago; answers how many. */
+  async prune(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query(
+      `DELETE FROM agent WHERE agent_id IN (SELECT agent_id FROM agent
+         WHERE left_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      [keepMs, limit],
+    );
+    return rows.length;
+  }
+}
+
+/** An operator's claim: whichever life is the current one. */
+export interface Anyone {
+  agentId: string;
+  generation: null;
+  tokenHash: null;
+}
