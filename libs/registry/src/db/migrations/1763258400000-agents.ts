@@ -9,7 +9,7 @@ export class Agents1763258400000 implements MigrationInterface {
         agent_id        text NOT NULL CONSTRAINT agent_pkey PRIMARY KEY,
         generation      bigint NOT NULL,
         revision        bigint NOT NULL,
-        token_hash      bytea NOT NULL,
+        token_hash      text NOT NULL,
         name            text NOT NULL,
         endpoint        text,
         agent_card      jsonb,
@@ -38,13 +38,14 @@ export class Agents1763258400000 implements MigrationInterface {
       CREATE TABLE agent_lease (
         agent_id     text NOT NULL CONSTRAINT agent_lease_pkey PRIMARY KEY,
         generation   bigint NOT NULL,
-        token_hash   bytea NOT NULL,
+        token_hash   text NOT NULL,
         last_beat_at timestamptz NOT NULL,
         extended_ms  integer NOT NULL DEFAULT 0,
         suspect      boolean NOT NULL DEFAULT false,
         in_flight    integer NOT NULL DEFAULT 0,
         load_ratio   real,
-        observed_ms  real
+        observed_ms  real,
+        used_tokens  bigint
       ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
       CREATE TABLE agent_intent (

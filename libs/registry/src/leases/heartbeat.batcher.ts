@@ -1,0 +1,91 @@
+import { Injectable } from '@nestjs/common';
+import { LeaseTokenError, RegisterAgainError, StaleGenerationError } from '../agents/agent.errors.js';
+import { Database } from '../db/database.js';
+import { DatabaseUnavailableError } from '../db/database.errors.js';
+import { RegistryError } from '../errors.js';
+import type { BeatResult, Heartbeat } from './heartbeat.js';
+import { type LeaseFacts, LeaseStore } from './lease.store.js';
+
+interface Waiting {
+  beat: Heartbeat;
+  done: (result: BeatResult) => void;
+}
+
+const LARGEST_BATCH = 2_000;
+
+/**
+ * Beats commit in groups: while one batch is under way the next one collects, so a thousand beats cost one transaction. A
+ * beat is answered after its batch is durable, all of a batch in one go. A beat never creates an agent, and never revives
+ * one: it says why it does not count instead.
+ */
+@Injectable()
+export class HeartbeatBatcher {
+  private waiting: Waiting[] = [];
+  private running?: Promise<void>;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: LeaseStore,
+  ) {}
+
+  /** With a callback and not a promise, because there are tens of thousands a second. */
+  beat(beat: Heartbeat, done: (result: BeatResult) => void): void {
+    this.waiting.push({ beat, done });
+    this.running ??= this.db.detached(async () => await this.drain());
+  }
+
+  async beatAll(beats: readonly Heartbeat[]): Promise<BeatResult[]> {
+    return await Promise.all(beats.map(async (beat) => await new Promise<BeatResult>((done) => this.beat(beat, done))));
+  }
+
+  /** Settles when nothing is under way. */
+  async idle(): Promise<void> {
+    await this.running;
+  }
+
+  private async drain(): Promise<void> {
+    await new Promise(setImmediate); // what arrives in this turn of the loop goes together
+    while (this.waiting.length > 0) await this.commit(this.takeBatch());
+    this.running = undefined;
+  }
+
+  /** One beat of an agent in a batch: a second one, possibly of someone else, waits for the next. */
+  private takeBatch(): Waiting[] {
+    const batch = new Map<string, Waiting>();
+    const later: Waiting[] = [];
+    for (const one of this.waiting) {
+      if (batch.size >= LARGEST_BATCH || batch.has(one.beat.agentId)) later.push(one);
+      else batch.set(one.beat.agentId, one);
+    }
+    this.waiting = later;
+    return [...batch.values()];
+  }
+
+  private async commit(batch: Waiting[]): Promise<void> {
+    const answer = await this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
+    for (const { beat, done } of batch) done(answer(beat));
+  }
+
+  private async write(beats: Heartbeat[]): Promise<(beat: Heartbeat) => BeatResult> {
+    const beaten = new Map((await this.store.beatAll(beats)).map(({ agentId, beatAt }) => [agentId, beatAt.getTime()]));
+    const refused = beats.filter(({ agentId }) => !beaten.has(agentId)).map(({ agentId }) => agentId);
+    const facts = refused.length === 0 ? [] : await this.store.factsOf(refused);
+    const factsById = new Map(facts.map((fact) => [fact.agentId, fact]));
+    return (beat) => {
+      const beatAt = beaten.get(beat.agentId);
+      return beatAt === undefined
+        ? { ok: false, error: whyNot(beat, factsById.get(beat.agentId)) }
+        : { ok: true, beatAt };
+    };
+  }
+}
+
+function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): RegistryError {
+  if (!facts?.live) return new RegisterAgainError(agentId, facts?.leaveReason);
+  if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
+  return new StaleGenerationError(agentId, generation, Number(facts.generation));
+}
+
+function failure(error: unknown): BeatResult {
+  return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };
+}

@@ -1,0 +1,13 @@
+import type { LeaseClaim } from '../agents/registration.js';
+import type { RegistryError } from '../errors.js';
+
+/** One beat: who, and what it reports of itself. What it leaves out stays as it was. */
+export interface Heartbeat extends LeaseClaim {
+  inFlight?: number;
+  loadRatio?: number;
+  observedMs?: number;
+  usedTokens?: number;
+}
+
+/** The moment it was counted for, or why it was not. */
+export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: RegistryError };

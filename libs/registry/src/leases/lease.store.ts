@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common';
+import type { LeaveReason } from '../agents/agent.record.js';
+import type { Leaver } from '../agents/agent.store.js';
+import { Database } from '../db/database.js';
+import type { Heartbeat } from './heartbeat.js';
+import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
+import type { Gap } from './lease.tracker.js';
+
+export interface FleetFacts {
+  now: number;
+  fleet: number;
+  suspect: number;
+  expired: number;
+}
+
+export interface BeatenLease {
+  agentId: string;
+  beatAt: Date;
+}
+
+/** What became of an agent whose beat found no lease. */
+export interface LeaseFacts {
+  agentId: string;
+  generation: string;
+  tokenHash: string;
+  leaveReason: LeaveReason | null;
+  live: boolean;
+}
+
+/** How long the lease has been silent, in milliseconds, without the time that does not count. */
+const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - l.extended_ms)`;
+
+@Injectable()
+export class LeaseStore {
+  constructor(private readonly db: Database) {}
+
+  /** Renews the leases of all these agents by one statement; those it does not answer were refused. One beat an agent. */
+  async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLease[]> {
+    return await this.db.query<BeatenLease>(
+      `UPDATE agent_lease l SET last_beat_at = clock_timestamp(), extended_ms = 0,
+         in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
+         observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
+         AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens)
+       WHERE l.agent_id = b.agent_id AND l.generation = b.generation
+         AND (b.token_hash IS NULL OR l.token_hash = b.token_hash)
+       RETURNING l.agent_id AS "agentId", l.last_beat_at AS "beatAt"`,
+      [
+        beats.map((beat) => beat.agentId),
+        beats.map((beat) => beat.generation),
+        beats.map((beat) => beat.tokenHash),
+        beats.map((beat) => beat.inFlight ?? null),
+        beats.map((beat) => beat.loadRatio ?? null),
+        beats.map((beat) => beat.observedMs ?? null),
+        beats.map((beat) => beat.usedTokens ?? null),
+      ],
+    );
+  }
+
+  async factsOf(agentIds: readonly string[]): Promise<LeaseFacts[]> {
+    return await this.db.query<LeaseFacts>(
+      `SELECT agent_id AS "agentId", generation, token_hash AS "tokenHash", leave_reason AS "leaveReason", left_at IS NULL AS live
+       FROM agent WHERE agent_id = ANY ($1)`,
+      [agentIds],
+    );
+  }
+
+  async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
+    const rows = await this.db.query<{ now: Date; fleet: string; suspect: string; expired: string }>(
+      `SELECT clock_timestamp() AS now, count(*) AS fleet,
+         count(*) FILTER (WHERE ${SILENT_MS} >= $1 AND ${SILENT_MS} < $2) AS suspect,
+         count(*) FILTER (WHERE ${SILENT_MS} >= $2) AS expired
+       FROM agent_lease l`,
+      [suspectAfterMs(policy), leaseTtlMs(policy)],
+    );
+    const { now, fleet, suspect, expired } = rows[0] ?? { now: new Date(0), fleet: 0, suspect: 0, expired: 0 };
+    return { now: now.getTime(), fleet: Number(fleet), suspect: Number(suspect), expired: Number(expired) };
+  }
+
+  /** Gives every lease back the time in which nobody could have been heard. */
+  async extendAll({ from, to }: Gap): Promise<void> {
+    await this.db.query(
+      `UPDATE agent_lease SET extended_ms = extended_ms
+         + ceil(extract(epoch FROM to_timestamp($2 / 1000.0) - greatest(last_beat_at, to_timestamp($1 / 1000.0))) * 1000)::int
+       WHERE last_beat_at < to_timestamp($2 / 1000.0)`,
+      [from, to],
+    );
+  }
+
+  async markSuspects(policy: LeasePolicy): Promise<string[]> {
+    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, policy);
+  }
+
+  async markRecovered(policy: LeasePolicy): Promise<string[]> {
+    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, policy);
+  }
+
+  private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<string[]> {
+    const rows = await this.db.query<{ agentId: string }>(
+      `WITH marked AS (UPDATE agent_lease l SET suspect = ${suspect} WHERE ${which} RETURNING l.agent_id)
+       UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id RETURNING a.agent_id AS "agentId"`,
+      [suspectAfterMs(policy)],
+    );
+    return rows.map(({ agentId }) => agentId);
+  }
+
+  /**
+   * Evicts up to `most` expired agents, the longest silent first. Each is locked, and looked at again under the lock: a beat
+   * that arrives in between saves it. Rows another replica is working on are left to it, so nobody is evicted twice.
+   */
+  async evictExpired(policy: LeasePolicy, most: number): Promise<Leaver[]> {
+    return await this.db.query<Leaver>(
+      `WITH candidates AS (
+         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${SILENT_MS} >= $1 ORDER BY l.last_beat_at LIMIT $2
+       ), locked AS (
+         SELECT a.agent_id, a.generation FROM agent a JOIN candidates c USING (agent_id, generation)
+         WHERE a.left_at IS NULL FOR UPDATE OF a SKIP LOCKED
+       ), dead AS (
+         DELETE FROM agent_lease l USING locked k
+         WHERE l.agent_id = k.agent_id AND l.generation = k.generation AND ${SILENT_MS} >= $1
+         RETURNING l.agent_id, l.generation
+       )
+       UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1
+       FROM dead d WHERE a.agent_id = d.agent_id AND a.generation = d.generation
+       RETURNING a.agent_id AS "agentId", a.name, a.generation, a.capabilities`,
+      [leaseTtlMs(policy), most],
+    );
+  }
+
+  /** The beats since a moment: how replicas that did not take them learn of load and latency. */
+  async beatsSince(since: Date): Promise<BeatRow[]> {
+    return await this.db.query<BeatRow>(
+      `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
+         load_ratio AS "loadRatio", observed_ms AS "observedMs" FROM agent_lease WHERE last_beat_at >= $1`,
+      [since],
+    );
+  }
+}
+
+export interface BeatRow {
+  agentId: string;
+  generation: string;
+  lastBeatAt: Date;
+  inFlight: number;
+  loadRatio: number | null;
+  observedMs: number | null;
+}
