@@ -15,6 +15,7 @@ export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 
   inFlight: number | null;
   loadRatio: number | null;
   observedMs: number | null;
+  usedTokens: string | null;
 }
 
 export const AGENT_COLUMNS = `
@@ -24,7 +25,7 @@ export const AGENT_COLUMNS = `
   a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.circuit, a.flap, a.registered_at AS "registeredAt",
   a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
   coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
-  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs"`;
+  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens"`;
 
 export const AGENT_TABLES = `agent a
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
@@ -44,7 +45,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     provider: row.provider,
     budget: agentBudget({
       totalTokens: row.budgetTotal === null ? null : Number(row.budgetTotal),
-      usedTokens: Number(row.budgetUsed),
+      usedTokens: Math.max(Number(row.budgetUsed), Number(row.usedTokens ?? 0)),
       source: row.budgetSource,
     }),
     health: {

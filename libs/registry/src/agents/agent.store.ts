@@ -9,7 +9,7 @@ import type { LeaseClaim, Registration } from './registration.js';
 export interface Joining {
   agentId: string;
   /** Of the token this life is entered with: a new one, or the one of the life before. */
-  tokenHash: Buffer;
+  tokenHash: string;
   registeredBy: string;
   facts: Registration;
 }
@@ -83,7 +83,7 @@ export class AgentStore {
     return rows[0] && Number(rows[0].generation);
   }
 
-  async startLease(agentId: string, generation: number, tokenHash: Buffer): Promise<void> {
+  async startLease(agentId: string, generation: number, tokenHash: string): Promise<void> {
     await this.db.query(
       `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at) VALUES ($1, $2, $3, clock_timestamp())
        ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
@@ -99,7 +99,7 @@ export class AgentStore {
   ): Promise<Leaver | undefined> {
     const rows = await this.db.query<Leaver>(
       `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
-       WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::bytea IS NULL OR token_hash = $4)
+       WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::text IS NULL OR token_hash = $4)
        RETURNING agent_id AS "agentId", name, generation, capabilities`,
       [agentId, reason, generation, tokenHash],
     );

@@ -22,5 +22,5 @@ export interface LeaseClaim {
   agentId: string;
   generation: number;
   /** Null when an operator acts in its place. */
-  tokenHash: Buffer | null;
+  tokenHash: string | null;
 }

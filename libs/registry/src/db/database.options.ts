@@ -20,8 +20,13 @@ export interface Schema {
 export function joinSchemas(...parts: Schema[]): Schema {
   return {
     entities: parts.flatMap((part) => part.entities),
-    migrations: parts.flatMap((part) => part.migrations),
+    migrations: parts.flatMap((part) => part.migrations).toSorted((one, other) => timeOf(one) - timeOf(other)),
   };
+}
+
+/** A migration's class ends in the moment it was written, in milliseconds: that is its place in the timeline. */
+function timeOf({ name }: { name: string }): number {
+  return Number(/\d{13}$/.exec(name)?.[0]);
 }
 
 /**

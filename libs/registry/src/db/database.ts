@@ -53,6 +53,11 @@ export class Database {
     else effect();
   }
 
+  /** Runs `work` outside any transaction that happens to be open where it is called. */
+  detached<T>(work: () => T): T {
+    return this.scopes.exit(work);
+  }
+
   async close(): Promise<void> {
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }

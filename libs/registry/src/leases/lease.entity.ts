@@ -8,11 +8,12 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 export class LeaseEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_lease_pkey' }) agentId: string;
   @Column({ type: 'bigint' }) generation: string;
-  @Column({ type: 'bytea', name: 'token_hash' }) tokenHash: Buffer;
+  @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
   @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
   @Column({ type: 'integer', name: 'extended_ms', default: 0 }) extendedMs: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
   @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;
   @Column({ type: 'real', name: 'observed_ms', nullable: true }) observedMs: number | null;
+  @Column({ type: 'bigint', name: 'used_tokens', nullable: true }) usedTokens: string | null;
 }
