@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { AgentNotFoundError } from '../agents/agent.errors.js';
+import { AgentEvents } from '../agents/agent.events.js';
+import { AgentStore } from '../agents/agent.store.js';
+import { Database } from '../db/database.js';
+import { circuitPhase, stepCircuit, type CircuitInput, type CircuitPhase, type CircuitPolicy, type CircuitState } from './circuit.breaker.js';
+
+/** How a call to an agent went, as its caller saw it. */
+export interface CallOutcome {
+  ok: boolean;
+  /** The probe this call was, if it was one. */
+  probeId?: string;
+}
+
+export interface CircuitView {
+  phase: CircuitPhase;
+  consecutiveFailures: number;
+  /** When the next probe may go; null while closed. */
+  openUntil: number | null;
+}
+
+export interface ProbeClaim {
+  claimed: boolean;
+  circuit: CircuitView;
+  /** Until when the slot is held, by this caller or by another. */
+  heldUntil: number | null;
+}
+
+/** The breaker of each agent, shared by all replicas: every step is taken under the agent's row lock. */
+@Injectable()
+export class CircuitService {
+  constructor(
+    private readonly db: Database,
+    private readonly store: AgentStore,
+    private readonly events: AgentEvents,
+    private readonly policy: CircuitPolicy,
+  ) {}
+
+  async report(agentId: string, { ok, probeId }: CallOutcome): Promise<CircuitView> {
+    return await this.db.transaction(async () => {
+      const { state, now } = await this.step(agentId, { kind: 'outcome', ok, probeId });
+      if (ok) await this.store.noteTask(agentId);
+      return viewOf(state, now);
+    });
+  }
+
+  /** Asks for the one probe a half-open circuit lets through. Of any number of callers, on any replica, one gets it. */
+  async claimProbe(agentId: string, probeId: string): Promise<ProbeClaim> {
+    return await this.db.transaction(async () => {
+      const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
+      return { claimed, circuit: viewOf(state, now), heldUntil: state.probe?.expiresAt ?? null };
+    });
+  }
+
+  private async step(agentId: string, input: CircuitInput): Promise<{ state: CircuitState; claimed: boolean; now: number }> {
+    const agent = await this.store.lock(agentId);
+    if (!agent || agent.leftAt) throw new AgentNotFoundError(agentId);
+    const now = await this.store.now();
+    const { state, transitions, claimed } = stepCircuit(agent.circuit, input, now, this.policy);
+    if (state !== agent.circuit) {
+      await this.store.saveCircuit(agentId, state);
+      await this.events.circuitMoved(agentId, transitions, state);
+    }
+    return { state, claimed, now };
+  }
+}
+
+function viewOf(state: CircuitState, now: number): CircuitView {
+  const { consecutiveFailures, openUntil } = state;
+  return { phase: circuitPhase(state, now), consecutiveFailures, openUntil };
+}

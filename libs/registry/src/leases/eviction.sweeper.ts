@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { AgentEvents } from '../agents/agent.events.js';
+import type { Leaver } from '../agents/agent.store.js';
+import { Database } from '../db/database.js';
+import { LeaseStore } from './lease.store.js';
+import type { LeasePolicy } from './lease.policy.js';
+import { ProtectionStore } from './protection.store.js';
+import { calmProtection, decideProtection, type ProtectionDecision, type ProtectionPolicy } from './self-preservation.js';
+
+export interface SweepResult {
+  /** False when another replica was sweeping. */
+  swept: boolean;
+  evicted: string[];
+  suspected: string[];
+  recovered: string[];
+  /** Expired, and spared all the same. */
+  spared: number;
+}
+
+const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0 };
+/** More wait for the next sweep: one transaction stays short. */
+const MOST_AT_ONCE = 500;
+
+/**
+ * Looks who has fallen silent: active → suspect → evicted after K missed beats. One replica sweeps at a time; what it does
+ * to an agent is fenced by the agent's generation and checked again under its lock, so an agent is evicted once, and never
+ * while its beats arrive. Before anything it gives back the time in which we could not have heard anyone, and when too many
+ * are silent at once it suspects itself instead of them.
+ */
+@Injectable()
+export class EvictionSweeper {
+  constructor(
+    private readonly db: Database,
+    private readonly leases: LeaseStore,
+    private readonly protection: ProtectionStore,
+    private readonly events: AgentEvents,
+    private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
+  ) {}
+
+  async sweep(): Promise<SweepResult> {
+    return await this.db.transaction(async () => {
+      const before = await this.protection.take();
+      if (!before) return NOTHING;
+      const { now, ...fleet } = await this.leases.fleetFacts(this.policies.lease);
+      const state = before.state ?? calmProtection(now);
+      const facts = { ...fleet, databaseAway: null, override: before.override };
+      const decision = decideProtection(state, facts, now, this.policies.protection);
+      const result = await this.act(decision, facts.expired);
+      await this.protection.save(decision.state, decision.explanation);
+      await this.events.protectionChanged(state.mode, decision.explanation);
+      return result;
+    });
+  }
+
+  private async act({ gap, mayEvict }: ProtectionDecision, expired: number): Promise<SweepResult> {
+    const { lease } = this.policies;
+    if (gap) await this.leases.extendAll(gap);
+    const recovered = await this.leases.markRecovered(lease);
+    const suspected = await this.leases.markSuspects(lease);
+    const evicted = mayEvict > 0 ? await this.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
+    await this.events.recovered(recovered);
+    await this.events.suspected(suspected.filter((agentId) => !evicted.some((one) => one.agentId === agentId)));
+    await this.events.left(evicted, 'evicted');
+    return { swept: true, evicted: evicted.map(idOf), suspected, recovered, spared: expired - evicted.length };
+  }
+}
+
+const idOf = ({ agentId }: Leaver): string => agentId;
