@@ -91,7 +91,7 @@ describe('every answer', () => {
     const given = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'abc-123' } });
     expect(given.headers.get('x-request-id')).toBe('abc-123');
     const bad = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'a b"c' } });
-    expect(bad.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(bad.headers.get('x-request-id')).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 
   it('forbids caching, embedding and guessing', async () => {
@@ -99,6 +99,7 @@ describe('every answer', () => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('strict-transport-security')).toBeNull();
     expect(headers.get('server')).toBeNull();
     expect(headers.get('x-powered-by')).toBeNull();
   });
@@ -122,6 +123,10 @@ describe('operation', () => {
       /rollcall_http_request_duration_seconds_count\{method="GET",route="\/v1\/keys\/:id",status="404"\} \d/,
     );
     expect(body).toMatch(/rollcall_http_request_duration_seconds_bucket\{[^}]*le="\+Inf"\} \d/);
+    const seconds = Number(
+      /duration_seconds_sum\{method="GET",route="\/v1\/keys\/:id",status="404"\} (\S+)/.exec(body)?.[1],
+    );
+    expect(seconds).toBeGreaterThan(0);
     expect(body).toContain('rollcall_http_requests_in_flight');
     expect(body).not.toContain('/v1/keys/one');
   });
@@ -152,3 +157,19 @@ async function raw(text: string): Promise<string> {
   for await (const chunk of socket) answer += String(chunk);
   return answer;
 }
+
+describe('behind a gateway', () => {
+  it('HTTPS is asked for where it is spoken, and the address of the client is believed from the gateway alone', async () => {
+    const behind = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' };
+    const answer = await behind.call('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
+    expect(answer.headers.get('strict-transport-security')).toContain('max-age');
+    const audit = await behind.call<{ items: { ip: string }[] }>('GET', '/v1/audit');
+    expect(audit.body.items[0]?.ip).toBe('203.0.113.7');
+    await behind.stop();
+    await api.call('POST', '/v1/keys', { body: { name: 'y', roles: ['viewer'] }, headers });
+    expect((await api.call<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1')).body.items[0]?.ip).toBe(
+      '127.0.0.1',
+    );
+  });
+});

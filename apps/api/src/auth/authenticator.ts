@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { ApiError } from '../http/api.error.js';
 import { KeysService } from '../keys/keys.service.js';
 import { OidcVerifier } from './oidc.verifier.js';
@@ -26,7 +25,7 @@ export interface Credentialed {
 /** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
 @Injectable()
 export class Authenticator {
-  private readonly remembered = new LRUCache<string, { principal: Principal; freshUntil: number }>({ max: REMEMBERED });
+  private readonly remembered = new Map<string, { principal: Principal; freshUntil: number }>();
   private readonly lookups = new RateLimiter(LOOKUPS_PER_ADDRESS);
 
   constructor(
@@ -52,6 +51,7 @@ export class Authenticator {
     const hash = createHash('sha256').update(token).digest();
     const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
     if (!principal) throw unauthenticated('The credential is not known, or it is revoked or expired.');
+    if (this.remembered.size >= REMEMBERED) this.remembered.clear();
     this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
     return stillValid(principal);
   }
