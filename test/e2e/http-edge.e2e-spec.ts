@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { until } from '#rollcall/registry/testing';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
@@ -18,6 +19,8 @@ describe('bad input is a problem+json with a stable code', () => {
     ['JSON with a poisoned prototype', '{"__proto__": {"admin": true}}', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned constructor', '{"constructor": {"prototype": {"admin": true}}}', 'MALFORMED_JSON', 400],
     ['JSON nested too deep', '['.repeat(100_000) + ']'.repeat(100_000), 'MALFORMED_JSON', 400],
+    ['half of a surrogate pair', String.raw`{"name": "a\ud800", "roles": ["viewer"]}`, 'MALFORMED_JSON', 400],
+    ['a field every object inherits', '{"name": "a", "roles": ["viewer"], "toString": 1}', 'VALIDATION_FAILED', 400],
     ['bytes that are not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), 'MALFORMED_JSON', 400],
     ['a body of 10 MB', `"${'x'.repeat(10 * 1024 * 1024)}"`, 'BODY_TOO_LARGE', 413],
     ['a body that is no object', '"text"', 'VALIDATION_FAILED', 400],
@@ -44,6 +47,7 @@ describe('bad input is a problem+json with a stable code', () => {
   it('an unknown route', async () => {
     expectProblem(await api.call('GET', '/v1/nothing-here'), 404, 'ROUTE_NOT_FOUND');
     expectProblem(await api.call('GET', '/v1/nothing-here', { key: null }), 404, 'ROUTE_NOT_FOUND');
+    expectProblem(await api.call('GET', '/v1/me/'), 404, 'ROUTE_NOT_FOUND');
   });
 
   it('the wrong method, with those that are right', async () => {
@@ -71,6 +75,19 @@ describe('bad input is a problem+json with a stable code', () => {
       body: String.raw`{"name": "a\\u0000b", "roles": ["viewer"]}`,
     });
     expect(escaped).toMatchObject({ status: 201, body: { name: String.raw`a\u0000b` } });
+  });
+
+  it('a client that hangs up before it has sent all is no fault of ours', async () => {
+    const { hostname, port } = new URL(api.url);
+    const socket = connect(Number(port), hostname);
+    socket.write('POST /v1/keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+    await until('the request is being read', async () =>
+      /in_flight 2/.test((await api.call<string>('GET', '/metrics')).body),
+    );
+    socket.destroy();
+    const seen = /status="400"\} \d/;
+    await until('it is over', async () => seen.test((await api.call<string>('GET', '/metrics')).body));
+    expect((await api.call<string>('GET', '/metrics')).body).not.toContain('status="500"');
   });
 
   it('something that is not HTTP', async () => {

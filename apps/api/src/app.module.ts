@@ -52,8 +52,6 @@ export class AppModule {
         TerminusModule.forRoot({ logger: false }),
         AuthModule,
         KeysModule,
-        AuditModule,
-        IdempotencyModule,
       ],
       controllers: [HealthController, MetricsController],
     };

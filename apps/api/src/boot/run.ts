@@ -2,13 +2,14 @@ import type { Logger as Pino } from 'pino';
 import { DatabaseRefusedError, DataFolderError } from '#rollcall/registry';
 import { ConfigError, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
+import { AdminKeyError } from '../keys/admin.keys.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
 import { ListenError, type Running, start } from './start.js';
 
 /** Faults of the surroundings: the person who starts can mend them, so they get a sentence and not a stack. */
-const EXPLAINED = [ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
+const EXPLAINED = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
 
 /** The life of the process: start, say where, and leave in order when asked to. */
 export async function run(environment: NodeJS.ProcessEnv, folder: string, tracing?: Tracing): Promise<void> {

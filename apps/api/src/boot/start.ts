@@ -4,7 +4,7 @@ import { Database, joinSchemas, migrate, type DatabaseOptions } from '#rollcall/
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
-import { KeysService } from '../keys/keys.service.js';
+import { AdminKeys } from '../keys/admin.keys.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
@@ -33,7 +33,7 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     const database = await Database.connect(options, SCHEMA);
     closers.push(() => database.close());
     const app = await createApp({ config, database, pino, fastifyPlugins: tracing ? [tracing.fastifyPlugin] : [] });
-    const adminKey = await ensureAdminKey(app.nest.get(KeysService, { strict: false }), config);
+    const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
     closers.push(() => leave(app, config.shutdown));
     await listen(app, config.http);
     return { url: urlOf(app), embedded: postgres.embedded, adminKey, stop: close };

@@ -3,6 +3,7 @@ export type ApiErrorCode =
   | 'VALIDATION_FAILED'
   | 'MALFORMED_REQUEST'
   | 'MALFORMED_JSON'
+  | 'REQUEST_INCOMPLETE'
   | 'CURSOR_INVALID'
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
@@ -18,6 +19,7 @@ export type ApiErrorCode =
   | 'RATE_LIMITED'
   | 'KEY_NOT_FOUND'
   | 'KEY_REVOKED'
+  | 'KEY_NOT_ACTIVE'
   | 'KEY_FROM_ENVIRONMENT'
   | 'LAST_ADMIN_KEY'
   | 'IDENTITY_PROVIDER_UNAVAILABLE'
@@ -35,8 +37,6 @@ export interface FieldFault {
 export interface ApiErrorExtras {
   errors?: FieldFault[];
   retryAfterMs?: number;
-  /** Machine-readable facts, put beside the standard members. */
-  details?: Record<string, unknown>;
   headers?: Record<string, string>;
 }
 

@@ -26,6 +26,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   if (error instanceof RegistryError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
   }
+  if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
   const status = statusOf(error);
   const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
   return code && { code, message: (error as Error).message, extras: {} };
@@ -43,6 +44,12 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   503: 'TIMED_OUT',
 };
 
+/** The client closed the connection before its request had arrived; no one reads the answer. */
+function isHungUp(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return code === 'ECONNRESET' || message === 'aborted';
+}
+
 function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();
   if (error instanceof Error && error.name === 'FastifyError')
@@ -52,7 +59,7 @@ function statusOf(error: unknown): number | undefined {
 
 function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, requestId: string): Problem {
   const { status, title } = PROBLEMS[code];
-  const { errors, retryAfterMs, details, headers } = extras;
+  const { errors, retryAfterMs, headers } = extras;
   return {
     status,
     headers: { 'content-type': PROBLEM_CONTENT_TYPE, ...retryAfter(retryAfterMs), ...headers },
@@ -65,7 +72,6 @@ function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, request
       requestId,
       ...(errors && { errors }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
-      ...details,
     },
     unexpected: false,
   };
