@@ -4,14 +4,11 @@ type Address = ReturnType<typeof ipaddr.parse>;
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
 /** Cloud metadata services: they hand out credentials, so no allowlist opens them, not even by a wide range. */
-const METADATA = [
-  '169.254.169.254',
-  '169.254.170.2',
-  '100.100.100.200',
-  '168.63.129.16',
-  '192.0.0.192',
-  'fd00:ec2::254',
-].map((text) => ipaddr.parse(text).toNormalizedString());
+const METADATA = new Set(
+  ['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254'].map((text) =>
+    ipaddr.parse(text).toNormalizedString(),
+  ),
+);
 
 /** All that is routed on the Internet in version 6; whatever is outside has a meaning of its own. */
 const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3');
@@ -48,7 +45,7 @@ export class AddressPolicy {
     if (!ipaddr.isValid(text)) return { denied: 'it is not an IP address' };
     const address = ipaddr.process(text);
     const range = address.range();
-    if (METADATA.includes(address.toNormalizedString())) return { denied: 'it is a cloud metadata service' };
+    if (METADATA.has(address.toNormalizedString())) return { denied: 'it is a cloud metadata service' };
     if (this.deny.some((network) => contains(network, address))) return { denied: 'the operator closed its network' };
     if (this.allow.some((network) => contains(network, address))) return 'named';
     if (range === 'loopback' && this.allowLoopback) return 'named';

@@ -1,4 +1,4 @@
-import { lookup as systemLookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { reasonOf } from '../errors.js';
@@ -54,7 +54,7 @@ function guardedLookup(policy: EgressPolicy, protocol: string, resolve: Resolve)
       });
       const [first] = open;
       if (!first) return callback(denied(host, reasons.join(' ') || 'it has no address'), '');
-      if ((options as LookupOptions).all) return callback(null, open);
+      if (options.all) return callback(null, open);
       callback(null, first.address, first.family);
     });
   };

@@ -2,7 +2,7 @@ import type { ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../mod
 import { userSays, type ToolCallPart } from '../models/message.js';
 import { ProviderError, type ProviderErrorCode } from '../errors.js';
 import { until } from './until.js';
-import type { Scenario } from './wires/scenario.js';
+import type { Scenario, ScenarioCall } from './wires/scenario.js';
 
 /** One implementation under test, and the other side it talks to. */
 export interface ModelContractSubject {
@@ -204,7 +204,7 @@ function finished(events: ModelEvent[]): ModelReply {
   const ends = events.filter((event) => event.type === 'finished');
   expect(ends).toHaveLength(1);
   expect(events.at(-1)).toBe(ends[0]);
-  return (ends[0] as Extract<ModelEvent, { type: 'finished' }>).reply;
+  return ends[0].reply;
 }
 
 function texts(events: ModelEvent[]): string {
@@ -212,12 +212,13 @@ function texts(events: ModelEvent[]): string {
 }
 
 function toolCall(index: number): ToolCallPart {
-  return { type: 'tool-call', ...CALLS[index] } as ToolCallPart;
+  const { id, name, input } = CALLS[index] as ScenarioCall;
+  return { type: 'tool-call', id, name, input };
 }
 
 /** Without what is the vendor's own affair. */
 function plain({ content, finish, usage }: ModelReply): object {
-  return { content: content.map(({ vendorData: _, ...part }) => part), finish, usage };
+  return { content: content.map((part) => ({ ...part, vendorData: undefined })), finish, usage };
 }
 
 function expectNoKey(error: ProviderError, key?: string): void {

@@ -39,8 +39,18 @@ export class ReplyBuilder {
         return undefined;
       case 'finish':
         return this.finish(part);
-      default:
-        return undefined; // pings, warnings, and what we never ask for
+      case 'error': // thrown by the caller
+      case 'stream-start':
+      case 'tool-input-end':
+      case 'ping':
+      case 'raw':
+      case 'custom':
+      case 'file':
+      case 'reasoning-file':
+      case 'source':
+      case 'tool-approval-request':
+      case 'tool-result':
+        return undefined; // nothing a caller needs, or nothing we ever ask for
     }
   }
 

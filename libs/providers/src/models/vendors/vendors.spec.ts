@@ -1,6 +1,5 @@
-import { EgressClient, PATIENT_LIMITS } from '../../egress/egress.client.js';
-import { EgressPolicy } from '../../egress/egress.policy.js';
 import { Secret } from '../../secret.js';
+import { localEgress } from '../../testing/local-egress.js';
 import { describeModelProviderContract, type ModelContractSubject } from '../../testing/model-provider.contract.js';
 import { anthropicWire } from '../../testing/wires/anthropic.wire.js';
 import { openAiChatWire } from '../../testing/wires/openai-chat.wire.js';
@@ -26,7 +25,7 @@ for (const [vendor, wire] of VENDORS) {
 
 async function subjectFor(vendor: ModelVendor, wire: Wire): Promise<ModelContractSubject> {
   const server = await VendorServer.start(wire);
-  const egress = new EgressClient({ policy: new EgressPolicy({ allowLoopback: true }), limits: PATIENT_LIMITS });
+  const egress = localEgress();
   const provider = vendor.open({
     model: 'some-model',
     baseUrl: server.baseUrl,

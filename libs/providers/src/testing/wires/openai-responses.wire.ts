@@ -13,7 +13,7 @@ export const openAiResponsesWire: Wire = {
     const begun = { ...envelope(model), status: 'in_progress', output: [], usage: null };
     const items = scenario.does === 'call' ? scenario.calls.flatMap(callFrames) : messageFrames(scenario);
     const frames = [{ type: 'response.created', response: begun }, ...items, ...endFrames(scenario, model)];
-    return frames.map((frame, index) => ({ ...frame, sequence_number: index }));
+    return frames.map((frame, index) => Object.assign(frame, { sequence_number: index }));
   },
 
   failure: (status, message) => ({
