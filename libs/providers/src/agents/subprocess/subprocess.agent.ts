@@ -1,0 +1,76 @@
+import { hideAll, type Secret } from '../../secret.js';
+import type { Agent, AgentEvent, AgentMessage, AgentState, HandleOptions } from '../agent.js';
+import { CallTracker } from '../call.tracker.js';
+import { toWire, type WireMessage } from '../wire/wire.js';
+import type { Program } from './program.process.js';
+import { ProgramSession, type SessionOptions } from './program.session.js';
+
+export interface SubprocessAgentOptions {
+  name: string;
+  program: Program;
+  /** Keys among the program's environment, only to keep them out of error messages. */
+  secrets?: Secret[];
+}
+
+/**
+ * A program that answers on its standard output what it is asked on its standard input, as lines of JSON. It is started
+ * once and serves many calls; when it crashes, its calls fail and the next one starts it again. A program that ignores a
+ * cancel is ended.
+ */
+export class SubprocessAgent implements Agent {
+  readonly name: string;
+  readonly agentType = 'subprocess';
+  private readonly calls: CallTracker;
+  private readonly options: SessionOptions;
+  private session?: Promise<ProgramSession>;
+
+  private constructor({ name, program, secrets = [] }: SubprocessAgentOptions) {
+    const label = `agent ${name}`;
+    this.name = name;
+    this.calls = new CallTracker(label);
+    this.options = { label, program, hide: (text) => hideAll(text, secrets) };
+  }
+
+  /** With its program running, so that one that cannot run is noticed here. */
+  static async start(options: SubprocessAgentOptions): Promise<SubprocessAgent> {
+    const agent = new SubprocessAgent(options);
+    await agent.running();
+    return agent;
+  }
+
+  get state(): AgentState {
+    return this.calls.state;
+  }
+
+  handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
+    return this.calls.run(options.signal, (signal) => this.converse(toWire(message, options), signal));
+  }
+
+  async shutdown(): Promise<void> {
+    this.calls.close();
+    const session = await this.session?.catch(() => undefined); // one that never began needs no end
+    await session?.stop();
+  }
+
+  private async *converse(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const session = await this.running();
+    if (signal.aborted) return; // shut down meanwhile: the program is going too
+    yield* session.ask(message, signal);
+  }
+
+  private running(): Promise<ProgramSession> {
+    this.session ??= this.begin();
+    return this.session;
+  }
+
+  private async begin(): Promise<ProgramSession> {
+    try {
+      const session = await ProgramSession.start(this.options);
+      void session.over.then(() => (this.session = undefined));
+      return session;
+    } catch (error) {
+      this.session = undefined;
+      throw error;
+    }
+  }
+}
