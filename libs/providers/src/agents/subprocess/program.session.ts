@@ -27,7 +27,7 @@ export class ProgramSession {
   /** Settles when the program is gone and all its calls have ended. */
   readonly over: Promise<void>;
   private readonly calls = new Map<string, Call>();
-  private crashed?: ProviderError;
+  private ending = false;
 
   private constructor(
     private readonly process: ProgramProcess,
@@ -44,8 +44,12 @@ export class ProgramSession {
     return new ProgramSession(process, options);
   }
 
+  /** Takes no more calls: the next ones are for the next session. */
+  get isEnding(): boolean {
+    return this.ending;
+  }
+
   async *ask(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    if (this.crashed) throw this.crashed; // between its end and the start of the next
     const call: Call = { queue: new EventQueue(), reader: new WireReader(this.options.label) };
     const leave = (): void => call.queue.end();
     this.calls.set(message.id, call);
@@ -60,7 +64,8 @@ export class ProgramSession {
   }
 
   async stop(): Promise<void> {
-    await this.process.stop();
+    this.ending = true;
+    await this.process.group.stop();
     await this.over;
   }
 
@@ -68,16 +73,16 @@ export class ProgramSession {
   private cancel(id: string, call: Call): void {
     call.queue.end();
     this.process.send({ type: 'cancel', id });
-    call.patience = setTimeout(() => void this.process.stop(), OBEY_MS);
+    call.patience = setTimeout(() => void this.stop(), OBEY_MS);
   }
 
   private async attend(): Promise<void> {
     const fault = await this.process.read((line) => this.take(line)).then(() => undefined, reasonOf);
-    if (fault || !(await this.process.isGoneWithin(LAST_WORDS_MS))) await this.process.stop();
-    const how = fault ?? (await this.process.gone);
+    this.ending = true;
+    if (fault || !(await this.process.group.isGoneWithin(LAST_WORDS_MS))) await this.process.group.stop();
+    const how = fault ?? (await this.process.group.gone);
     const message = `The program of ${this.options.label} ${this.options.hide(how)}`;
-    this.crashed = new ProviderError('AGENT_CRASHED', message);
-    for (const id of this.calls.keys()) this.end(id, this.crashed);
+    for (const id of this.calls.keys()) this.end(id, new ProviderError('AGENT_CRASHED', message));
   }
 
   private take(line: string): void {

@@ -1,71 +1,44 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
+import { isAlive, ObedientProgram } from '../../testing/obedient-program.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent } from '../agent.js';
 import { SubprocessAgentProvider, type AllowedProgram } from './subprocess.agent-provider.js';
 
-const PROGRAM = fileURLToPath(new URL('../../testing/obedient-program.mjs', import.meta.url));
 const KEY = 'program-key-0123456789';
 
-interface Note {
-  what: 'begin' | 'end';
-  id: string;
-  pid: number;
-}
-
-/** A program and the file in which it notes what it does. */
-function obedient(more: Partial<AllowedProgram> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'obedient-'));
-  const journal = join(folder, 'journal');
-  writeFileSync(journal, '');
-  const notes = (): Note[] =>
-    readFileSync(journal, 'utf8')
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Note);
-  const program: AllowedProgram = { command: process.execPath, args: [PROGRAM, journal], ...more };
+/** An agent of the obedient program. */
+async function start(program: ObedientProgram, more: Partial<AllowedProgram> = {}, name = 'ada'): Promise<Agent> {
   const provider = new SubprocessAgentProvider({
-    programs: { obedient: program },
-    secrets: (name) => (name === 'PROGRAM_KEY' ? new Secret(KEY) : undefined),
+    programs: { obedient: { command: process.execPath, args: program.args, ...more } },
+    secrets: (wanted) => (wanted === 'PROGRAM_KEY' ? new Secret(KEY) : undefined),
   });
-  return {
-    notes,
-    make: async (name = 'ada') => await provider.createAgent({ name, settings: { program: 'obedient' } }),
-    busy: () => {
-      const ended = new Set(notes().flatMap(({ what, id }) => (what === 'end' ? [id] : [])));
-      return notes().filter(({ what, id, pid }) => what === 'begin' && !ended.has(id) && isAlive(pid)).length;
-    },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  };
+  return await provider.createAgent({ name, settings: { program: 'obedient' } });
 }
 
 describeAgentProviderContract('subprocess', {
   agentType: 'subprocess',
   make: async (name) => {
-    const program = obedient();
+    const program = new ObedientProgram();
     return {
-      agent: await program.make(name),
+      agent: await start(program, {}, name),
       play: (scenario) => JSON.stringify(scenario),
-      begunCalls: () => program.notes().filter(({ what }) => what === 'begin').length,
-      busyCalls: () => program.busy(),
+      begunCalls: () => program.begun,
+      busyCalls: () => program.busy,
       close: async () => program.remove(),
     };
   },
 });
 
 describe('S1.10 a subprocess agent', () => {
-  let program: ReturnType<typeof obedient>;
+  let program: ObedientProgram;
   let agent: Agent;
   let before: Map<string, number>;
   const begin = async (more: Partial<AllowedProgram> = {}): Promise<void> => {
     before = openResources();
-    program = obedient(more);
-    agent = await program.make();
+    program = new ObedientProgram();
+    agent = await start(program, more);
   };
   afterEach(async () => {
     await agent.shutdown();
@@ -78,7 +51,7 @@ describe('S1.10 a subprocess agent', () => {
   it('takes its children with it, also when it will not go itself', async () => {
     await begin({ env: { STUBBORN: 'yes', PATH: '/usr/bin:/bin' } });
     const { value } = (await tell('have a child').next()) as { value: { text: string } };
-    const [child, parent] = [Number(value.text), program.notes()[0]?.pid ?? 0];
+    const [child, parent] = [Number(value.text), program.pids[0] ?? 0];
     expect([isAlive(child), isAlive(parent)]).toEqual([true, true]);
     await agent.shutdown();
     await until('both are gone', () => !isAlive(child) && !isAlive(parent), 1_000);
@@ -95,13 +68,13 @@ describe('S1.10 a subprocess agent', () => {
     await begin();
     const caller = new AbortController();
     const call = tell('ignore cancel', caller.signal).next();
-    await until('it has begun', () => program.busy() === 1);
+    await until('it has begun', () => program.busy === 1);
     caller.abort();
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    await until('it was ended', () => program.busy() === 0, 1_000);
+    await until('it was ended', () => program.busy === 0, 1_000);
     const { value } = await tell('show environment').next();
     expect(value).toMatchObject({ type: 'finished' });
-    expect(new Set(program.notes().map(({ pid }) => pid)).size).toBe(2);
+    expect(program.pids).toHaveLength(2);
   });
 
   it('is ended when it does not speak the wire', async () => {
@@ -144,12 +117,3 @@ describe('S1.10 a subprocess agent', () => {
     expect(await make({ program: 'keyed' })).toMatchObject({ code: 'AGENT_SETTINGS_INVALID' });
   });
 });
-
-/** Zombies do not count: nobody may be there to collect them. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false; // no such process
-  }
-}

@@ -53,14 +53,18 @@ export class SubprocessAgent implements Agent {
   }
 
   private async *converse(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const session = await this.running();
-    if (signal.aborted) return; // shut down meanwhile: the program is going too
-    yield* session.ask(message, signal);
+    const session = await this.running(signal);
+    if (session && !signal.aborted) yield* session.ask(message, signal);
   }
 
-  private running(): Promise<ProgramSession> {
+  /** Undefined when the caller has left meanwhile: for nobody, no program is started. */
+  private async running(signal?: AbortSignal): Promise<ProgramSession | undefined> {
+    if (signal?.aborted) return undefined;
     this.session ??= this.begin();
-    return this.session;
+    const session = await this.session;
+    if (!session.isEnding) return session;
+    await session.over;
+    return await this.running(signal);
   }
 
   private async begin(): Promise<ProgramSession> {
