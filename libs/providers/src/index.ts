@@ -35,7 +35,7 @@ export { costOf, toMicroDollars, type Prices } from './presets/prices.js';
 export type * from './agents/agent.js';
 export { readSettings, type AgentConfig, type AgentProvider } from './agents/agent.provider.js';
 export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
-export { CallTracker } from './agents/call.tracker.js';
+export { TrackedAgent } from './agents/tracked.agent.js';
 export type { OutboundOptions } from './agents/outbound.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';

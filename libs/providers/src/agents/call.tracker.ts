@@ -1,5 +1,6 @@
 import { aborted, ProviderError } from '../errors.js';
 import type { AgentEvent, AgentState } from './agent.js';
+import { unreachable } from './agent.status.js';
 
 type Converse = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
@@ -53,8 +54,9 @@ export class CallTracker {
   private explain(error: unknown, caller?: AbortSignal): unknown {
     if (caller?.aborted) return aborted(`The call to ${this.label}`);
     if (this.closed) return this.closedError();
-    this.lastFailed = !(error instanceof ProviderError) || error.fault === 'remote';
-    return error;
+    const explained = unreachable(error, this.label);
+    this.lastFailed = !(explained instanceof ProviderError) || explained.fault === 'remote';
+    return explained;
   }
 
   private closedError(): ProviderError {

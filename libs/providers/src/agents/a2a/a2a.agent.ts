@@ -1,9 +1,9 @@
 import type { Client } from '@a2a-js/sdk/client';
 import { A2AError } from '@a2a-js/sdk/errors';
 import { ProviderError, reasonOf } from '../../errors.js';
-import type { Agent, AgentEvent, AgentMessage, AgentState, HandleOptions } from '../agent.js';
+import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { unreachable } from '../agent.status.js';
-import { CallTracker } from '../call.tracker.js';
+import { TrackedAgent } from '../tracked.agent.js';
 import { TaskReader, toSendMessage } from './a2a.mapper.js';
 
 export interface A2aAgentOptions {
@@ -18,33 +18,15 @@ const CANCEL_MS = 800;
 const LONGEST_REASON = 300;
 
 /** A remote agent that speaks A2A 1.0, streaming where its card says that it can. */
-export class A2aAgent implements Agent {
-  readonly name: string;
+export class A2aAgent extends TrackedAgent {
   readonly agentType = 'remote';
-  private readonly label: string;
-  private readonly calls: CallTracker;
   private readonly farewells = new Set<Promise<void>>();
 
   constructor(private readonly options: A2aAgentOptions) {
-    this.name = options.name;
-    this.label = `Agent ${options.name}`;
-    this.calls = new CallTracker(this.label);
+    super(options.name);
   }
 
-  get state(): AgentState {
-    return this.calls.state;
-  }
-
-  handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(message, options, signal));
-  }
-
-  async shutdown(): Promise<void> {
-    this.calls.close();
-    await Promise.all(this.farewells);
-  }
-
-  private async *converse(
+  protected async *converse(
     message: AgentMessage,
     options: HandleOptions,
     signal: AbortSignal,
@@ -61,6 +43,10 @@ export class A2aAgent implements Agent {
     } catch (error) {
       throw this.explain(error);
     }
+  }
+
+  protected override async release(): Promise<void> {
+    await Promise.all(this.farewells);
   }
 
   private sayCancelled({ taskId, ended }: TaskReader): void {

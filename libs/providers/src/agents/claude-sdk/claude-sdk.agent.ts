@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { Secret } from '../../secret.js';
-import type { Agent, AgentEvent, AgentMessage, AgentState, HandleOptions } from '../agent.js';
-import { CallTracker } from '../call.tracker.js';
+import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
+import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
 import { readSdkMessage } from './claude-sdk.wire.js';
 
@@ -56,33 +56,15 @@ const MICRO_PER_DOLLAR = 1_000_000;
  * Claude Code's own loop, one run for each message. It is told nothing of this machine's settings, may use only the tools
  * it was given, and its processes end with the call, since the SDK itself takes its time.
  */
-export class ClaudeSdkAgent implements Agent {
-  readonly name: string;
+export class ClaudeSdkAgent extends TrackedAgent {
   readonly agentType = 'sdk';
-  private readonly label: string;
-  private readonly calls: CallTracker;
   private readonly groups = new Set<ProcessGroup>();
 
   constructor(private readonly options: ClaudeSdkAgentOptions) {
-    this.name = options.name;
-    this.label = `Agent ${options.name}`;
-    this.calls = new CallTracker(this.label);
+    super(options.name);
   }
 
-  get state(): AgentState {
-    return this.calls.state;
-  }
-
-  handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(message, options, signal));
-  }
-
-  async shutdown(): Promise<void> {
-    this.calls.close();
-    await Promise.all([...this.groups].map(async (group) => await group.stop()));
-  }
-
-  private async *converse(
+  protected async *converse(
     message: AgentMessage,
     { budget }: HandleOptions,
     signal: AbortSignal,
@@ -103,6 +85,10 @@ export class ClaudeSdkAgent implements Agent {
       const reason = this.options.key?.hideIn(reasonOf(error)) ?? reasonOf(error);
       throw new ProviderError('AGENT_CRASHED', `${this.label} broke off: ${reason.slice(0, 500)}`);
     }
+  }
+
+  protected override async release(): Promise<void> {
+    await Promise.all([...this.groups].map(async (group) => await group.stop()));
   }
 
   private queryOptions(microUsd?: number): Omit<ClaudeQueryOptions, 'abortController' | 'spawnClaudeCodeProcess'> {

@@ -1,7 +1,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import type { Agent, AgentEvent, AgentMessage, AgentState, HandleOptions } from '../agent.js';
-import { agentErrorOf, unreachable } from '../agent.status.js';
-import { CallTracker } from '../call.tracker.js';
+import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { agentErrorOf } from '../agent.status.js';
+import { TrackedAgent } from '../tracked.agent.js';
 import { linesOf } from '../wire/lines.js';
 import { toWire, WireReader, type WireMessage } from '../wire/wire.js';
 
@@ -14,41 +14,24 @@ export interface HttpAgentOptions {
 const ACCEPT = 'application/x-ndjson, text/event-stream, application/json';
 
 /** An agent behind a plain JSON endpoint. It answers at once with a result, or in pieces as NDJSON or server-sent events. */
-export class HttpAgent implements Agent {
-  readonly name: string;
+export class HttpAgent extends TrackedAgent {
   readonly agentType = 'api';
-  private readonly label: string;
-  private readonly calls: CallTracker;
 
   constructor(private readonly options: HttpAgentOptions) {
-    this.name = options.name;
-    this.label = `Agent ${options.name}`;
-    this.calls = new CallTracker(this.label);
+    super(options.name);
   }
 
-  get state(): AgentState {
-    return this.calls.state;
-  }
-
-  handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(toWire(message, options), signal));
-  }
-
-  async shutdown(): Promise<void> {
-    this.calls.close();
-  }
-
-  private async *converse(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    try {
-      const response = await this.post(message, signal);
-      const reader = new WireReader(this.label);
-      const kind = response.headers.get('content-type') ?? '';
-      if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
-      else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);
-      else yield reader.readWhole(reader.parse(await response.text()));
-    } catch (error) {
-      throw unreachable(error, this.label);
-    }
+  protected async *converse(
+    message: AgentMessage,
+    options: HandleOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const response = await this.post(toWire(message, options), signal);
+    const reader = new WireReader(this.label);
+    const kind = response.headers.get('content-type') ?? '';
+    if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
+    else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);
+    else yield reader.readWhole(reader.parse(await response.text()));
   }
 
   private async post(message: WireMessage, signal: AbortSignal): Promise<Response> {

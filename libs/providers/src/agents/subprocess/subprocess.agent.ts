@@ -1,7 +1,7 @@
 import { hideAll, type Secret } from '../../secret.js';
-import type { Agent, AgentEvent, AgentMessage, AgentState, HandleOptions } from '../agent.js';
-import { CallTracker } from '../call.tracker.js';
-import { toWire, type WireMessage } from '../wire/wire.js';
+import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { TrackedAgent } from '../tracked.agent.js';
+import { toWire } from '../wire/wire.js';
 import type { Program } from './program.process.js';
 import { ProgramSession, type SessionOptions } from './program.session.js';
 
@@ -17,18 +17,14 @@ export interface SubprocessAgentOptions {
  * once and serves many calls; when it crashes, its calls fail and the next one starts it again. A program that ignores a
  * cancel is ended.
  */
-export class SubprocessAgent implements Agent {
-  readonly name: string;
+export class SubprocessAgent extends TrackedAgent {
   readonly agentType = 'subprocess';
-  private readonly calls: CallTracker;
   private readonly options: SessionOptions;
   private session?: Promise<ProgramSession>;
 
   private constructor({ name, program, secrets = [] }: SubprocessAgentOptions) {
-    const label = `agent ${name}`;
-    this.name = name;
-    this.calls = new CallTracker(label);
-    this.options = { label, program, hide: (text) => hideAll(text, secrets) };
+    super(name);
+    this.options = { label: this.label, program, hide: (text) => hideAll(text, secrets) };
   }
 
   /** With its program running, so that one that cannot run is noticed here. */
@@ -38,23 +34,18 @@ export class SubprocessAgent implements Agent {
     return agent;
   }
 
-  get state(): AgentState {
-    return this.calls.state;
+  protected async *converse(
+    message: AgentMessage,
+    options: HandleOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const session = await this.running(signal);
+    if (session && !signal.aborted) yield* session.ask(toWire(message, options), signal);
   }
 
-  handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(toWire(message, options), signal));
-  }
-
-  async shutdown(): Promise<void> {
-    this.calls.close();
+  protected override async release(): Promise<void> {
     const session = await this.session?.catch(() => undefined); // one that never began needs no end
     await session?.stop();
-  }
-
-  private async *converse(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const session = await this.running(signal);
-    if (session && !signal.aborted) yield* session.ask(message, signal);
   }
 
   /** Undefined when the caller has left meanwhile: for nobody, no program is started. */
