@@ -21,7 +21,7 @@ export abstract class TrackedAgent implements Agent {
   }
 
   handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(message, options, signal));
+    return this.calls.run(options.signal, (signal) => this.converse(message, signal, options));
   }
 
   async shutdown(): Promise<void> {
@@ -32,8 +32,8 @@ export abstract class TrackedAgent implements Agent {
   /** Yields what is said, ending with `finished`, or throws a ProviderError. */
   protected abstract converse(
     message: AgentMessage,
-    options: HandleOptions,
     signal: AbortSignal,
+    options: HandleOptions,
   ): AsyncIterable<AgentEvent>;
 
   /** Lets go of what outlives a single call. All calls have been told to end. */

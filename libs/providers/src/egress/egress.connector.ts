@@ -1,5 +1,5 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { isIPv6, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { reasonOf } from '../errors.js';
 import { denied, type EgressPolicy } from './egress.policy.js';
@@ -33,7 +33,8 @@ export function guardedConnector({
   );
   return (options, callback) => {
     try {
-      policy.checkUrl(`${options.protocol}//${options.hostname}:${options.port}`);
+      const host = isIPv6(options.hostname) ? `[${options.hostname}]` : options.hostname;
+      policy.checkUrl(`${options.protocol}//${host}:${options.port}`);
     } catch (error) {
       return callback(error as Error, null);
     }

@@ -150,6 +150,11 @@ describe('S1.7 the egress client', () => {
     });
   });
 
+  it('takes IPv6 literals for what they are', async () => {
+    expect(await codeOf(client().fetch('http://[::1]:1024/'))).toBe('EGRESS_UNREACHABLE');
+    expect(await codeOf(client().fetch('http://[fd00::1]:1024/'))).toBe('EGRESS_DENIED');
+  });
+
   it('never quotes a header', async () => {
     const error = await client()
       .fetch('http://127.0.0.1:9999', { headers: { authorization: 'Bearer sk-broken\nkey' } })

@@ -25,7 +25,10 @@ const PricesSchema = z.strictObject({
   cacheWrite: Dollars.optional(),
 });
 
-const VendorDefaultsSchema = z.strictObject({ baseUrl: z.url().optional(), keyEnv: EnvName.optional() });
+/** Views show it, so it must not hold a password. */
+const BaseUrl = z.url().refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not carry a user or password');
+
+const VendorDefaultsSchema = z.strictObject({ baseUrl: BaseUrl.optional(), keyEnv: EnvName.optional() });
 
 export const PresetSchema = VendorDefaultsSchema.extend({
   vendor: Name,

@@ -116,6 +116,10 @@ describe('S4.7 the presets of an installation', () => {
       { ...CONFIG, presets: { fast: { vendor: 'x', model: 'y', keyEnv: 'sk-abc' } } },
       /name of an environment variable/,
     ],
+    [
+      { ...CONFIG, vendors: { x: { baseUrl: 'https://me:hunter22@example.com' } } },
+      /must not carry a user or password/,
+    ],
   ])('are refused with the reason: %#', (config, why) => {
     expect(() => new PresetBook(config)).toThrow(why);
   });

@@ -5,7 +5,7 @@ export {
 } from './agent-provider.contract.js';
 export type { AgentScenario } from './agent-scenario.js';
 export { expectNothingLeft, openResources } from './leftovers.js';
-export { localEgress } from './local-egress.js';
+export { localEgress, localOutbound } from './local-egress.js';
 export { LocalServer, type RecordedRequest } from './local-server.js';
 export { describeModelProviderContract, type ModelContractSubject } from './model-provider.contract.js';
 export { ObedientA2aServer } from './obedient-a2a.server.js';

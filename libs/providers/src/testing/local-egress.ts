@@ -1,3 +1,4 @@
+import type { OutboundOptions } from '../agents/outbound.js';
 import { EgressClient, PATIENT_LIMITS, type EgressLimits } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
 
@@ -7,4 +8,11 @@ export function localEgress(limits: Partial<EgressLimits> = {}): EgressClient {
     policy: new EgressPolicy({ allowLoopback: true }),
     limits: { ...PATIENT_LIMITS, ...limits },
   });
+}
+
+/** What an agent provider that calls out is given, limited to this machine and the Internet, and without any key. */
+export function localOutbound(): OutboundOptions & { close(): Promise<void> } {
+  const egress = localEgress();
+  const policy = new EgressPolicy({ allowLoopback: true });
+  return { fetch: egress.fetch, policy, secrets: () => undefined, close: async () => await egress.close() };
 }

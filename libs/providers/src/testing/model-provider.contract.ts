@@ -1,6 +1,7 @@
 import type { ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../models/model.provider.js';
 import { userSays, type ToolCallPart } from '../models/message.js';
 import { ProviderError, type ProviderErrorCode } from '../errors.js';
+import { expectNothingLeft, openResources } from './leftovers.js';
 import { until } from './until.js';
 import type { Scenario, ScenarioCall } from './wires/scenario.js';
 
@@ -34,11 +35,14 @@ const CANCEL_WITHIN_MS = 1_000;
 export function describeModelProviderContract(name: string, make: () => Promise<ModelContractSubject>): void {
   describe(`S1.10 the model contract: ${name}`, () => {
     let subject: ModelContractSubject;
+    let before: Map<string, number>;
     beforeEach(async () => {
+      before = openResources();
       subject = await make();
     });
     afterEach(async () => {
       await subject.close();
+      await expectNothingLeft(before);
     });
     describeAnswers(() => subject);
     describeFailures(() => subject);

@@ -28,8 +28,8 @@ export class A2aAgent extends TrackedAgent {
 
   protected async *converse(
     message: AgentMessage,
-    options: HandleOptions,
     signal: AbortSignal,
+    options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const request = toSendMessage(message, options);
     const reader = new TaskReader(this.label, Boolean(request.message?.taskId));

@@ -66,8 +66,8 @@ export class ClaudeSdkAgent extends TrackedAgent {
 
   protected async *converse(
     message: AgentMessage,
-    { budget }: HandleOptions,
     signal: AbortSignal,
+    { budget }: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const abortController = new AbortController();
     const own = new Set<ProcessGroup>();

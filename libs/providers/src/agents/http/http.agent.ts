@@ -23,8 +23,8 @@ export class HttpAgent extends TrackedAgent {
 
   protected async *converse(
     message: AgentMessage,
-    options: HandleOptions,
     signal: AbortSignal,
+    options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const response = await this.post(toWire(message, options), signal);
     const reader = new WireReader(this.label);

@@ -36,8 +36,8 @@ export class SubprocessAgent extends TrackedAgent {
 
   protected async *converse(
     message: AgentMessage,
-    options: HandleOptions,
     signal: AbortSignal,
+    options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const session = await this.running(signal);
     if (session && !signal.aborted) yield* session.ask(toWire(message, options), signal);
