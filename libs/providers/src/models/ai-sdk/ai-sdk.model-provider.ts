@@ -40,11 +40,9 @@ export class AiSdkModelProvider implements ModelProvider {
 
   async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncGenerator<ModelEvent> {
     this.refuseIfAborted(signal);
-    const left = new AbortController(); // some adapters tee the stream, so cancelling it would leave the socket open
-    const until = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
     const builder = new ReplyBuilder();
     try {
-      for await (const part of this.parts(request, until)) {
+      for await (const part of this.parts(request, signal)) {
         if (part.type === 'error') throw this.explain(part.error, signal, 'MODEL_STREAM_BROKEN');
         const event = builder.add(part);
         if (event) yield event;
@@ -53,12 +51,10 @@ export class AiSdkModelProvider implements ModelProvider {
       yield { type: 'finished', reply: builder.reply };
     } catch (error) {
       throw this.explain(error, signal, 'MODEL_STREAM_BROKEN');
-    } finally {
-      left.abort();
     }
   }
 
-  private async *parts(request: ModelRequest, signal: AbortSignal): AsyncGenerator<LanguageModelV4StreamPart> {
+  private async *parts(request: ModelRequest, signal?: AbortSignal): AsyncGenerator<LanguageModelV4StreamPart> {
     const { stream } = await this.options.model.doStream(this.callOptions(request, signal));
     yield* stream;
   }
