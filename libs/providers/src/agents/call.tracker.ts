@@ -29,7 +29,6 @@ export class CallTracker {
     this.underWay.add(call);
     try {
       yield* this.untilFinished(converse(caller ? AbortSignal.any([caller, call.signal]) : call.signal));
-      this.lastFailed = false;
     } catch (error) {
       throw this.explain(error, caller);
     } finally {
@@ -45,6 +44,7 @@ export class CallTracker {
 
   private async *untilFinished(events: AsyncIterable<AgentEvent>): AsyncGenerator<AgentEvent> {
     for await (const event of events) {
+      if (event.type === 'finished') this.lastFailed = false; // now, since many leave with this event in hand
       yield event;
       if (event.type === 'finished') return;
     }

@@ -69,6 +69,16 @@ describe('S1.10 an a2a agent', () => {
     expect(elsewhere.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined]);
   });
 
+  it('does not repeat the key that the other side quotes', async () => {
+    const server = await startObedient();
+    const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
+    const failed = drain(await provider.createAgent({ name: 'ada', settings }), {
+      does: 'fail',
+      message: `bad ${KEY}`,
+    });
+    await expect(failed).rejects.toThrow('failed: bad [secret]');
+  });
+
   it('is called without streaming when its card says it cannot', async () => {
     const server = await startObedient({ streaming: false });
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });

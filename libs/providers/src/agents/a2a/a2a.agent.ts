@@ -32,7 +32,7 @@ export class A2aAgent extends TrackedAgent {
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const request = toSendMessage(message, options);
-    const reader = new TaskReader(this.label, Boolean(request.message?.taskId));
+    const reader = new TaskReader(this.label, Boolean(request.message?.taskId), this.options.hide);
     // Said at once, not when the caller next looks at its events: it may never look again.
     const cancel = (): void => this.sayCancelled(reader);
     signal.addEventListener('abort', cancel);

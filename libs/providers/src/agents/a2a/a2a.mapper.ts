@@ -59,6 +59,7 @@ export class TaskReader {
   constructor(
     private readonly label: string,
     private continues = false,
+    private readonly hide: (text: string) => string = (text) => text,
   ) {}
 
   *read({ payload }: StreamResponse): Generator<AgentEvent> {
@@ -149,6 +150,6 @@ export class TaskReader {
   private failed(said: string): ProviderError {
     this.ended = true;
     const usage = readUsage(this.metadata?.['usage']);
-    return new ProviderError('AGENT_FAILED', `${this.label} failed: ${said}`, { usage });
+    return new ProviderError('AGENT_FAILED', `${this.label} failed: ${this.hide(said)}`, { usage });
   }
 }

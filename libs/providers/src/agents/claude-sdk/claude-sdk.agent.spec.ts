@@ -70,9 +70,13 @@ describe('S1.10 a claude-sdk agent', () => {
     expect(end).toMatchObject({ result: { usage: { byModel: { 'claude-haiku': { costMicroUsd: 100 } } } } });
   });
 
-  it('says what a failed run has used', async () => {
-    const failed = last(await make({}), { does: 'fail', message: 'too hard' });
-    await expect(failed).rejects.toMatchObject({ code: 'AGENT_FAILED', usage: { costMicroUsd: 12_600 } });
+  it('says what a failed run has used, and not its key', async () => {
+    const failed = last(await make({}), { does: 'fail', message: `too hard for ${KEY}` });
+    await expect(failed).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      usage: { costMicroUsd: 12_600 },
+      message: expect.stringContaining('too hard for [secret]'),
+    });
   });
 
   it('is told its limits, and nothing of the settings of this machine', async () => {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { ProviderError, reasonOf } from '../../errors.js';
-import type { Secret } from '../../secret.js';
+import { hideAll, type Secret } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
 import { TrackedAgent } from '../tracked.agent.js';
@@ -77,13 +77,13 @@ export class ClaudeSdkAgent extends TrackedAgent {
       abortController,
       spawnClaudeCodeProcess: this.spawner(own),
     };
+    const facts = { label: this.label, hide: (text: string) => this.hide(text) };
     try {
       const messages = this.options.sdk.query({ prompt: promptOf(message), options });
-      for await (const value of untilAborted(messages, signal)) yield* readSdkMessage(value, this.label);
+      for await (const value of untilAborted(messages, signal)) yield* readSdkMessage(value, facts);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
-      const reason = this.options.key?.hideIn(reasonOf(error)) ?? reasonOf(error);
-      throw new ProviderError('AGENT_CRASHED', `${this.label} broke off: ${reason.slice(0, 500)}`);
+      throw new ProviderError('AGENT_CRASHED', `${this.label} broke off: ${this.hide(reasonOf(error)).slice(0, 500)}`);
     }
   }
 
@@ -118,6 +118,10 @@ export class ClaudeSdkAgent extends TrackedAgent {
       void group.gone.then(() => this.groups.delete(group));
       return child;
     };
+  }
+
+  private hide(text: string): string {
+    return hideAll(text, [this.options.key]);
   }
 
   private async end(own: Set<ProcessGroup>, abortController: AbortController): Promise<void> {

@@ -39,14 +39,20 @@ const SdkMessageSchema = z.union([
 
 type ResultMessage = Extract<z.output<typeof SdkMessageSchema>, { type: 'result' }>;
 
+/** How to call the agent in errors, and what takes its key out of them. */
+interface SdkFacts {
+  label: string;
+  hide(text: string): string;
+}
+
 const MICRO_PER_DOLLAR = 1_000_000;
 
-export function* readSdkMessage(value: unknown, label: string): Generator<AgentEvent> {
+export function* readSdkMessage(value: unknown, facts: SdkFacts): Generator<AgentEvent> {
   const parsed = SdkMessageSchema.safeParse(value);
   if (!parsed.success)
-    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${label} sent something that cannot be read.`);
+    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${facts.label} sent something that cannot be read.`);
   const message = parsed.data;
-  if (message?.type === 'result') return yield finished(message, label);
+  if (message?.type === 'result') return yield finished(message, facts);
   if (message?.type !== 'assistant' || message.parent_tool_use_id) return; // what its own subagents say is their affair
   for (const block of message.message.content) {
     if (block?.type === 'text') yield { type: 'text', text: block.text };
@@ -54,11 +60,12 @@ export function* readSdkMessage(value: unknown, label: string): Generator<AgentE
   }
 }
 
-function finished({ subtype, is_error, result, errors, modelUsage }: ResultMessage, label: string): AgentEvent {
+function finished(message: ResultMessage, { label, hide }: SdkFacts): AgentEvent {
+  const { subtype, is_error, result, errors, modelUsage } = message;
   const usage = toUsage(modelUsage);
   if (subtype === 'success' && !is_error)
     return { type: 'finished', result: { outcome: 'completed', text: result, usage } };
-  const why = errors.join('; ') || result || subtype;
+  const why = hide(errors.join('; ') || result || subtype);
   throw new ProviderError('AGENT_FAILED', `${label} failed (${subtype}): ${why.slice(0, 500)}`, { usage });
 }
 

@@ -18,9 +18,8 @@ export class HttpAgentProvider implements AgentProvider {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);
     const { policy, secrets } = this.options;
     policy.checkUrl(url); // a wrong address fails here, not at the first call
-    const fetch = credential
-      ? withCredential(this.options.fetch, { url, settings: credential, secrets }).fetch
-      : this.options.fetch;
-    return new HttpAgent({ name: config.name, url, fetch });
+    if (!credential) return new HttpAgent({ name: config.name, url, fetch: this.options.fetch });
+    const keyed = withCredential(this.options.fetch, { url, settings: credential, secrets });
+    return new HttpAgent({ name: config.name, url, fetch: keyed.fetch, hide: (text) => keyed.secret.hideIn(text) });
   }
 }

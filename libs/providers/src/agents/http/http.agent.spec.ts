@@ -86,6 +86,12 @@ describe('S1.10 an http agent', () => {
     expect(`${String(error)}${JSON.stringify(error)}`).not.toContain(KEY);
   });
 
+  it('does not repeat the key that the other side quotes', async () => {
+    const body = JSON.stringify({ type: 'error', message: `bad ${KEY}` });
+    const agent = await agentAt((_request, response) => response.end(body), { env: 'AGENT_KEY' });
+    await expect(drain(agent)).rejects.toThrow('failed: bad [secret]');
+  });
+
   it.each(['<html>', '{"text":5}', '"x"'])('refuses an answer it cannot read: %s', async (body) => {
     const agent = await agentAt((_request, response) => response.end(body));
     await expect(drain(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });

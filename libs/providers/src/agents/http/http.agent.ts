@@ -9,6 +9,8 @@ export interface HttpAgentOptions {
   name: string;
   url: string;
   fetch: typeof fetch;
+  /** Takes the key out of what the other side said. */
+  hide?: (text: string) => string;
 }
 
 const ACCEPT = 'application/x-ndjson, text/event-stream, application/json';
@@ -27,7 +29,7 @@ export class HttpAgent extends TrackedAgent {
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const response = await this.post(toWire(message, options), signal);
-    const reader = new WireReader(this.label);
+    const reader = new WireReader(this.label, this.options.hide);
     const kind = response.headers.get('content-type') ?? '';
     if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
     else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);

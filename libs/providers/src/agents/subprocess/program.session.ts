@@ -50,7 +50,7 @@ export class ProgramSession {
   }
 
   async *ask(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const call: Call = { queue: new EventQueue(), reader: new WireReader(this.options.label) };
+    const call: Call = { queue: new EventQueue(), reader: new WireReader(this.options.label, this.options.hide) };
     const leave = (): void => call.queue.end();
     this.calls.set(message.id, call);
     signal.addEventListener('abort', leave);
@@ -99,9 +99,10 @@ export class ProgramSession {
   }
 
   private parse(line: string): { id: string } {
-    const value: unknown = new WireReader(this.options.label).parse(line);
+    const value: unknown = new WireReader(this.options.label, this.options.hide).parse(line);
     const { id } = (value ?? {}) as { id?: unknown };
-    if (typeof id !== 'string') throw new Error(`wrote a line without the id of a call: ${line.slice(0, 100)}`);
+    if (typeof id !== 'string')
+      throw new Error(`wrote a line without the id of a call: ${this.options.hide(line).slice(0, 100)}`);
     return { ...(value as object), id };
   }
 

@@ -66,7 +66,11 @@ export function readUsage(value: unknown): AgentUsage {
 export class WireReader {
   private said = '';
 
-  constructor(private readonly label: string) {}
+  /** `hide` takes keys out of whatever is read: the other side may quote the one it was sent. */
+  constructor(
+    private readonly label: string,
+    private readonly hide: (text: string) => string = (text) => text,
+  ) {}
 
   /** One event of a stream. */
   read(value: unknown): AgentEvent | undefined {
@@ -90,9 +94,9 @@ export class WireReader {
 
   parse(text: string): unknown {
     try {
-      return JSON.parse(text);
+      return JSON.parse(this.hide(text));
     } catch {
-      throw this.unreadable(`not JSON: ${text.slice(0, 100)}`);
+      throw this.unreadable(`not JSON: ${this.hide(text).slice(0, 100)}`);
     }
   }
 
