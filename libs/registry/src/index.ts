@@ -6,3 +6,42 @@ export { waitForPostgres, withoutPassword } from './db/reachability.js';
 export { EmbeddedPostgres } from './db/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
+export * from './agents/agent.record.js';
+export * from './circuit/circuit.breaker.js';
+export {
+  LARGEST_LIMIT,
+  MOST_CAPABILITIES,
+  USUAL_LIMIT,
+  USUAL_STRATEGY,
+  type AgentFilter,
+  type AgentQuery,
+  type CapabilitySets,
+} from './discovery/agent.query.js';
+export { assess, STANDINGS, type Assessment, type CandidateMark, type Standing } from './discovery/assessment.js';
+export { CapabilityAliases } from './discovery/capability.aliases.js';
+export { answers, normaliseCapability, withContainers } from './discovery/capability.js';
+export { Directory, type DirectoryOptions } from './discovery/directory.js';
+export { isNewer, type DirectoryEntry, type Revision, type Vitals } from './discovery/directory.entry.js';
+export { CapabilityAliasError, InvalidQueryError, UnknownStrategyError } from './discovery/discovery.errors.js';
+export { Ranker } from './discovery/ranker.js';
+export type { CandidateView, ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
+export {
+  isLowBudget,
+  isRoutable,
+  nextChangeAt,
+  routability,
+  USUAL_LOW_BUDGET,
+  type Exclusion,
+  type ExclusionCode,
+  type LowBudgetPolicy,
+} from './discovery/routability.js';
+export { CheapestStrategy } from './discovery/strategies/cheapest.strategy.js';
+export { FastestStrategy } from './discovery/strategies/fastest.strategy.js';
+export { LeastLoadedStrategy } from './discovery/strategies/least-loaded.strategy.js';
+export { RoundRobinStrategy } from './discovery/strategies/round-robin.strategy.js';
+export { compareNumbers, type SelectionStrategy } from './discovery/strategies/selection.strategy.js';
+export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
+export * from './leases/flap.damping.js';
+export * from './leases/lease.policy.js';
+export * from './leases/lease.tracker.js';
+export * from './leases/self-preservation.js';

@@ -1,0 +1,28 @@
+/** `Code.Build`, ` code.build ` and `code . build` are one capability; `can code` and `can_code` are `can-code`. */
+export function normaliseCapability(text: string): string {
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/\s*\.\s*/g, '.')
+    .replace(/[\s_]+/g, '-')
+    .replace(/\.{2,}/g, '.')
+    .replace(/^\.|\.$/g, '');
+}
+
+/**
+ * A capability and all that contain it, itself first: `code.build.rust`, `code.build`, `code`. Who claims the narrow one can
+ * do some of the wide one, so asking for `code` finds who claims `code.build`. Not the other way round: who claims only
+ * `code` never said that building is part of it.
+ */
+export function withContainers(capability: string): string[] {
+  const all = [capability];
+  for (let end = capability.lastIndexOf('.'); end > 0; end = capability.lastIndexOf('.', end - 1)) {
+    all.push(capability.slice(0, end));
+  }
+  return all;
+}
+
+/** Whether a claim answers what was asked for; both normalised. */
+export function answers(claim: string, asked: string): boolean {
+  return claim === asked || claim.startsWith(`${asked}.`);
+}

@@ -1,0 +1,170 @@
+import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import { anEntry } from '../testing/directory-entries.js';
+import { Directory } from './directory.js';
+import { Fences } from './fences.js';
+import { Ranker } from './ranker.js';
+import type { Ranking } from './ranking.js';
+import { Timeline } from './timeline.js';
+
+const NOW = Date.parse('2026-02-24T10:30:00Z');
+const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };
+
+function answer(ranker: Ranker, now = NOW, capabilities: string[] = ['build']): Ranking {
+  return JSON.parse(ranker.rankSerialised({ capabilities: { any: capabilities } }, now).toString()) as Ranking;
+}
+const ids = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
+
+describe('the directory', () => {
+  it('B4 lets an older write never replace a newer one, by generation before revision', () => {
+    const directory = new Directory();
+    expect(directory.upsert(anEntry({ generation: 2, revision: 1, name: 'new' }), NOW)).toBe(true);
+    expect(directory.upsert(anEntry({ generation: 1, revision: 9, name: 'old' }), NOW)).toBe(false);
+    expect(directory.upsert(anEntry({ generation: 2, revision: 1, name: 'twice' }), NOW)).toBe(false);
+    expect(directory.find('agent')?.record.name).toBe('new');
+  });
+
+  it('S3.3 lets nothing written before a removal bring the agent back', () => {
+    const directory = new Directory();
+    directory.upsert(anEntry({ revision: 1 }), NOW);
+    expect(directory.remove('agent', { generation: 1, revision: 3 }, NOW)).toBe(true);
+    expect(directory.upsert(anEntry({ revision: 2 }), NOW)).toBe(false);
+    expect(directory.upsert(anEntry({ revision: 3 }), NOW)).toBe(false);
+    expect(directory.size).toBe(0);
+    expect(directory.upsert(anEntry({ generation: 2, revision: 1 }), NOW)).toBe(true);
+  });
+
+  it('S3.3 takes a removal that is older than the last registration as no news', () => {
+    const directory = new Directory();
+    directory.upsert(anEntry({ generation: 2 }), NOW);
+    expect(directory.remove('agent', { generation: 1, revision: 50 }, NOW)).toBe(false);
+    expect(directory.size).toBe(1);
+  });
+
+  it('S3.3 remembers a removal that came before the registration it ends', () => {
+    const directory = new Directory();
+    expect(directory.remove('agent', { generation: 1, revision: 2 }, NOW)).toBe(false);
+    expect(directory.upsert(anEntry({ revision: 1 }), NOW)).toBe(false);
+  });
+
+  it('S3.4 lets a beat neither list anyone nor speak for another generation', () => {
+    const directory = new Directory();
+    const vitals = { generation: 1, beatAt: NOW, suspectAt: null };
+    expect(directory.beat('agent', vitals, NOW)).toBe(false);
+    directory.upsert(anEntry({ generation: 2 }), NOW);
+    expect(directory.beat('agent', vitals, NOW)).toBe(false);
+    expect(directory.beat('agent', { ...vitals, generation: 2 }, NOW)).toBe(true);
+    expect(directory.beat('agent', { ...vitals, generation: 2, beatAt: NOW - 1 }, NOW)).toBe(false);
+  });
+
+  it('S3.4 makes a silent agent suspect when its time comes, and active again when it beats', () => {
+    const directory = new Directory();
+    const ranker = new Ranker(directory);
+    directory.upsert(anEntry({ suspectAt: NOW + 10 }), NOW);
+    expect(answer(ranker, NOW + 9).candidates[0].agent.status).toBe('active');
+    expect(answer(ranker, NOW + 10).candidates[0].agent.status).toBe('suspect');
+    directory.beat('agent', { generation: 1, beatAt: NOW + 11, suspectAt: NOW + 21 }, NOW + 11);
+    expect(answer(ranker, NOW + 20).candidates[0].agent.status).toBe('active');
+    expect(answer(ranker, NOW + 21).candidates[0].agent.status).toBe('suspect');
+  });
+
+  it('S3.8 lets an open circuit in when it has cooled down, and notices what comes after', () => {
+    const directory = new Directory();
+    const ranker = new Ranker(directory);
+    directory.upsert(anEntry({ agentId: 'a' }), NOW);
+    directory.upsert(anEntry({ agentId: 'b', circuit: OPEN, suspectAt: NOW + 6_000 }), NOW);
+    expect(ids(answer(ranker, NOW + 3_999))).toEqual(['a']);
+    expect(ids(answer(ranker, NOW + 4_000))).toEqual(['a', 'b']);
+    expect(answer(ranker, NOW + 6_000).candidates[1].agent.health.state).toBe('suspect');
+  });
+
+  it('B5 never goes back in time with a clock that does', () => {
+    const directory = new Directory();
+    expect(directory.advance(NOW)).toBe(NOW);
+    expect(directory.advance(NOW - 60_000)).toBe(NOW);
+  });
+
+  it('S3.6 forgets a remembered answer when a capability dies out and comes back', () => {
+    const directory = new Directory();
+    const ranker = new Ranker(directory);
+    directory.upsert(anEntry({ agentId: 'a' }), NOW);
+    directory.upsert(anEntry({ agentId: 'b', capabilities: ['plan'], desiredState: 'draining' }), NOW);
+    for (let times = 0; times < 2; times += 1) expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a']);
+    directory.remove('b', { generation: 1, revision: 1 }, NOW);
+    directory.upsert(anEntry({ agentId: 'c', capabilities: ['plan'] }), NOW);
+    expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a', 'c']);
+  });
+
+  it('S3.6 answers with the same bytes while nothing it looked at changed', () => {
+    const directory = new Directory();
+    const ranker = new Ranker(directory);
+    const query = { capabilities: ['build'], limit: 1 };
+    for (const agentId of ['a', 'b', 'c']) directory.upsert(anEntry({ agentId }), NOW);
+    ranker.rankSerialised(query, NOW); // what is asked once is not remembered
+    const first = ranker.rankSerialised(query, NOW);
+    directory.beat('c', { generation: 1, beatAt: NOW, suspectAt: null }, NOW);
+    expect(ranker.rankSerialised(query, NOW)).toBe(first);
+    directory.beat('a', { generation: 1, beatAt: NOW, suspectAt: null }, NOW);
+    const second = ranker.rankSerialised(query, NOW);
+    expect(second).not.toBe(first);
+    directory.upsert(anEntry({ agentId: 'A' }), NOW);
+    expect(ranker.rankSerialised(query, NOW)).not.toBe(second);
+  });
+
+  it('S3.6 takes in a snapshot without losing what was written here meanwhile', () => {
+    const directory = new Directory();
+    for (const agentId of ['gone', 'stays']) directory.upsert(anEntry({ agentId }), NOW);
+    const mark = directory.mark();
+    directory.upsert(anEntry({ agentId: 'own' }), NOW);
+    directory.remove('left', { generation: 1, revision: 5 }, NOW);
+    const snapshot = [anEntry({ agentId: 'stays' }), anEntry({ agentId: 'other' }), anEntry({ agentId: 'left' })];
+    directory.replaceAll(snapshot, mark, NOW);
+    const listed = ['gone', 'stays', 'own', 'other', 'left'].filter((agentId) => directory.find(agentId));
+    expect(listed).toEqual(['stays', 'own', 'other']);
+  });
+
+  it('B3 keeps the highest event it has seen', () => {
+    const directory = new Directory();
+    directory.advanceSeq(7);
+    directory.advanceSeq(5);
+    expect(directory.seq).toBe(7);
+  });
+
+  it('S3.1 shows no agent card in answers, which may be large', () => {
+    const directory = new Directory();
+    directory.upsert(anEntry({ agentCard: { big: 'x' } }), NOW);
+    expect(answer(new Ranker(directory)).candidates[0].agent).not.toHaveProperty('agentCard');
+  });
+});
+
+describe('fences', () => {
+  it('are forgotten when no news can be that late, oldest first', () => {
+    const fences = new Fences(1_000);
+    fences.put('a', { generation: 1, revision: 1 }, 0);
+    fences.put('b', { generation: 1, revision: 1 }, 500);
+    fences.put('a', { generation: 1, revision: 2 }, 900);
+    fences.put('c', { generation: 1, revision: 1 }, 1_500);
+    expect(fences.size).toBe(2);
+    expect(fences.stops('b', { generation: 1, revision: 1 })).toBe(false);
+    expect(fences.stops('a', { generation: 1, revision: 2 })).toBe(true);
+  });
+
+  it('never move back', () => {
+    const fences = new Fences(1_000);
+    fences.put('a', { generation: 2, revision: 1 }, 0);
+    fences.put('a', { generation: 1, revision: 9 }, 1);
+    expect(fences.stops('a', { generation: 1, revision: 99 })).toBe(true);
+  });
+});
+
+describe('the timeline', () => {
+  it('gives out what is due, soonest first', () => {
+    const timeline = new Timeline<number>();
+    const moments = Array.from({ length: 200 }, (_, at) => (at * 7_919) % 1_009);
+    for (const at of moments) timeline.add(at, at);
+    const due = [...timeline.takeAll(500)];
+    expect(due).toEqual(moments.filter((at) => at <= 500).toSorted((a, b) => a - b));
+    expect(timeline.size).toBe(200 - due.length);
+    expect(timeline.nextAt).toBe(Math.min(...moments.filter((at) => at > 500)));
+    expect(new Timeline().nextAt).toBe(Infinity);
+  });
+});

@@ -1,0 +1,73 @@
+import type { CapabilityIndex } from './capability.index.js';
+import { answers } from './capability.js';
+import type { Found } from './candidate.js';
+import type { Listing } from './listing.js';
+import type { QueryPlan } from './query.plan.js';
+import type { ExcludedAgent, Ranking } from './ranking.js';
+import { routability, type Exclusion } from './routability.js';
+import type { Search } from './search.js';
+import { mostSimilar } from './trigram.js';
+
+const MOST_SHOWN = 50;
+/** Explaining looks at every agent near the question; beyond this many it would hold up everyone else. */
+const MOST_LOOKED_AT = 10_000;
+
+/** Who was left out of an answer, why, and what would make it eligible. */
+export function explain(
+  plan: QueryPlan,
+  search: Search,
+  found: readonly Found[],
+  now: number,
+): Pick<Ranking, 'excluded' | 'excludedTotal'> {
+  const chosen = new Set(found.map(({ listing }) => listing));
+  const excluded: ExcludedAgent[] = [];
+  let lookedAt = 0;
+  for (const listing of search.nearby()) {
+    if ((lookedAt += 1) > MOST_LOOKED_AT) break;
+    if (chosen.has(listing)) continue;
+    const exclusions = exclusionsOf(listing, plan, search, now);
+    const { agentId, name } = listing.assessment.record;
+    if (exclusions.length > 0) excluded.push({ agentId, name, exclusions });
+  }
+  excluded.sort((a, b) => a.exclusions.length - b.exclusions.length || (a.agentId < b.agentId ? -1 : 1));
+  return { excluded: excluded.slice(0, MOST_SHOWN), excludedTotal: excluded.length };
+}
+
+/** When the first agent that could do it will be routable by waiting alone. */
+export function retryAfterMs(plan: QueryPlan, search: Search, now: number): number | null {
+  let soonest = Infinity;
+  for (const { entry, assessment } of search.capable()) {
+    if (assessment.routable || !plan.filters.every((filter) => filter(assessment) === undefined)) continue;
+    const waits = routability(entry, now).map(({ eligibleWhen }) => eligibleWhen.inMs ?? Infinity);
+    soonest = Math.min(soonest, Math.max(...waits));
+  }
+  return soonest === Infinity ? null : soonest;
+}
+
+/** What nobody claims, with what might have been meant. */
+export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<Ranking['unclaimed']> {
+  return search.unclaimed.map((capability) => ({
+    capability,
+    similar: mostSimilar(capability, index.vocabulary(), 5),
+  }));
+}
+
+function exclusionsOf(listing: Listing, plan: QueryPlan, search: Search, now: number): Exclusion[] {
+  const rulesOut = (capability: string): boolean => listing.claims.some((claim) => answers(claim, capability));
+  return [
+    ...routability(listing.entry, now),
+    ...search.missing(listing).map((asked) => missingCapability(asked)),
+    ...plan.none.filter(rulesOut).map((unwanted) => unwantedCapability(unwanted)),
+    ...plan.filters.map((filter) => filter(listing.assessment)).filter((exclusion) => exclusion !== undefined),
+  ];
+}
+
+function missingCapability(asked: string): Exclusion {
+  const eligibleWhen = { text: `it registers with the capability ${asked}` };
+  return { code: 'capability_missing', text: `it does not claim ${asked}`, eligibleWhen };
+}
+
+function unwantedCapability(unwanted: string): Exclusion {
+  const eligibleWhen = { text: `the query no longer rules out ${unwanted}` };
+  return { code: 'capability_unwanted', text: `it claims ${unwanted}, which the query rules out`, eligibleWhen };
+}

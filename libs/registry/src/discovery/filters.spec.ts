@@ -1,0 +1,98 @@
+import { anEntry, type EntryWishes } from '../testing/directory-entries.js';
+import type { AgentFilter } from './agent.query.js';
+import { assess } from './assessment.js';
+import { filtersOf } from './filters.js';
+import { estimateMicros, perMillion, priceOf, priceText, toMicros } from './price.js';
+import { USUAL_LOW_BUDGET } from './routability.js';
+
+function refusals(filter: AgentFilter, wishes: EntryWishes): string[] {
+  const agent = assess(anEntry(wishes), 0, USUAL_LOW_BUDGET);
+  return filtersOf(filter)
+    .map((one) => one(agent))
+    .filter((exclusion) => exclusion !== undefined)
+    .map(({ code, text, eligibleWhen }) => `${code}: ${text}; eligible when ${eligibleWhen.text}`);
+}
+
+const price = (usdPerTask: number | null, usdPer1kTokens: number | null) => ({ usdPerTask, usdPer1kTokens });
+
+describe('filters', () => {
+  it('S3.6 pass everyone when nothing is asked', () => {
+    expect(refusals({}, {})).toEqual([]);
+  });
+
+  it('S3.6 look at the provider', () => {
+    const provider = { adapter: 'copilot', type: 'api', plan: null };
+    expect(refusals({ provider: { adapter: 'copilot', type: 'api' } }, { provider })).toEqual([]);
+    expect(refusals({ provider: { adapter: 'claude', type: 'subscription' } }, { provider })).toEqual([
+      'provider_mismatch: its provider adapter is copilot; eligible when the query asks for provider adapter copilot',
+      'provider_mismatch: its provider type is api; eligible when the query asks for provider type api',
+    ]);
+  });
+
+  it('S3.6 take a sandbox level exactly, or from and to', () => {
+    const passes = (sandboxLevel: AgentFilter['sandboxLevel']): boolean =>
+      refusals({ sandboxLevel }, { sandboxLevel: 2 }).length === 0;
+    expect([1, 2, 3].map(passes)).toEqual([false, true, false]);
+    expect([{ min: 2 }, { max: 2 }, { min: 1, max: 3 }, { min: 3 }, { max: 1 }].map(passes)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(refusals({ sandboxLevel: { min: 3 } }, { sandboxLevel: 2 })).toEqual([
+      'sandbox_level: its sandbox level is 2; eligible when it runs at sandbox level at least 3',
+    ]);
+  });
+
+  it('S3.6 bound both parts of a price, and refuse an unknown one', () => {
+    expect(refusals({ maxUsdPer1kTokens: 0.003 }, { costModel: price(null, 0.003) })).toEqual([]);
+    expect(refusals({ maxUsdPer1kTokens: 0.0029 }, { costModel: price(null, 0.003) })).toEqual([
+      'price_too_high: it costs $0.003/1k tokens; eligible when the query allows that price',
+    ]);
+    expect(refusals({ maxUsdPerTask: 0.5 }, { costModel: price(1, null) })).toHaveLength(1);
+    expect(refusals({ maxUsdPerTask: 0 }, {})).toEqual([
+      'price_unknown: it names no price; eligible when it registers with a cost model',
+    ]);
+    const provider = { adapter: 'copilot', type: 'subscription', plan: null };
+    expect(refusals({ maxUsdPerTask: 0, maxUsdPer1kTokens: 0 }, { provider })).toEqual([]);
+  });
+
+  it('S3.6 count remaining tokens, of which the unlimited have enough', () => {
+    expect(refusals({ minRemainingTokens: 1_000_000 }, {})).toEqual([]);
+    expect(refusals({ minRemainingTokens: 100 }, { remaining: 100 })).toEqual([]);
+    expect(refusals({ minRemainingTokens: 101 }, { remaining: 100 })).toHaveLength(1);
+  });
+
+  it('S3.6 compare labels, also those named like parts of JavaScript', () => {
+    expect(refusals({ labels: { zone: 'eu' } }, { labels: { zone: 'eu', tier: 'gold' } })).toEqual([]);
+    expect(refusals({ labels: { zone: 'eu' } }, { labels: { zone: 'us' } })).toHaveLength(1);
+    expect(refusals({ labels: { constructor: 'x' } }, {})).toEqual([
+      'label_mismatch: it has no label constructor; eligible when it carries the label constructor=x',
+    ]);
+  });
+});
+
+describe('prices', () => {
+  it('S3.6 are whole micro-dollars', () => {
+    expect(toMicros(0.1 + 0.2)).toBe(300_000);
+    expect(perMillion(0.0000375)).toBe(37_500);
+  });
+
+  it('S3.6 are nothing for a subscription that names none, and unknown for others', () => {
+    const subscription = { adapter: 'copilot', type: 'subscription', plan: null };
+    const free = priceOf({ costModel: price(null, null), provider: subscription });
+    expect(free && estimateMicros(free, 10_000)).toBe(0);
+    expect(priceOf({ costModel: price(null, null), provider: { ...subscription, type: 'api' } })).toBeUndefined();
+  });
+
+  it('S3.6 read as people write them', () => {
+    const text = (usdPerTask: number | null, usdPer1k: number | null): string =>
+      priceText(priceOf({ costModel: price(usdPerTask, usdPer1k), provider: anEntry().record.provider }));
+    expect(text(0, null)).toBe('$0/task');
+    expect(text(null, 0.003)).toBe('$0.003/1k tokens');
+    expect(text(0.01, 0.0000375)).toBe('$0.01/task + $0.0000375/1k tokens');
+    expect(text(10, null)).toBe('$10/task');
+    expect(text(null, null)).toBe('price unknown');
+  });
+});

@@ -1,0 +1,106 @@
+import * as fc from 'fast-check';
+import { anEntry } from '../testing/directory-entries.js';
+import { assess } from './assessment.js';
+import { CapabilityIndex } from './capability.index.js';
+import { Listing } from './listing.js';
+import type { OrderedList } from './ordered.list.js';
+import { USUAL_LOW_BUDGET } from './routability.js';
+import { LeastLoadedStrategy } from './strategies/least-loaded.strategy.js';
+import { walkThrough } from './walk.js';
+
+const STRATEGY = new LeastLoadedStrategy();
+
+function anAssessment(number: number, load: number) {
+  const agentId = `agent-${String(number).padStart(4, '0')}`;
+  // Nobody is saturated at less than 1; a load of 9 stands for "not routable".
+  const desiredState = load === 9 ? ('draining' as const) : ('active' as const);
+  return assess(anEntry({ agentId, ratio: load / 10, desiredState }), 0, USUAL_LOW_BUDGET);
+}
+
+function makeListing(number: number, load: number): Listing {
+  return new Listing(anEntry(), ['build'], anAssessment(number, load), 0);
+}
+
+function read(order: OrderedList): string[] {
+  const walk = walkThrough([order], undefined);
+  const found: string[] = [];
+  for (let next = walk.next(); next; next = walk.next()) found.push(next.agentId);
+  return found;
+}
+
+const sorted = (listings: Iterable<Listing>): string[] =>
+  [...listings]
+    .filter(({ assessment }) => assessment.routable)
+    .toSorted((a, b) => a.assessment.load - b.assessment.load || (a.agentId < b.agentId ? -1 : 1))
+    .map(({ agentId }) => agentId);
+
+const SIZE = 700;
+const load = fc.nat(9);
+const change = fc.record({
+  number: fc.nat(SIZE - 1),
+  load,
+  kind: fc.constantFrom('reassess', 'reassess', 'reassess', 'leave', 'join'),
+});
+
+describe('a kept order', () => {
+  it('S3.6 is the order that sorting everyone would give, after any changes, few or many', () => {
+    const bursts = fc.array(fc.array(change, { maxLength: 250 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(fc.array(load, { minLength: SIZE, maxLength: SIZE }), bursts, (loads, all) => {
+        const index = new CapabilityIndex();
+        const listed = new Map<number, Listing>();
+        const join = (number: number, busy: number): void => {
+          const listing = makeListing(number, busy);
+          listed.set(number, listing);
+          index.add(listing);
+        };
+        loads.forEach((busy, number) => join(number, busy));
+        const order = index.everyone().order(STRATEGY);
+        expect(read(order)).toEqual(sorted(listed.values()));
+        for (const burst of all) {
+          for (const { number, load: busy, kind } of burst) {
+            const listing = listed.get(number);
+            if (!listing) join(number, busy);
+            else if (kind === 'reassess') index.reassess(listing, anAssessment(number, busy));
+            else {
+              index.remove(listing);
+              listed.delete(number);
+              if (kind === 'join') join(number, busy);
+            }
+          }
+          expect(read(order)).toEqual(sorted(listed.values()));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('S3.6 keeps its version while only what nobody read changes', () => {
+    const index = new CapabilityIndex();
+    const listings = Array.from({ length: SIZE }, (_, number) => makeListing(number, 0));
+    for (const listing of listings) index.add(listing);
+    const order = index.everyone().order(STRATEGY);
+    const walk = walkThrough([order], undefined);
+    for (let count = 0; count < 10; count += 1) walk.next();
+    const moved = (number: number, busy: number): boolean => {
+      const { version } = order;
+      index.reassess(listings[number], anAssessment(number, busy));
+      order.settle();
+      return order.version !== version;
+    };
+    expect(moved(600, 5)).toBe(false);
+    expect(moved(601, 5)).toBe(false);
+    expect(moved(9, 5)).toBe(true);
+  });
+
+  it('S3.6 changes its version when someone comes after the last, and the end was read', () => {
+    const index = new CapabilityIndex();
+    index.add(makeListing(1, 0));
+    const order = index.everyone().order(STRATEGY);
+    read(order);
+    const { version } = order;
+    index.add(makeListing(2, 8));
+    order.settle();
+    expect(order.version).not.toBe(version);
+  });
+});

@@ -1,0 +1,96 @@
+import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import { anEntry, type EntryWishes } from '../testing/directory-entries.js';
+import { assess } from './assessment.js';
+import { isLowBudget, isRoutable, nextChangeAt, routability, USUAL_LOW_BUDGET } from './routability.js';
+
+const NOW = 100_000;
+const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };
+const HALF_OPEN = { ...OPEN, phase: 'half_open' as const, openUntil: NOW - 1 };
+const PROBED = { ...HALF_OPEN, probe: { id: 'p', expiresAt: NOW + 900 } };
+
+const codes = (wishes: EntryWishes): string[] => routability(anEntry(wishes), NOW).map(({ code }) => code);
+const standing = (wishes: EntryWishes) => assess(anEntry(wishes), NOW, USUAL_LOW_BUDGET);
+
+describe('routability', () => {
+  it('B1 lets a healthy agent through', () => {
+    expect(codes({})).toEqual([]);
+    expect(isRoutable(anEntry(), NOW)).toBe(true);
+  });
+
+  it('B4 keeps out whom an operator drains or quarantines, however well it is', () => {
+    expect(codes({ desiredState: 'draining' })).toEqual(['draining']);
+    expect(codes({ desiredState: 'quarantined' })).toEqual(['quarantined']);
+  });
+
+  it('S3.8 keeps out open circuits, and says when a probe may go', () => {
+    const [exclusion] = routability(anEntry({ circuit: OPEN }), NOW);
+    expect(exclusion).toEqual({
+      code: 'circuit_open',
+      text: 'its circuit is open after 5 failures in a row',
+      eligibleWhen: { text: 'its circuit lets a probe through in 4 s', inMs: 4_000 },
+    });
+    expect(isRoutable(anEntry({ circuit: OPEN }), NOW + 4_000)).toBe(true);
+  });
+
+  it('S3.8 lets a half-open agent through until someone probes it', () => {
+    expect(codes({ circuit: HALF_OPEN })).toEqual([]);
+    const [exclusion] = routability(anEntry({ circuit: PROBED }), NOW);
+    expect(exclusion).toMatchObject({ code: 'circuit_probing', eligibleWhen: { inMs: 900 } });
+    expect(exclusion.eligibleWhen.text).toBe('the probe has ended, at the latest in 900 ms');
+  });
+
+  it('S3.10 keeps out who has used up its budget, and never the unlimited', () => {
+    expect(codes({ remaining: 0, totalTokens: 10 })).toEqual(['budget_exhausted']);
+    expect(codes({ remaining: 1, totalTokens: 10 })).toEqual([]);
+    expect(codes({})).toEqual([]);
+  });
+
+  it('B5 keeps out who flaps, until its time is over', () => {
+    expect(codes({ dampedUntil: NOW + 1 })).toEqual(['flapping']);
+    expect(codes({ dampedUntil: NOW })).toEqual([]);
+  });
+
+  it('B1 names every reason at once', () => {
+    const all = { desiredState: 'draining' as const, circuit: OPEN, remaining: 0, dampedUntil: NOW + 5 };
+    expect(codes(all)).toEqual(['draining', 'flapping', 'circuit_open', 'budget_exhausted']);
+    expect(isRoutable(anEntry(all), NOW)).toBe(false);
+  });
+
+  it('B5 leaves a suspect routable, after the others', () => {
+    expect(codes({ suspectAt: NOW })).toEqual([]);
+    expect(standing({ suspectAt: NOW }).marks).toEqual(['suspect']);
+    expect(standing({ suspectAt: NOW + 1 }).marks).toEqual([]);
+    expect(standing({ suspectAt: NOW }).record.status).toBe('suspect');
+  });
+
+  it('B1 tells when time alone will change something', () => {
+    expect(nextChangeAt(anEntry(), NOW)).toBe(Infinity);
+    expect(nextChangeAt(anEntry({ circuit: OPEN, suspectAt: NOW + 3_000, dampedUntil: NOW - 1 }), NOW)).toBe(
+      NOW + 3_000,
+    );
+    expect(nextChangeAt(anEntry({ circuit: PROBED }), NOW)).toBe(NOW + 900);
+  });
+});
+
+describe('assessments', () => {
+  it('B1 order standings: ready, saturated, suspect, probe', () => {
+    const places = [{}, { ratio: 1 }, { ratio: 1, suspectAt: NOW }, { circuit: HALF_OPEN }].map(
+      (wishes) => standing(wishes).standing,
+    );
+    expect(places).toEqual([0, 1, 2, 3]);
+  });
+
+  it('S3.8 show the circuit as it is now, not as it was written', () => {
+    const { record } = assess(anEntry({ circuit: OPEN }), NOW + 4_000, USUAL_LOW_BUDGET);
+    expect(record.health).toMatchObject({ circuitBreakerState: 'half_open', consecutiveFailures: 5 });
+  });
+
+  it('S3.6 mark a budget as low by its share or by its size', () => {
+    const low = (remaining: number | undefined, totalTokens?: number): boolean =>
+      isLowBudget(anEntry({ remaining, totalTokens }).record.budget, { fraction: 0.1, tokens: 20_000 });
+    expect(low(49_999, 500_000)).toBe(true);
+    expect(low(50_000, 500_000)).toBe(false);
+    expect(low(12_000, 12_000)).toBe(true);
+    expect(low(undefined)).toBe(false);
+  });
+});

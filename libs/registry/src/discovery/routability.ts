@@ -1,0 +1,106 @@
+import type { AgentBudget } from '../agents/agent.record.js';
+import { circuitPhase, nextCircuitChange, probeIsFree } from '../circuit/circuit.breaker.js';
+import type { DirectoryEntry } from './directory.entry.js';
+
+/** Why an agent is no candidate. Stable: programs compare it. */
+export type ExclusionCode =
+  | 'quarantined'
+  | 'draining'
+  | 'flapping'
+  | 'circuit_open'
+  | 'circuit_probing'
+  | 'budget_exhausted'
+  | 'capability_missing'
+  | 'capability_unwanted'
+  | 'provider_mismatch'
+  | 'sandbox_level'
+  | 'price_unknown'
+  | 'price_too_high'
+  | 'tokens_too_few'
+  | 'label_mismatch';
+
+export interface Exclusion {
+  code: ExclusionCode;
+  text: string;
+  eligibleWhen: {
+    text: string;
+    /** Known only where waiting helps. */
+    inMs?: number;
+  };
+}
+
+export interface LowBudgetPolicy {
+  /** Low when less than this share of the total is left … */
+  fraction: number;
+  /** … or fewer tokens than this, whatever the total. */
+  tokens: number;
+}
+
+export const USUAL_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
+
+export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boolean {
+  const { remaining, totalTokens } = budget;
+  if (remaining === null) return false;
+  return remaining < policy.tokens || (totalTokens !== null && remaining < totalTokens * policy.fraction);
+}
+
+/**
+ * Health, circuit, desired state, damping and budget as one answer: routable when the list is empty. A suspect agent stays
+ * routable, only after the others: in an outage of ours the whole fleet is suspect, and all of it may be well. So does one
+ * whose circuit is half open with the probe slot free: without a call it could never close.
+ */
+export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
+  const found = [operatorWish(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry)];
+  return found.filter((exclusion) => exclusion !== undefined);
+}
+
+export function isRoutable(entry: DirectoryEntry, now: number): boolean {
+  return !operatorWish(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry);
+}
+
+/** The next moment at which time alone changes what routability or health say; Infinity when it never does. */
+export function nextChangeAt(entry: DirectoryEntry, now: number): number {
+  const moments = [nextCircuitChange(entry.circuit, now), entry.suspectAt, entry.dampedUntil];
+  return moments.reduce<number>(
+    (next, at) => (at !== null && at !== undefined && at > now && at < next ? at : next),
+    Infinity,
+  );
+}
+
+function operatorWish({ record }: DirectoryEntry): Exclusion | undefined {
+  if (record.desiredState === 'active') return undefined;
+  const text =
+    record.desiredState === 'draining'
+      ? 'an operator is draining it: it finishes its tasks and takes no new ones'
+      : 'an operator has quarantined it';
+  return { code: record.desiredState, text, eligibleWhen: { text: 'an operator resumes it' } };
+}
+
+function damping({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {
+  if (dampedUntil === null || dampedUntil <= now) return undefined;
+  const text = 'it came and went too often';
+  return { code: 'flapping', text, eligibleWhen: waiting('it stays without leaving', dampedUntil - now) };
+}
+
+function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusion | undefined {
+  const phase = circuitPhase(state, now);
+  if (phase === 'closed' || probeIsFree(state, now)) return undefined;
+  if (phase === 'open') {
+    const text = `its circuit is open after ${state.consecutiveFailures} failures in a row`;
+    const inMs = (state.openUntil ?? now) - now;
+    return { code: 'circuit_open', text, eligibleWhen: waiting('its circuit lets a probe through', inMs) };
+  }
+  const inMs = (state.probe?.expiresAt ?? now) - now;
+  const text = 'its circuit is half open and another caller is probing it';
+  return { code: 'circuit_probing', text, eligibleWhen: waiting('the probe has ended, at the latest', inMs) };
+}
+
+function budgetLeft({ record }: DirectoryEntry): Exclusion | undefined {
+  if (record.budget.remaining === null || record.budget.remaining > 0) return undefined;
+  const text = `its budget of ${record.budget.totalTokens ?? 0} tokens is used up`;
+  return { code: 'budget_exhausted', text, eligibleWhen: { text: 'its token budget is raised or refreshed' } };
+}
+
+function waiting(text: string, inMs: number): Exclusion['eligibleWhen'] {
+  return { text: `${text} in ${inMs < 1_000 ? `${inMs} ms` : `${Math.ceil(inMs / 1_000)} s`}`, inMs };
+}

@@ -1,0 +1,35 @@
+import type { Assessment } from '../assessment.js';
+import { estimateMicros, priceText } from '../price.js';
+import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './selection.strategy.js';
+
+const USUAL_TASK_TOKENS = 10_000;
+
+/**
+ * The lowest price first. Prices by the task and by the token are made comparable by the tokens a usual task takes. Who has
+ * little budget left goes after all others, however cheap: it may not last the task. Unknown prices go after known ones.
+ */
+export class CheapestStrategy implements SelectionStrategy {
+  readonly name = 'cheapest';
+  readonly scoreMeaning: string;
+
+  constructor(private readonly taskTokens: number = USUAL_TASK_TOKENS) {
+    this.scoreMeaning = `US dollars for a task of ${taskTokens} tokens; less is better`;
+  }
+
+  compare(one: Assessment, other: Assessment): number {
+    if (one.lowBudget !== other.lowBudget) return one.lowBudget ? 1 : -1;
+    return compareNumbers(this.micros(one), this.micros(other)) || compareRoughLoad(one, other);
+  }
+
+  score({ price }: Assessment): number | null {
+    return price === undefined ? null : estimateMicros(price, this.taskTokens) / 1_000_000;
+  }
+
+  reason({ price, record }: Assessment): string {
+    return `${record.provider.type}, ${priceText(price)}`;
+  }
+
+  private micros({ price }: Assessment): number {
+    return price === undefined ? Infinity : estimateMicros(price, this.taskTokens);
+  }
+}

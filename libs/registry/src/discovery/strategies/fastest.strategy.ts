@@ -1,0 +1,21 @@
+import type { Assessment } from '../assessment.js';
+import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './selection.strategy.js';
+
+/** The lowest latency first: what was observed, else what the agent declares. Who has neither goes last. */
+export class FastestStrategy implements SelectionStrategy {
+  readonly name = 'fastest';
+  readonly scoreMeaning = 'milliseconds of latency; less is better';
+
+  compare(one: Assessment, other: Assessment): number {
+    return compareNumbers(one.latencyMs, other.latencyMs) || compareRoughLoad(one, other);
+  }
+
+  score({ latencyMs }: Assessment): number | null {
+    return latencyMs === Infinity ? null : latencyMs;
+  }
+
+  reason({ latencyMs, record }: Assessment): string {
+    if (latencyMs === Infinity) return 'latency unknown';
+    return `${Math.round(latencyMs)} ms ${record.latency.observedMs === null ? 'declared' : 'observed'}`;
+  }
+}

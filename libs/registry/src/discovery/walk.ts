@@ -1,0 +1,113 @@
+import type { Listing } from './listing.js';
+import { compareIds, compareRank, type OrderedList, type Place } from './ordered.list.js';
+
+/** Reads agents in the order of one strategy, one at a time, so that a query pays only for what it looks at. */
+export interface Walk {
+  next(): Listing | undefined;
+}
+
+/** Best first through one order. */
+export class ListWalk implements Walk {
+  private readonly place: Place = { chunk: 0, offset: 0 };
+  private count = 0;
+
+  constructor(private readonly order: OrderedList) {}
+
+  next(): Listing | undefined {
+    const listing = this.order.at(this.place);
+    this.count += 1;
+    this.order.noteRead(this.count);
+    if (listing) this.order.step(this.place);
+    return listing;
+  }
+}
+
+interface Stretch {
+  from: Place;
+  /** The first that is no longer part of it. */
+  to: Listing | undefined;
+}
+
+/** As ListWalk, but among equals it begins after `pivot` and comes round to it last. Its answers are not remembered. */
+export class TurnWalk implements Walk {
+  private stretches: Stretch[] = [];
+  private groupEnd: Place = { chunk: 0, offset: 0 };
+
+  constructor(
+    private readonly order: OrderedList,
+    private readonly pivot: string,
+  ) {
+    this.enterGroup();
+  }
+
+  next(): Listing | undefined {
+    while (this.stretches.length > 0) {
+      const [{ from, to }] = this.stretches;
+      const listing = this.order.at(from);
+      if (listing && listing !== to) {
+        this.order.step(from);
+        return listing;
+      }
+      this.stretches.shift();
+      if (this.stretches.length === 0) this.enterGroup();
+    }
+    return undefined;
+  }
+
+  /** The next group of equals, in two stretches: after the pivot, then up to it. */
+  private enterGroup(): void {
+    const begin = this.groupEnd;
+    const head = this.order.at(begin)?.assessment;
+    if (!head) return;
+    const rank = (item: Listing): number => compareRank(this.order.strategy, item.assessment, head);
+    const first = this.order.seek((item) => rank(item) > 0 || (rank(item) === 0 && item.agentId > this.pivot));
+    this.groupEnd = this.order.seek((item) => rank(item) > 0);
+    this.stretches = [
+      { from: { ...first }, to: this.order.at(this.groupEnd) },
+      { from: begin, to: this.order.at(first) },
+    ];
+  }
+}
+
+/** Several walks as one, in the same order, each agent once. */
+export class MergeWalk implements Walk {
+  private readonly heads: (Listing | undefined)[];
+
+  constructor(
+    private readonly walks: readonly Walk[],
+    private readonly compare: (one: Listing, other: Listing) => number,
+  ) {
+    this.heads = walks.map((walk) => walk.next());
+  }
+
+  next(): Listing | undefined {
+    let best: Listing | undefined;
+    for (const head of this.heads) {
+      if (head && (!best || this.compare(head, best) < 0)) best = head;
+    }
+    if (best) this.pass(best);
+    return best;
+  }
+
+  private pass(listing: Listing): void {
+    for (const [at, head] of this.heads.entries()) {
+      if (head === listing) this.heads[at] = this.walks[at].next();
+    }
+  }
+}
+
+/** One walk through all the orders, which are of one strategy. */
+export function walkThrough(orders: readonly OrderedList[], pivot: string | undefined): Walk {
+  for (const order of orders) order.settle();
+  const walks = orders.map((order) => (pivot === undefined ? new ListWalk(order) : new TurnWalk(order, pivot)));
+  if (walks.length === 1) return walks[0];
+  return new MergeWalk(walks, (one, other) => compareTurns(orders[0], one, other, pivot));
+}
+
+/** The order within a TurnWalk: among equals, those after the pivot go first. */
+function compareTurns(order: OrderedList, one: Listing, other: Listing, pivot: string | undefined): number {
+  const rank = compareRank(order.strategy, one.assessment, other.assessment);
+  if (rank !== 0) return rank;
+  const waits = (listing: Listing): number => (pivot !== undefined && listing.agentId <= pivot ? 1 : 0);
+  return waits(one) - waits(other) || compareIds(one.agentId, other.agentId);
+}

@@ -1,0 +1,66 @@
+import * as fc from 'fast-check';
+import {
+  flapPenalty,
+  flapPolicyFaults,
+  isSuppressed,
+  NEVER_FLAPPED,
+  noteFlap,
+  suppressedUntil,
+  USUAL_FLAP_POLICY,
+  type FlapState,
+} from './flap.damping.js';
+
+const POLICY = USUAL_FLAP_POLICY;
+const flaps = (...moments: number[]): FlapState =>
+  moments.reduce((state, now) => noteFlap(state, now, POLICY), NEVER_FLAPPED);
+
+describe('flap damping', () => {
+  it('B5 forgives who comes and goes now and then', () => {
+    const state = flaps(0, 120_000, 240_000, 360_000);
+    expect(isSuppressed(state, 360_000, POLICY)).toBe(false);
+    expect(suppressedUntil(state, 360_000, POLICY)).toBeNull();
+  });
+
+  it('B5 keeps out who comes and goes too often, until the penalty has healed', () => {
+    const state = flaps(0, 0, 0);
+    expect(isSuppressed(state, 0, POLICY)).toBe(true);
+    const until = suppressedUntil(state, 0, POLICY) ?? 0;
+    expect(until).toBe(Math.floor(Math.log2(3) * 60_000) + 1);
+    expect(isSuppressed(state, until - 2, POLICY)).toBe(true);
+    expect(isSuppressed(state, until, POLICY)).toBe(false);
+  });
+
+  it('B5 lets it in at the lower threshold and keeps it out at the higher: two thresholds, no trembling', () => {
+    const between = { penalty: 2_000, at: 0 };
+    expect(isSuppressed({ ...between, suppressed: true }, 0, POLICY)).toBe(true);
+    expect(isSuppressed({ ...between, suppressed: false }, 0, POLICY)).toBe(false);
+  });
+
+  it('B5 halves a penalty in its half-life', () => {
+    expect(flapPenalty({ penalty: 1_000, at: 0, suppressed: false }, 60_000, POLICY)).toBe(500);
+    expect(flapPenalty({ penalty: 1_000, at: 60_000, suppressed: false }, 0, POLICY)).toBe(1_000);
+  });
+
+  it('B5 keeps nobody out for longer than the longest time after its last flap', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(5_000), { minLength: 1, maxLength: 2_000 }), (pauses) => {
+        let now = 0;
+        let state: FlapState = NEVER_FLAPPED;
+        for (const pause of pauses) state = noteFlap(state, (now += pause), POLICY);
+        const until = suppressedUntil(state, now, POLICY) ?? now;
+        expect(until - now).toBeLessThanOrEqual(POLICY.longestMs + 1);
+        expect(isSuppressed(state, until, POLICY)).toBe(false);
+        if (until > now + 2) expect(isSuppressed(state, until - 2, POLICY)).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('teaches which settings do not fit', () => {
+    expect(flapPolicyFaults(POLICY)).toEqual([]);
+    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain('kept out and let in at once');
+    expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain('never heal');
+    expect(flapPolicyFaults({ ...POLICY, longestMs: 1 }).join()).toContain('no penalty could reach');
+    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 0 }).join()).toContain('never falls to nothing');
+  });
+});

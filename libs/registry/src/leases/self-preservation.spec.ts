@@ -1,0 +1,148 @@
+import * as fc from 'fast-check';
+import {
+  calmProtection,
+  decideProtection,
+  USUAL_PROTECTION_POLICY,
+  type ProtectionDecision,
+  type ProtectionState,
+  type SweepFacts,
+} from './self-preservation.js';
+
+const POLICY = { ...USUAL_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60 };
+const HEALTHY: SweepFacts = { fleet: 100, suspect: 0, expired: 0, databaseAway: null, override: 'auto' };
+
+/** One sweep a second, each with its facts; answers the last decision and the time. */
+function sweep(all: Partial<SweepFacts>[], from: ProtectionState = calmProtection(0), start = 0): ProtectionDecision {
+  let state = from;
+  let now = start;
+  let last: ProtectionDecision | undefined;
+  for (const facts of all) {
+    now += 1_000;
+    last = decideProtection(state, { ...HEALTHY, ...facts }, now, POLICY);
+    state = last.state;
+  }
+  if (!last) throw new Error('No sweep was asked for.');
+  return last;
+}
+
+const times = (count: number, facts: Partial<SweepFacts>): Partial<SweepFacts>[] => Array(count).fill(facts);
+
+describe('self-preservation', () => {
+  it('B5 lets the few who expired be evicted', () => {
+    expect(sweep([{ expired: 10, suspect: 5 }])).toMatchObject({ mayEvict: 10, explanation: { reason: 'few_silent' } });
+    expect(sweep([{}]).explanation).toMatchObject({ state: 'normal', reason: 'healthy' });
+  });
+
+  it('B5 evicts nobody when more than 15 % of the fleet is silent', () => {
+    const { mayEvict, explanation } = sweep([{ expired: 16 }]);
+    expect(mayEvict).toBe(0);
+    expect(explanation).toMatchObject({ state: 'protecting', since: 1_000, until: 61_000, reason: 'mass_silence' });
+    expect(explanation.text).toBe(
+      '16 of 100 agents are silent (16 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
+    );
+    expect(explanation.numbers).toEqual({
+      fleet: 100,
+      suspect: 0,
+      expired: 16,
+      silentShare: 0.16,
+      threshold: 0.15,
+      mayEvict: 0,
+    });
+  });
+
+  it('B5 sees by the suspects that the first to expire is one of many', () => {
+    expect(sweep([{ expired: 1, suspect: 59 }])).toMatchObject({ mayEvict: 0, state: { mode: 'protecting' } });
+    expect(sweep([{ expired: 0, suspect: 60 }]).state.mode).toBe('normal');
+  });
+
+  it('B5 lets fewer than three be evicted in the smallest fleets', () => {
+    expect(sweep([{ fleet: 4, expired: 2 }]).mayEvict).toBe(2);
+    expect(sweep([{ fleet: 4, expired: 3 }]).mayEvict).toBe(0);
+  });
+
+  it('B5 leaves protection as soon as the fleet is heard again', () => {
+    const { state, mayEvict } = sweep([...times(5, { expired: 60 }), { expired: 2 }]);
+    expect(state).toMatchObject({ mode: 'normal', since: 6_000, until: null });
+    expect(mayEvict).toBe(2);
+  });
+
+  it('B5 evicts slowly once the time box is over', () => {
+    const { state, mayEvict, explanation } = sweep(times(62, { expired: 60 }));
+    expect(state.mode).toBe('throttled');
+    expect(mayEvict).toBe(1);
+    expect(explanation.reason).toBe('time_box_over');
+  });
+
+  it('B5 saves up no evictions for a burst', () => {
+    const throttled = sweep(times(62, { expired: 60 })).state;
+    const waited = sweep(times(30, { suspect: 60 }), throttled, 62_000).state;
+    expect(sweep([{ expired: 60 }], waited, 92_000).mayEvict).toBeLessThanOrEqual(2);
+  });
+
+  it('B5 gives every lease the time back that a late sweep lost, and evicts nobody in it', () => {
+    const before = sweep([{}]).state;
+    const late = decideProtection(before, { ...HEALTHY, expired: 100 }, 31_000, POLICY);
+    expect(late).toMatchObject({ mayEvict: 0, gap: { from: 2_000, to: 31_000 }, state: { mode: 'normal' } });
+    expect(late.explanation.text).toBe('Nobody could be heard for 29000 ms: every lease gets that time back.');
+    expect(decideProtection(late.state, { ...HEALTHY, expired: 1 }, 32_000, POLICY).gap).toBeNull();
+  });
+
+  it('B5 gives the time back in which the database was away', () => {
+    const before = sweep([{}]).state;
+    const databaseAway = { from: 1_200, to: 1_900 };
+    expect(decideProtection(before, { ...HEALTHY, databaseAway }, 2_000, POLICY).gap).toEqual(databaseAway);
+    const both = decideProtection(before, { ...HEALTHY, databaseAway: { from: 1_500, to: 30_000 } }, 31_000, POLICY);
+    expect(both.gap).toEqual({ from: 1_500, to: 31_000 });
+  });
+
+  it('B5 takes a sweep as punctual within the tolerance, and the very first one always', () => {
+    expect(decideProtection(sweep([{}]).state, HEALTHY, 4_000, POLICY).gap).toBeNull();
+    expect(decideProtection(calmProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
+  });
+
+  it('B5 obeys the operator, and decides by the numbers again when told to', () => {
+    const held = sweep([{ expired: 1, override: 'protect' }]);
+    expect(held).toMatchObject({ mayEvict: 0, explanation: { state: 'protecting', until: null, reason: 'operator' } });
+    const forced = sweep([{ expired: 90, override: 'evict' }]);
+    expect(forced).toMatchObject({ mayEvict: 90, explanation: { state: 'normal', reason: 'operator' } });
+    expect(sweep([{ expired: 1 }], held.state, 1_000)).toMatchObject({ mayEvict: 1, state: { mode: 'normal' } });
+  });
+});
+
+describe('self-preservation, whatever happens', () => {
+  const anyFacts = fc.record({ fleet: fc.integer({ min: 0, max: 40 }), suspect: fc.nat(20), expired: fc.nat(20) });
+
+  it('B5 never lets more be evicted than expired, and nobody in the first sweep of a mass silence', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(anyFacts, fc.integer({ min: 500, max: 9_000 })), { maxLength: 60 }), (sweeps) => {
+        let state = calmProtection(0);
+        let now = 0;
+        for (const [{ fleet, suspect, expired }, pause] of sweeps) {
+          now += pause;
+          const facts = { ...HEALTHY, fleet: fleet + suspect + expired, suspect, expired };
+          const { mayEvict, gap, state: next } = decideProtection(state, facts, now, POLICY);
+          expect(mayEvict).toBeLessThanOrEqual(expired);
+          const mass = suspect + expired >= 3 && (suspect + expired) / facts.fleet > 0.15;
+          if (mass && state.mode === 'normal') expect(mayEvict).toBe(0);
+          if (!mass && !gap) expect({ mayEvict, mode: next.mode }).toEqual({ mayEvict: expired, mode: 'normal' });
+          state = next;
+        }
+      }),
+    );
+  });
+
+  it('B5 ends: agents that stay silent are all evicted some time', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 50 }), (dead, alive) => {
+        let left = dead;
+        let state = calmProtection(0);
+        for (let now = 1_000; now < 400_000 && left > 0; now += 1_000) {
+          const decision = decideProtection(state, { ...HEALTHY, fleet: left + alive, expired: left }, now, POLICY);
+          left -= decision.mayEvict;
+          state = decision.state;
+        }
+        expect(left).toBe(0);
+      }),
+    );
+  });
+});

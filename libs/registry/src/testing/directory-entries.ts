@@ -1,0 +1,48 @@
+import { agentBudget, agentLoad, type AgentRecord } from '../agents/agent.record.js';
+import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import type { DirectoryEntry } from '../discovery/directory.entry.js';
+
+export interface EntryWishes extends Partial<Omit<DirectoryEntry, 'record'>>, Partial<Omit<AgentRecord, 'budget'>> {
+  /** Tokens left of `totalTokens`; unlimited unless one of the two is said. */
+  remaining?: number;
+  totalTokens?: number;
+  /** Share of capacity in use. */
+  ratio?: number;
+}
+
+const STARTED = '2026-02-24T10:00:00.000Z';
+
+/** A healthy agent with nothing remarkable about it. Say only what matters. */
+export function anEntry(wishes: EntryWishes = {}): DirectoryEntry {
+  const { revision = 1, circuit = CLOSED_CIRCUIT, suspectAt = null, dampedUntil = null, ...rest } = wishes;
+  const { remaining, totalTokens = remaining, ratio = 0, ...record } = rest;
+  const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
+  const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });
+  const load = agentLoad({ inFlight: 0, capacity: null, reportedRatio: ratio });
+  return { record: { ...plainRecord(), load, budget, ...record }, revision, circuit, suspectAt, dampedUntil };
+}
+
+function plainRecord(): Omit<AgentRecord, 'budget' | 'load'> {
+  return {
+    agentId: 'agent',
+    name: 'agent',
+    status: 'active',
+    endpoint: 'http://localhost:5091',
+    agentCard: null,
+    capabilities: ['build'],
+    sandboxLevel: 1,
+    provider: { adapter: 'copilot', type: 'api', plan: null },
+    health: { state: 'active', lastHeartbeat: STARTED, consecutiveFailures: 0, circuitBreakerState: 'closed' },
+    registeredAt: STARTED,
+    lastTaskAt: null,
+    generation: 1,
+    definition: null,
+    desiredState: 'active',
+    costModel: { usdPerTask: null, usdPer1kTokens: null },
+    latency: { declaredMs: null, observedMs: null },
+    version: null,
+    labels: {},
+    leaveReason: null,
+    leftAt: null,
+  };
+}
