@@ -9,6 +9,7 @@ import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { KeysService } from '../../apps/api/src/keys/keys.service.js';
 import { type Answer, call } from '../support/api.js';
+import { signalIfAlive } from '../support/process.js';
 
 const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0' }, '/nowhere');
 
@@ -76,7 +77,7 @@ describe('when Postgres freezes', () => {
   it('requests fail within 2 s with 503, liveness stays 200, and all recovers without a restart', async () => {
     expect(await serves()).toBe(true);
     const frozen = postgresProcesses();
-    for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+    for (const pid of frozen) signalIfAlive(pid, 'SIGSTOP');
     try {
       const reads = await Promise.all(Array.from({ length: 60 }, async () => await timed('GET', '/v1/keys')));
       for (const answer of reads) expectUnavailable(answer);
@@ -86,7 +87,7 @@ describe('when Postgres freezes', () => {
       expect(ready).toMatchObject({ status: 503, body: { code: 'NOT_READY' } });
       expect(ready.ms).toBeLessThan(2_000);
     } finally {
-      for (const pid of frozen) process.kill(pid, 'SIGCONT');
+      for (const pid of frozen) signalIfAlive(pid, 'SIGCONT');
     }
     await until('it serves again', serves);
     expect((await timed('GET', '/health/ready')).status).toBe(200);
@@ -95,7 +96,7 @@ describe('when Postgres freezes', () => {
 
 describe('when Postgres dies', () => {
   it('requests fail fast, the embedded server is started again, and all recovers without a restart', async () => {
-    for (const pid of postgresProcesses().toReversed()) process.kill(pid, 'SIGKILL');
+    for (const pid of postgresProcesses().toReversed()) signalIfAlive(pid, 'SIGKILL');
     expectUnavailable(await timed('GET', '/v1/keys'));
     expect((await timed('GET', '/health/live')).status).toBe(200);
     await until('it serves again', serves, 20_000);

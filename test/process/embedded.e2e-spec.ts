@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -88,7 +88,7 @@ describe('the first start on a bare machine', () => {
 });
 
 describe('the end of the process', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
     const first = await start().ready();
     expect(serversOn(folder)).not.toHaveLength(0);
     expect(await first.end(signal)).toBe(0);
@@ -132,6 +132,13 @@ describe('the end of the process', () => {
   });
 });
 
+describe('a folder for temporary files that does not exist', () => {
+  it('does not hinder the start', async () => {
+    const first = await start({ TMPDIR: join(folder, 'missing') }).ready();
+    expect(await first.end()).toBe(0);
+  });
+});
+
 describe('what can go wrong at the start is said in a sentence', () => {
   async function refusal(environment: Record<string, string>): Promise<string> {
     const refused = start(environment);
@@ -162,6 +169,22 @@ describe('what can go wrong at the start is said in a sentence', () => {
     expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
       /The data folder .* cannot be written \(ENOTDIR\)/,
     );
+  });
+
+  it('a data folder that is a file', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
+  });
+
+  it('a Node that is too old', () => {
+    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
+    const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
+    const { status, stderr } = spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: 'Rollcall needs Node 24 or newer; this is Node 20.1.0.\n',
+    });
   });
 
   it('settings that are not right', async () => {

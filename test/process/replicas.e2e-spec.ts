@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { dropDatabase, emptyDatabase } from '#rollcall/registry/testing';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
@@ -118,6 +118,16 @@ describe('a DATABASE_URL that cannot be used is said in a sentence', () => {
     expect(refused.output).toContain(message);
     expect(refused.output).not.toContain('hunter2');
     expect(refused.output).not.toMatch(/\n\s+at /);
+  });
+
+  it('is waited for, and a signal meanwhile ends the process at once', async () => {
+    const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
+    await until('it waits', () => waiting.output.includes('database.waiting'));
+    const asked = performance.now();
+    expect(await waiting.end()).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(2_000);
+    expect(waiting.output.match(/database\.waiting/g)).toHaveLength(1);
+    expect(waiting.output).not.toMatch(/hunter|Check DATABASE_URL/);
   });
 
   it('no such database', async () => {

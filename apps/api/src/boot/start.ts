@@ -29,7 +29,7 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     const postgres = await openPostgres(config, pino);
     closers.push(() => postgres.stop());
     const options = databaseOptions(config, postgres.url);
-    for (const name of await migrate(options, SCHEMA)) pino.info({ event: 'database.migrated', name });
+    await migrateAloud(options, pino);
     const database = await Database.connect(options, SCHEMA);
     closers.push(() => database.close());
     const app = await createApp({ config, database, pino, fastifyPlugins: tracing ? [tracing.fastifyPlugin] : [] });
@@ -41,6 +41,11 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     await close();
     throw error;
   }
+}
+
+async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void> {
+  const onWait = (): void => pino.info({ event: 'database.migrating' }, 'waiting for another replica to migrate');
+  for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
 }
 
 export function databaseOptions({ database }: Config, url: string): DatabaseOptions {

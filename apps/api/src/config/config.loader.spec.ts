@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig, unknownVariables } from './config.loader.js';
@@ -70,6 +70,27 @@ describe('configuration', () => {
     expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*line \d/s);
     write('rollcall.yaml', '- just\n- a list\n');
     expect(faultsOf({})[0]).toContain('expected settings');
+  });
+
+  it.each(['rollcall.yaml', '.env'])('says so when %s is a folder', (name) => {
+    mkdirSync(join(folder, name));
+    expect(faultsOf({})).toEqual([`${join(folder, name)} is a folder, not a file`]);
+  });
+
+  it('tells of aliases that lead nowhere or to too much', () => {
+    write('rollcall.yaml', 'http: *nowhere\n');
+    expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*nowhere/);
+    const bomb = ['a: &a [x,x,x,x,x,x,x,x,x,x]'];
+    for (const [from, to] of ['ab', 'bc', 'cd']) bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(',')}]`);
+    write('rollcall.yaml', bomb.join('\n'));
+    expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*alias/);
+  });
+
+  it('tells what does not fit together along with what is wrong by itself', () => {
+    const faults = faultsOf({ PORT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' });
+    expect(faults[0]).toContain('http.port');
+    expect(faults[1]).toContain('must be shorter than http.handlerTimeout');
+    expect(faultsOf({ ROLLCALL_HANDLER_TIMEOUT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' })).toHaveLength(1);
   });
 
   it('checks how settings fit together, and teaches why', () => {

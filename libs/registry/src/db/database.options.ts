@@ -6,7 +6,6 @@ export interface DatabaseOptions {
   poolSize: number;
   /** The longest a caller ever waits for one query or transaction, connection included. */
   operationTimeoutMs: number;
-  applicationName?: string;
 }
 
 /** What a room owns in the database. The composition root joins the rooms' parts into one timeline. */
@@ -49,7 +48,7 @@ function base(options: DatabaseOptions, schema: Schema, pool: Record<string, unk
   return {
     type: 'postgres',
     url: options.url,
-    applicationName: options.applicationName ?? 'rollcall',
+    applicationName: 'rollcall',
     entities: schema.entities as MixedList<() => unknown>,
     migrations: schema.migrations as MixedList<() => unknown>,
     migrationsTableName: 'schema_migration',
