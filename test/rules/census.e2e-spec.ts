@@ -13,6 +13,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/keys', access: 'keys:manage' },
   { route: 'GET /v1/keys/:id', access: 'keys:manage' },
   { route: 'GET /v1/me', access: 'self:read' },
+  { route: 'GET /v1/models', access: 'models:read' },
+  { route: 'GET /v1/models/resolve', access: 'models:read' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
 ];

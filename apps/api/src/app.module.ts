@@ -10,6 +10,7 @@ import { HealthController } from './health/health.controller.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
+import { ModelsModule } from './models/models.module.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
 
@@ -52,6 +53,7 @@ export class AppModule {
         TerminusModule.forRoot({ logger: false }),
         AuthModule,
         KeysModule,
+        ModelsModule,
       ],
       controllers: [HealthController, MetricsController],
     };

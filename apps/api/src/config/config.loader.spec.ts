@@ -100,6 +100,15 @@ describe('configuration', () => {
     expect(faultsOf({ ROLLCALL_OIDC_AUDIENCE: 'rollcall' })[0]).toContain('ROLLCALL_OIDC_ISSUER');
   });
 
+  it('checks the models as a whole', () => {
+    expect(faultsOf({ ROLLCALL_MODELS: '{' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
+    expect(faultsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
+    const loose = { default: 'gone', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
+    expect(faultsOf({ ROLLCALL_MODELS: JSON.stringify(loose) })[0]).toContain('gone');
+    write('rollcall.yaml', 'models: { default: a, presets: { a: { vendor: scripted, model: echo } } }');
+    expect(loadConfig({}, folder).models.default).toBe('a');
+  });
+
   it('never repeats a secret', () => {
     const faults = faultsOf({ DATABASE_URL: 'mysql://root:hunter2@db/x', ROLLCALL_ADMIN_KEY: 'hunter2' });
     expect(faults).toHaveLength(2);

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { byteSize, duration, integer, list, setting } from './setting.js';
+import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
+import { byteSize, duration, integer, json, list, setting } from './setting.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -196,6 +197,24 @@ const idempotency = z.strictObject({
   }),
 });
 
+/** Answers without a key and without a network, so that everything can be tried at once. */
+const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
+
+/** Checked here, and kept as it was written: the book of presets reads it again. */
+const models = setting(
+  json()
+    .refine((value) => ModelsConfigSchema.safeParse(value).success)
+    .transform((value) => value as ModelsConfig)
+    .default(DEMO_MODELS),
+  {
+    env: 'ROLLCALL_MODELS',
+    about:
+      'The models agents can name: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
+    expects: 'presets, a default among them, and what else providers.md shows',
+    defaultText: 'one preset that needs no key',
+  },
+);
+
 export const ConfigSchema = z.strictObject({
   http: http.prefault({}),
   database: database.prefault({}),
@@ -204,6 +223,7 @@ export const ConfigSchema = z.strictObject({
   log: log.prefault({}),
   shutdown: shutdown.prefault({}),
   idempotency: idempotency.prefault({}),
+  models,
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

@@ -1,7 +1,9 @@
+import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
+import { PROVIDER_PROBLEMS } from './provider.problems.js';
 
-export type ErrorCode = ApiErrorCode | RegistryErrorCode;
+export type ErrorCode = ApiErrorCode | RegistryErrorCode | ProviderErrorCode;
 
 interface ProblemKind {
   status: number;
@@ -42,4 +44,5 @@ export const PROBLEMS = {
   NOT_READY: { status: 503, title: 'Not ready to serve' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request took too long to answer' },
+  ...PROVIDER_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

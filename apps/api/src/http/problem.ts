@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import { ProviderError } from '#rollcall/providers';
 import { RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
@@ -23,7 +24,7 @@ export function toProblem(error: unknown, requestId: string): Problem {
 
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {
   if (error instanceof ApiError) return error;
-  if (error instanceof RegistryError) {
+  if (error instanceof RegistryError || error instanceof ProviderError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
   }
   if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
