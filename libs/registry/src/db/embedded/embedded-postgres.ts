@@ -186,15 +186,22 @@ export class EmbeddedPostgres {
     const { pid } = this.server;
     if (hasEnded(this.server) || pid === undefined) return;
     const { stopWaitMs = STOP_WAIT_MS } = this.options;
-    const exit = once(this.server, 'exit');
     this.server.stdin?.end();
-    await Promise.race([exit, delay(stopWaitMs, undefined, { ref: false })]);
-    if (hasEnded(this.server)) return;
+    if (await endsWithin(this.server, stopWaitMs)) return;
     signalGroup(pid, 'SIGQUIT');
     await groupGone(pid, stopWaitMs);
     signalGroup(pid, 'SIGKILL');
     await groupGone(pid, stopWaitMs);
   }
+}
+
+/** The timer also keeps this process alive meanwhile, which an unreferenced child does not. */
+async function endsWithin(child: ChildProcess, waitMs: number): Promise<boolean> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), waitMs);
+  await once(child, 'exit', { signal: late.signal }).catch(() => undefined);
+  clearTimeout(timer);
+  return hasEnded(child);
 }
 
 /** False when no process of the group is left. */
