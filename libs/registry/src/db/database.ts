@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
+import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
 
 interface Scope {
@@ -22,13 +22,13 @@ export class Database {
   private constructor(
     readonly dataSource: DataSource,
     private readonly pool: Pool,
-    private readonly operationTimeoutMs: number,
+    private readonly options: DatabaseOptions,
   ) {}
 
   static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
     const dataSource = new DataSource(dataSourceOptions(options, schema));
     await dataSource.initialize();
-    return new Database(dataSource, poolOf(dataSource), options.operationTimeoutMs);
+    return new Database(dataSource, poolOf(dataSource), options);
   }
 
   async query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
@@ -46,11 +46,21 @@ export class Database {
     return result;
   }
 
+  /** Whether what is written here and now is part of a transaction. */
+  get inTransaction(): boolean {
+    return this.scopes.getStore() !== undefined;
+  }
+
   /** Runs `effect` once what is being written is durable: now, when no transaction is open. */
   afterCommit(effect: () => void): void {
     const scope = this.scopes.getStore();
     if (scope) scope.afterCommit.push(effect);
     else effect();
+  }
+
+  /** A connection beside the pool, not yet made, for who needs one all to itself. It is the caller's to end. */
+  dedicatedClient(applicationName: string): Client {
+    return new Client(clientOptions({ ...this.options, applicationName }));
   }
 
   async close(): Promise<void> {
@@ -72,11 +82,12 @@ export class Database {
   private async withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const lease = new ClientLease(this.pool);
     const deadline = Promise.withResolvers<never>();
+    const { operationTimeoutMs } = this.options;
     const timer = setTimeout(() => {
-      const late = new DatabaseUnavailableError(`no answer within ${this.operationTimeoutMs} ms`);
+      const late = new DatabaseUnavailableError(`no answer within ${operationTimeoutMs} ms`);
       lease.discard(late);
       deadline.reject(late);
-    }, this.operationTimeoutMs);
+    }, operationTimeoutMs);
     try {
       return await Promise.race([lease.use(work), deadline.promise]);
     } catch (error) {

@@ -1,2 +1,4 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
 export { until } from './until.js';
+export { readAll, testEvents, type TestEvents } from './test-events.js';
+export { eventStorm, type StormOptions, type StormReport } from './event-storm.js';

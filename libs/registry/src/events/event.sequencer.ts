@@ -1,0 +1,65 @@
+import type { Database } from '../db/database.js';
+import { Loop } from '../loop.js';
+import type { EventStore } from './event.store.js';
+
+export interface SequencerOptions {
+  onError(error: unknown): void;
+  /** The shortest time between two passes: under load, one pass takes what many writers left. */
+  paceMs?: number;
+  /** How often to look for what a writer left that died before it could call. */
+  pollMs?: number;
+}
+
+const BATCH = 1_000;
+const PACE_MS = 5;
+const POLL_MS = 500;
+
+/**
+ * Gives committed events their place in the log. One sequencer works at a time, however many replicas there are: the
+ * others wait for its transaction. A pass is one transaction, so whatever kills it, its events are either in the log or
+ * still staged, and the next pass takes them.
+ */
+export class EventSequencer {
+  private readonly listeners: ((head: number) => void)[] = [];
+  private readonly loop: Loop;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: EventStore,
+    { onError, paceMs = PACE_MS, pollMs = POLL_MS }: SequencerOptions,
+  ) {
+    this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
+  }
+
+  /** Called with the new head after events were moved by this process. */
+  onMoved(listener: (head: number) => void): void {
+    this.listeners.push(listener);
+  }
+
+  start(): void {
+    this.loop.start();
+  }
+
+  wake(): void {
+    this.loop.wake();
+  }
+
+  async stop(): Promise<void> {
+    await this.loop.stop();
+  }
+
+  /** One transaction. */
+  async runOnce(): Promise<{ moved: number }> {
+    const result = await this.db.transaction(async () => {
+      await this.store.lockSequencer();
+      return await this.store.move(BATCH);
+    });
+    if (result) this.listeners.forEach((listener) => listener(result.head));
+    return { moved: result?.moved ?? 0 };
+  }
+
+  private async pass(woken: boolean): Promise<void> {
+    if (!woken && !(await this.store.hasStaged())) return;
+    while ((await this.runOnce()).moved === BATCH);
+  }
+}
