@@ -27,6 +27,11 @@ export class InFlight {
     this.started.delete(reply);
   }
 
+  /** For a request that waits on purpose, and ends by itself. */
+  exempt(reply: FastifyReply): void {
+    this.started.delete(reply);
+  }
+
   /** A reply that something else took over, as streams do, has no limit. */
   answerOverdue(now: number): number {
     let answered = 0;

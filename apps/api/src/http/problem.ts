@@ -1,5 +1,5 @@
 import { HttpException } from '@nestjs/common';
-import { RegistryError } from '#rollcall/registry';
+import { CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -24,11 +24,21 @@ export function toProblem(error: unknown, requestId: string): Problem {
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {
   if (error instanceof ApiError) return error;
   if (error instanceof RegistryError) {
-    return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
+    const { code, message, retryAfterMs } = error;
+    return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
   }
   const status = statusOf(error);
   const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
   return code && { code, message: (error as Error).message, extras: {} };
+}
+
+/** Where a consumer goes from here, when it cannot go on from its cursor. */
+const SNAPSHOT = '/v1/agents';
+
+function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
+  if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
+  if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
+  return undefined;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */

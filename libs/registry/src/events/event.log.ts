@@ -9,6 +9,12 @@ export class EventLog {
     return await this.store.head();
   }
 
+  /** The earliest cursor that can be gone on from. */
+  async oldest(): Promise<number> {
+    const { head, events } = await this.store.page(0, 1);
+    return (events[0]?.seq ?? head + 1) - 1;
+  }
+
   async page(after: number, limit: number): Promise<LogPage> {
     const page = await this.store.page(after, limit);
     if (after > page.head) throw new CursorAheadError(after, page.head);

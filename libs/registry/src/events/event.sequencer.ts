@@ -22,12 +22,14 @@ const POLL_MS = 500;
 export class EventSequencer {
   private readonly listeners: ((head: number) => void)[] = [];
   private readonly loop: Loop;
+  private started = false;
 
   constructor(
     private readonly db: Database,
     private readonly store: EventStore,
-    { onError, paceMs = PACE_MS, pollMs = POLL_MS }: SequencerOptions,
+    private readonly options: SequencerOptions,
   ) {
+    const { onError, paceMs = PACE_MS, pollMs = POLL_MS } = options;
     this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
   }
 
@@ -37,6 +39,7 @@ export class EventSequencer {
   }
 
   start(): void {
+    this.started = true;
     this.loop.start();
   }
 
@@ -44,8 +47,12 @@ export class EventSequencer {
     this.loop.wake();
   }
 
+  /** With a last pass, so that what this process committed need not wait for another one. */
   async stop(): Promise<void> {
     await this.loop.stop();
+    if (!this.started) return;
+    this.started = false;
+    await this.pass(false).catch(this.options.onError);
   }
 
   /** One transaction. */

@@ -52,7 +52,6 @@ export class RegistryEvents {
     for (const part of this.loops()) part.start();
   }
 
-  /** What is still staged stays so, and is taken by another replica or the next start. */
   async stop(): Promise<void> {
     for (const part of this.loops()) await part.stop();
   }
