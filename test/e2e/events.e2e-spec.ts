@@ -172,7 +172,7 @@ describe('GET /v1/events/stream', () => {
     await api.call('DELETE', `/v1/keys/${id}`);
     await until('it ended', () => revoked.over);
     expect([revoked.text.includes('CREDENTIAL_ENDED'), other.over]).toEqual([true, false]);
-    const waiting = page('?after=latest&waitMs=60000');
+    const waiting = page('?after=latest&waitMs=50000');
     await until('both are open', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
     const replica = api;
     api = await startApi();

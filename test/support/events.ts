@@ -2,7 +2,7 @@ import { Database, type EventDraft, RegistryEvents } from '#rollcall/registry';
 import type { TestApi } from './api.js';
 
 /** Appends events on a replica as its services would. */
-export async function tell({ app }: TestApi, ...drafts: EventDraft[]): Promise<void> {
+export async function tell({ app }: Pick<TestApi, 'app'>, ...drafts: EventDraft[]): Promise<void> {
   const db = app.nest.get(Database, { strict: false });
   const { outbox } = app.nest.get(RegistryEvents, { strict: false });
   await db.transaction(async () => await outbox.appendAll(drafts));

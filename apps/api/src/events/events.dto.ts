@@ -17,7 +17,8 @@ import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
 const USUAL_PAGE = 100;
-const LONGEST_WAIT_MS = 60_000;
+/** Shorter than what gateways usually wait for an answer. */
+const LONGEST_WAIT_MS = 50_000;
 const MOST_NAMES = 200;
 const LARGEST_WINDOW = 10_000;
 const CURSOR = /^(\d{1,15}|oldest|latest)$/;
