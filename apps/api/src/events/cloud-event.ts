@@ -34,6 +34,7 @@ export function toCloudEvent(event: RegistryEvent): CloudEvent {
 }
 
 const written = new WeakMap<RegistryEvent, string>();
+const framed = new WeakMap<RegistryEvent, { length: number; frame: Buffer }>();
 
 /** The same text goes to every consumer, so it is made once. */
 export function toCloudEventText(event: RegistryEvent): string {
@@ -42,4 +43,19 @@ export function toCloudEventText(event: RegistryEvent): string {
   const text = JSON.stringify(toCloudEvent(event));
   written.set(event, text);
   return text;
+}
+
+/** A WebSocket frame of events. Consumers that want everything get the very same one. */
+export function toFrame(events: readonly RegistryEvent[]): Buffer {
+  const [first] = events;
+  const known = first && framed.get(first);
+  if (known?.length === events.length && isUnbroken(events)) return known.frame;
+  const frame = Buffer.from(`{"event":"events","data":[${events.map(toCloudEventText).join(',')}]}`);
+  if (first && isUnbroken(events)) framed.set(first, { length: events.length, frame });
+  return frame;
+}
+
+/** Then its first event and its length say all about it. */
+function isUnbroken(events: readonly RegistryEvent[]): boolean {
+  return (events.at(-1)?.seq ?? 0) - (events[0]?.seq ?? 0) === events.length - 1;
 }

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { RegistryEvent } from '#rollcall/registry';
-import { toCloudEventText } from './cloud-event.js';
+import { toFrame } from './cloud-event.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
 import type { KeptConnection } from './stream.keeper.js';
@@ -40,7 +40,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
   }
 
   send(events: readonly RegistryEvent[]): void {
-    this.write(`{"event":"events","data":[${events.map(toCloudEventText).join(',')}]}`);
+    this.write(toFrame(events));
   }
 
   tellPosition(seq: number): void {
@@ -71,7 +71,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
     this.stream?.close();
   }
 
-  private write(text: string): void {
-    if (this.open) this.socket.send(text, () => this.stream?.drained());
+  private write(text: string | Buffer): void {
+    if (this.open) this.socket.send(text, { binary: false }, () => this.stream?.drained());
   }
 }

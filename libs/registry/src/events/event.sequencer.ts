@@ -65,6 +65,20 @@ export class EventSequencer {
     return { moved: result?.moved ?? 0 };
   }
 
+  /**
+   * Reads a snapshot together with the seq it is true at: all changes up to `seq` are in it, none after, so snapshot and
+   * events after `seq` have neither a hole nor an overlap. The parameters of `select` begin with $2; its rows come as
+   * JSON has them.
+   */
+  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<{ seq: number; rows: Row[] }> {
+    const { head, rows } = await this.db.transaction(async () => {
+      await this.store.lockSequencer();
+      return await this.store.moveAndRead<Row>(select, parameters);
+    });
+    this.listeners.forEach((listener) => listener(head));
+    return { seq: head, rows };
+  }
+
   private async pass(woken: boolean): Promise<void> {
     if (!woken && !(await this.store.hasStaged())) return;
     while ((await this.runOnce()).moved === BATCH);

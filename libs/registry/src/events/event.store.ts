@@ -76,6 +76,21 @@ export class EventStore {
     return rows[0] && { moved: Number(rows[0].moved), head: Number(rows[0].head) };
   }
 
+  /**
+   * Moves everything staged and reads something else in the same statement, hence at the same moment: what `select`
+   * answers holds all changes up to `head`, and none after. Its own parameters begin with $2.
+   */
+  async moveAndRead<Row>(select: string, parameters: readonly unknown[]): Promise<{ head: number; rows: Row[] }> {
+    const [row] = await this.db.query<{ head: string; rows: Row[] }>(
+      `WITH ${MOVE}, taken AS (${select})
+       SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
+              (SELECT coalesce(jsonb_agg(to_jsonb(taken)), '[]') FROM taken) AS rows,
+              (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
+      [null, ...parameters],
+    );
+    return { head: Number(row?.head), rows: row?.rows ?? [] };
+  }
+
   /** Events after `after`, and the head, both as of one moment. */
   async page(after: number, limit: number): Promise<LogPage> {
     const rows = await this.db.query<LogRow>(
