@@ -16,7 +16,8 @@ export type EventDraft = {
  * Takes events in, in the transaction that makes them true: both are committed, or neither is.
  *
  * Events of one subject keep their order if each writer locks the subject's row before it appends, as any writer that
- * changes the row does. Nothing here waits for other writers: no counter, no lock, no NOTIFY.
+ * changes the row does. Nothing here waits for other writers: no counter, no lock, no NOTIFY, and no round trip, for the
+ * events go to the database together with the COMMIT.
  */
 export class EventOutbox {
   private readonly listeners: (() => void)[] = [];
@@ -32,12 +33,12 @@ export class EventOutbox {
     data: EventPayloads[T],
     { capabilities = [] }: EventContext = {},
   ): Promise<void> {
-    await this.stage([{ type, subject, data, capabilities }]);
+    this.stage([{ type, subject, data, capabilities }]);
   }
 
   /** Several at once, in this order. */
   async appendAll(drafts: readonly EventDraft[]): Promise<void> {
-    if (drafts.length > 0) await this.stage(drafts.map((draft) => ({ capabilities: [], ...draft })));
+    if (drafts.length > 0) this.stage(drafts.map((draft) => ({ capabilities: [], ...draft })));
   }
 
   /** Called after events of this process were committed. */
@@ -45,14 +46,13 @@ export class EventOutbox {
     this.listeners.push(listener);
   }
 
-  private async stage(events: StagedEvent[]): Promise<void> {
+  private stage(events: StagedEvent[]): void {
     if (!this.db.inTransaction) {
-      const names = [...new Set(events.map(({ type }) => type))].join(', ');
       throw new Error(
-        `${names} must be appended in the transaction that makes it true: wrap both in database.transaction(…)`,
+        `${events[0]?.type} must be appended in the transaction that makes it true: wrap both in database.transaction(…)`,
       );
     }
-    await this.store.stage(events);
+    this.store.stage(events);
     this.db.afterCommit(() => this.listeners.forEach((listener) => listener()));
   }
 }

@@ -69,6 +69,26 @@ describe('an event', () => {
   });
 });
 
+describe('what cannot be told', () => {
+  it('undoes what it was to tell of', async () => {
+    const withNul = db.transaction(async () => {
+      await db.query('CREATE TABLE half_done ()');
+      await events.outbox.append('agent.resumed', 'a-1', { by: 'no\0body' });
+    });
+    await expect(withNul).rejects.toThrow('unsupported Unicode escape sequence');
+    await expect(db.transaction(async () => await joinInside('a\0b'))).rejects.toThrow('NUL character');
+    const [row] = await db.query<{ found: unknown }>(`SELECT to_regclass('half_done') AS found`);
+    expect([row?.found, await staged()]).toEqual([null, 0]);
+  });
+
+  it('does not include quotes, comments or ends of statements', async () => {
+    const name = `'); DROP TABLE event_log; --\\' /* $1 */`;
+    await join(name, [name, '{},"']);
+    await events.sequencer.runOnce();
+    expect(await readAll(events)).toMatchObject([{ subject: name, capabilities: [name, '{},"'], data: { name } }]);
+  });
+});
+
 describe('the sequencer', () => {
   it('moves a thousand at a time at the most, in the order they were staged', async () => {
     await db.query(

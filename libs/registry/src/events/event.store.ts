@@ -1,3 +1,4 @@
+import { escapeLiteral } from 'pg';
 import type { Database } from '../db/database.js';
 import type { RegistryEvent } from './event.types.js';
 
@@ -45,14 +46,10 @@ const MOVE = `
 export class EventStore {
   constructor(private readonly db: Database) {}
 
-  /** In the order given: that is the order they will have in the log. */
-  async stage(events: readonly StagedEvent[]): Promise<void> {
-    await this.db.query(
-      `INSERT INTO event_staging (type, subject, capabilities, data)
-       SELECT draft.type, draft.subject, draft.capabilities, draft.data
-       FROM ROWS FROM (jsonb_to_recordset($1) AS (type text, subject text, capabilities text[], data jsonb))
-         WITH ORDINALITY AS draft (type, subject, capabilities, data, place) ORDER BY draft.place`,
-      [JSON.stringify(events)],
+  /** With the commit of the open transaction, in the order given: that is the order they will have in the log. */
+  stage(events: readonly StagedEvent[]): void {
+    this.db.withCommit(
+      `INSERT INTO event_staging (type, subject, capabilities, data) VALUES ${events.map(toValues).join(', ')}`,
     );
   }
 
@@ -131,6 +128,17 @@ export class EventStore {
       return rows.length;
     });
   }
+}
+
+function toValues({ type, subject, capabilities, data }: StagedEvent): string {
+  const list = capabilities.map(quote).join(', ');
+  return `(${quote(type)}, ${quote(subject)}, ARRAY[${list}]::text[], ${quote(JSON.stringify(data))})`;
+}
+
+/** A NUL would end the statement, and Postgres has no text with one in it. */
+function quote(text: string): string {
+  if (text.includes('\0')) throw new Error('an event cannot have a NUL character in it');
+  return escapeLiteral(text);
 }
 
 function toEvent(row: LogRow): RegistryEvent {
