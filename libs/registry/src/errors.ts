@@ -1,6 +1,12 @@
 /** Every way the registry can refuse. An edge answers each one in a table, so a new code does not compile until it does. */
 export type RegistryErrorCode =
-  'DATABASE_UNAVAILABLE' | 'DATABASE_BUSY' | 'UNKNOWN_STRATEGY' | 'INVALID_QUERY' | 'INVALID_CAPABILITY_ALIAS';
+  | 'DATABASE_UNAVAILABLE'
+  | 'DATABASE_BUSY'
+  | 'CURSOR_EXPIRED'
+  | 'CURSOR_AHEAD'
+  | 'UNKNOWN_STRATEGY'
+  | 'INVALID_QUERY'
+  | 'INVALID_CAPABILITY_ALIAS';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

@@ -50,6 +50,16 @@ export class Authenticator {
     return this.identify(authorization);
   }
 
+  /** Which of these would still be let in, asked of the database and not of memory. */
+  async stillValid(principals: readonly Principal[]): Promise<Set<Principal>> {
+    const keys = principals.filter(({ kind }) => kind === 'key');
+    const valid = keys.length > 0 ? await this.keys.validIds(keys.map(({ id }) => id)) : new Set<string>();
+    const now = Date.now();
+    const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
+      kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now;
+    return new Set(principals.filter(isValid));
+  }
+
   private async identify(authorization: string): Promise<Principal> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);

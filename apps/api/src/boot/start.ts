@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger as Pino } from 'pino';
-import { Database, joinSchemas, migrate, type DatabaseOptions } from '#rollcall/registry';
+import { Database, joinSchemas, migrate, REGISTRY_SCHEMA, type DatabaseOptions } from '#rollcall/registry';
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
@@ -9,7 +9,7 @@ import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
 
-export const SCHEMA = joinSchemas(API_SCHEMA);
+export const SCHEMA = joinSchemas(API_SCHEMA, REGISTRY_SCHEMA);
 
 export interface Running {
   url: string;

@@ -214,6 +214,31 @@ const models = setting(
     defaultText: 'one preset that needs no key',
   },
 );
+const events = z.strictObject({
+  keep: setting(duration('7d'), {
+    env: 'ROLLCALL_EVENTS_KEEP',
+    about: 'How long events are kept. A consumer that was away for longer needs a snapshot.',
+    expects: A_DURATION,
+    defaultText: '7d',
+  }),
+  keepCount: setting(integer(1, 1_000_000_000, 1_000_000), {
+    env: 'ROLLCALL_EVENTS_KEEP_COUNT',
+    about: 'How many events are kept at the most, whatever their age.',
+    expects: 'a whole number from 1 to 1000000000',
+  }),
+  buffer: setting(byteSize('1MB'), {
+    env: 'ROLLCALL_EVENTS_BUFFER',
+    about: 'How much may wait for one WebSocket or SSE consumer that does not read.',
+    expects: 'a size such as 256KB or 1MB',
+    defaultText: '1MB',
+  }),
+  slowAfter: setting(duration('10s'), {
+    env: 'ROLLCALL_EVENTS_SLOW_AFTER',
+    about: 'How long that buffer may stay full before the consumer is cut off, with the cursor to resume from.',
+    expects: A_DURATION,
+    defaultText: '10s',
+  }),
+});
 
 export const ConfigSchema = z.strictObject({
   http: http.prefault({}),
@@ -224,6 +249,7 @@ export const ConfigSchema = z.strictObject({
   shutdown: shutdown.prefault({}),
   idempotency: idempotency.prefault({}),
   models,
+  events: events.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

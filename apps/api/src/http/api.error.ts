@@ -37,6 +37,8 @@ export interface FieldFault {
 export interface ApiErrorExtras {
   errors?: FieldFault[];
   retryAfterMs?: number;
+  /** Machine-readable facts, put beside the standard members. */
+  details?: Record<string, unknown>;
   headers?: Record<string, string>;
 }
 

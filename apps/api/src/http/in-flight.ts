@@ -30,6 +30,11 @@ export class InFlight {
     return since === undefined ? 0 : performance.now() - since;
   }
 
+  /** For a request that waits on purpose, and ends by itself. */
+  exempt(reply: FastifyReply): void {
+    this.started.delete(reply);
+  }
+
   /** The time a client takes to send its body is not ours: it has a limit of its own. */
   answerOverdue(now: number): number {
     let answered = 0;

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { ProviderError } from '#rollcall/providers';
-import { RegistryError } from '#rollcall/registry';
+import { CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -24,13 +24,26 @@ export function toProblem(error: unknown, requestId: string): Problem {
 
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {
   if (error instanceof ApiError) return error;
-  if (error instanceof RegistryError || error instanceof ProviderError) {
+  if (error instanceof ProviderError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
+  }
+  if (error instanceof RegistryError) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
   }
   if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
   const status = statusOf(error);
   const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
   return code && { code, message: (error as Error).message, extras: {} };
+}
+
+/** Where a consumer goes from here, when it cannot go on from its cursor. */
+const SNAPSHOT = '/v1/agents';
+
+function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
+  if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
+  if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
+  return undefined;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */
@@ -60,7 +73,7 @@ function statusOf(error: unknown): number | undefined {
 
 function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, requestId: string): Problem {
   const { status, title } = PROBLEMS[code];
-  const { errors, retryAfterMs, headers } = extras;
+  const { errors, retryAfterMs, details, headers } = extras;
   return {
     status,
     headers: { 'content-type': PROBLEM_CONTENT_TYPE, ...retryAfter(retryAfterMs), ...headers },
@@ -73,6 +86,7 @@ function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, request
       requestId,
       ...(errors && { errors }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...details,
     },
     unexpected: false,
   };

@@ -51,6 +51,11 @@ export class KeyStore {
     return rows[0];
   }
 
+  async findValidIds(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.db.query<{ id: string }>(`SELECT id FROM api_key WHERE id = ANY ($1) AND ${VALID}`, [ids]);
+    return rows.map(({ id }) => id);
+  }
+
   /** Newest first. */
   async page(limit: number, before: string | undefined): Promise<KeyEntity[]> {
     return await this.db.query<KeyEntity>(

@@ -14,6 +14,7 @@ export interface IssuedKey {
   key: string;
 }
 
+const PRINCIPAL = 'key:';
 const NOTE_USE_EVERY_MS = 60_000;
 const SHORTEST_OWN_OVERLAP_MS = 30_000;
 
@@ -39,7 +40,7 @@ export class KeysService {
     if (!row) return undefined;
     this.noteUse(row.id);
     return {
-      id: `key:${row.id}`,
+      id: PRINCIPAL + row.id,
       kind: 'key',
       name: row.name,
       roles: row.roles,
@@ -47,6 +48,12 @@ export class KeysService {
       fingerprint: hash.toString('hex').slice(0, 16),
       expiresAt: row.expiresAt,
     };
+  }
+
+  /** Of these principals' ids, those whose key is neither revoked nor expired. */
+  async validIds(ids: readonly string[]): Promise<Set<string>> {
+    const valid = await this.store.findValidIds(ids.map((id) => id.slice(PRINCIPAL.length)));
+    return new Set(valid.map((id) => PRINCIPAL + id));
   }
 
   async issue(name: string, roles: readonly Role[], expiresAt: Date | null, createdBy: string): Promise<IssuedKey> {

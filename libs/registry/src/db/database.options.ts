@@ -1,3 +1,4 @@
+import type { ClientConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
 
 export interface DatabaseOptions {
@@ -19,8 +20,13 @@ export interface Schema {
 export function joinSchemas(...parts: Schema[]): Schema {
   return {
     entities: parts.flatMap((part) => part.entities),
-    migrations: parts.flatMap((part) => part.migrations),
+    migrations: parts.flatMap((part) => part.migrations).toSorted((a, b) => timestampOf(a) - timestampOf(b)),
   };
+}
+
+/** A migration's name ends with it. */
+function timestampOf(migration: { name: string }): number {
+  return Number(/\d+$/.exec(migration.name)?.[0]);
 }
 
 /**
@@ -37,6 +43,18 @@ export function dataSourceOptions(options: DatabaseOptions, schema: Schema): Dat
     lock_timeout: Math.floor(operationTimeoutMs * 0.6),
     idle_in_transaction_session_timeout: operationTimeoutMs * 4,
   });
+}
+
+/** The same limits for a connection outside the pool. */
+export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, applicationName: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: operationTimeoutMs,
+    query_timeout: operationTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
 }
 
 /** For migrations: they may take their time, but never hang on a server that is not there. */
