@@ -74,16 +74,22 @@ describe('the feed', () => {
   });
 
   it('goes on while no one can be heard, and listens again by itself', async () => {
+    let connections = 0;
+    events.listener.onConnected(() => connections++);
     events.start();
-    await until('it listens', () => events.listener.connected);
+    await until('it listens', () => connections === 1);
     const { seqs } = follow(0);
-    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                 WHERE datname = current_database() AND application_name = 'rollcall-listener'`;
-    await db.query(cut);
+    const mayConnect = 'UPDATE pg_database SET datallowconn = $1 WHERE datname = current_database()';
+    await Promise.all(Array.from({ length: 6 }, async () => await db.query('SELECT pg_sleep(0.05)'))); // fills the pool
+    await db.query(mayConnect, [false]);
+    await db.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                    WHERE datname = current_database() AND application_name = 'rollcall-listener'`);
     await until('it noticed', () => !events.listener.connected);
     await write(3);
     await until('it arrived', () => seqs.length === 3);
-    await until('it listens again', () => events.listener.connected);
+    expect([events.listener.connected, connections]).toEqual([false, 1]);
+    await db.query(mayConnect, [true]);
+    await until('it listens again', () => connections === 2);
     await write(2);
     await until('that arrived too', () => seqs.length === 5);
     expect(seqs).toEqual(upTo(5));

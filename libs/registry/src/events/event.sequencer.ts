@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.js';
 import { Loop } from '../loop.js';
-import type { EventStore } from './event.store.js';
+import type { EventStore, Snapshot } from './event.store.js';
 
 export interface SequencerOptions {
   onError(error: unknown): void;
@@ -71,13 +71,13 @@ export class EventSequencer {
    * events after `seq` have neither a hole nor an overlap. The parameters of `select` begin with $2; its rows come as
    * JSON has them.
    */
-  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<{ seq: number; rows: Row[] }> {
-    const { head, rows } = await this.db.transaction(async () => {
+  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<Snapshot<Row>> {
+    const snapshot = await this.db.transaction(async () => {
       await this.store.lockSequencer();
       return await this.store.moveAndRead<Row>(select, parameters);
     });
-    this.listeners.forEach((listener) => listener(head));
-    return { seq: head, rows };
+    this.listeners.forEach((listener) => listener(snapshot.seq));
+    return snapshot;
   }
 
   private async pass(woken: boolean): Promise<void> {

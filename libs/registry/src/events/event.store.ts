@@ -21,6 +21,12 @@ export interface LogPage {
   events: RegistryEvent[];
 }
 
+export interface Snapshot<Row> {
+  /** The last event whose change is in it. */
+  seq: number;
+  rows: Row[];
+}
+
 interface LogRow {
   head: string;
   seq: string | null;
@@ -75,9 +81,9 @@ export class EventStore {
 
   /**
    * Moves everything staged and reads something else in the same statement, hence at the same moment: what `select`
-   * answers holds all changes up to `head`, and none after. Its own parameters begin with $2.
+   * answers holds all changes up to `seq`, and none after. Its own parameters begin with $2.
    */
-  async moveAndRead<Row>(select: string, parameters: readonly unknown[]): Promise<{ head: number; rows: Row[] }> {
+  async moveAndRead<Row>(select: string, parameters: readonly unknown[]): Promise<Snapshot<Row>> {
     const [row] = await this.db.query<{ head: string; rows: Row[] }>(
       `WITH ${MOVE}, taken AS (${select})
        SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
@@ -85,7 +91,7 @@ export class EventStore {
               (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
       [null, ...parameters],
     );
-    return { head: Number(row?.head), rows: row?.rows ?? [] };
+    return { seq: Number(row?.head), rows: row?.rows ?? [] };
   }
 
   /** Events after `after`, and the head, both as of one moment. */
