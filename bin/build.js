@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -20,12 +20,13 @@ export function build() {
   lock();
   try {
     if (isFresh()) return; // another process was faster
+    const stamp = fingerprint(); // before compiling: an edit meanwhile must not count as built
     const fresh = `${DIST}.new`;
     rmSync(fresh, { recursive: true, force: true });
     const swc = join(ROOT, 'node_modules', '@swc', 'cli', 'bin', 'swc.js');
     const flags = ['-d', fresh, '--ignore', '**/*.spec.ts', '--config-file', '.swcrc', '--quiet'];
     execFileSync(process.execPath, [swc, ...SOURCES, ...flags], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
-    writeFileSync(join(fresh, '.stamp'), fingerprint());
+    writeFileSync(join(fresh, '.stamp'), stamp);
     rmSync(DIST, { recursive: true, force: true });
     renameSync(fresh, DIST);
   } finally {
@@ -58,19 +59,39 @@ function walk(path) {
 function lock() {
   for (;;) {
     try {
-      return mkdirSync(LOCK);
+      return writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
-      if (lockAge() > LOCK_MAX_AGE_MS) rmSync(LOCK, { recursive: true, force: true });
+      if (isAbandoned()) rmSync(LOCK, { recursive: true, force: true });
       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
     }
   }
 }
 
-/** 0 when the other process has just given it back. */
-function lockAge() {
+/** Its process is gone; or it is too old to be believed, should another process have got that number. */
+function isAbandoned() {
   const found = statSync(LOCK, { throwIfNoEntry: false });
-  return found ? Date.now() - found.mtimeMs : 0;
+  if (!found) return false; // given back just now
+  return Date.now() - found.mtimeMs > LOCK_MAX_AGE_MS || isGone(lockOwner());
+}
+
+/** 0 when it cannot be told: given back just now, or the number is not yet written. */
+function lockOwner() {
+  try {
+    return Number(readFileSync(LOCK, 'utf8'));
+  } catch {
+    return 0;
+  }
+}
+
+function isGone(pid) {
+  if (!(pid > 0)) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) build();

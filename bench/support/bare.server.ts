@@ -2,7 +2,15 @@ import { Controller, Get, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 
-const OK = { ok: true };
+/** As large as what `GET /v1/me` answers, so that the comparison is about the edge and not about JSON. */
+const OK = {
+  id: 'key:4fT9sKq2Lm',
+  kind: 'key',
+  name: 'admin',
+  roles: ['admin'],
+  permissions: ['audit:read', 'keys:manage', 'metrics:read', 'self:read'],
+  expiresAt: null,
+};
 
 @Controller('noop')
 class NoopController {

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { until } from '#rollcall/registry/testing';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
@@ -18,6 +19,8 @@ describe('bad input is a problem+json with a stable code', () => {
     ['JSON with a poisoned prototype', '{"__proto__": {"admin": true}}', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned constructor', '{"constructor": {"prototype": {"admin": true}}}', 'MALFORMED_JSON', 400],
     ['JSON nested too deep', '['.repeat(100_000) + ']'.repeat(100_000), 'MALFORMED_JSON', 400],
+    ['half of a surrogate pair', String.raw`{"name": "a\ud800", "roles": ["viewer"]}`, 'MALFORMED_JSON', 400],
+    ['a field every object inherits', '{"name": "a", "roles": ["viewer"], "toString": 1}', 'VALIDATION_FAILED', 400],
     ['bytes that are not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), 'MALFORMED_JSON', 400],
     ['a body of 10 MB', `"${'x'.repeat(10 * 1024 * 1024)}"`, 'BODY_TOO_LARGE', 413],
     ['a body that is no object', '"text"', 'VALIDATION_FAILED', 400],
@@ -44,6 +47,7 @@ describe('bad input is a problem+json with a stable code', () => {
   it('an unknown route', async () => {
     expectProblem(await api.call('GET', '/v1/nothing-here'), 404, 'ROUTE_NOT_FOUND');
     expectProblem(await api.call('GET', '/v1/nothing-here', { key: null }), 404, 'ROUTE_NOT_FOUND');
+    expectProblem(await api.call('GET', '/v1/me/'), 404, 'ROUTE_NOT_FOUND');
   });
 
   it('the wrong method, with those that are right', async () => {
@@ -73,6 +77,19 @@ describe('bad input is a problem+json with a stable code', () => {
     expect(escaped).toMatchObject({ status: 201, body: { name: String.raw`a\u0000b` } });
   });
 
+  it('a client that hangs up before it has sent all is no fault of ours', async () => {
+    const { hostname, port } = new URL(api.url);
+    const socket = connect(Number(port), hostname);
+    socket.write('POST /v1/keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+    await until('the request is being read', async () =>
+      /in_flight 2/.test((await api.call<string>('GET', '/metrics')).body),
+    );
+    socket.destroy();
+    const seen = /status="400"\} \d/;
+    await until('it is over', async () => seen.test((await api.call<string>('GET', '/metrics')).body));
+    expect((await api.call<string>('GET', '/metrics')).body).not.toContain('status="500"');
+  });
+
   it('something that is not HTTP', async () => {
     const text = await raw('HELLO\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
@@ -91,7 +108,7 @@ describe('every answer', () => {
     const given = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'abc-123' } });
     expect(given.headers.get('x-request-id')).toBe('abc-123');
     const bad = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'a b"c' } });
-    expect(bad.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(bad.headers.get('x-request-id')).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 
   it('forbids caching, embedding and guessing', async () => {
@@ -99,6 +116,7 @@ describe('every answer', () => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('strict-transport-security')).toBeNull();
     expect(headers.get('server')).toBeNull();
     expect(headers.get('x-powered-by')).toBeNull();
   });
@@ -122,6 +140,10 @@ describe('operation', () => {
       /rollcall_http_request_duration_seconds_count\{method="GET",route="\/v1\/keys\/:id",status="404"\} \d/,
     );
     expect(body).toMatch(/rollcall_http_request_duration_seconds_bucket\{[^}]*le="\+Inf"\} \d/);
+    const seconds = Number(
+      /duration_seconds_sum\{method="GET",route="\/v1\/keys\/:id",status="404"\} (\S+)/.exec(body)?.[1],
+    );
+    expect(seconds).toBeGreaterThan(0);
     expect(body).toContain('rollcall_http_requests_in_flight');
     expect(body).not.toContain('/v1/keys/one');
   });
@@ -152,3 +174,19 @@ async function raw(text: string): Promise<string> {
   for await (const chunk of socket) answer += String(chunk);
   return answer;
 }
+
+describe('behind a gateway', () => {
+  it('HTTPS is asked for where it is spoken, and the address of the client is believed from the gateway alone', async () => {
+    const behind = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' };
+    const answer = await behind.call('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
+    expect(answer.headers.get('strict-transport-security')).toContain('max-age');
+    const audit = await behind.call<{ items: { ip: string }[] }>('GET', '/v1/audit');
+    expect(audit.body.items[0]?.ip).toBe('203.0.113.7');
+    await behind.stop();
+    await api.call('POST', '/v1/keys', { body: { name: 'y', roles: ['viewer'] }, headers });
+    expect((await api.call<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1')).body.items[0]?.ip).toBe(
+      '127.0.0.1',
+    );
+  });
+});

@@ -29,7 +29,7 @@ describe('API keys', () => {
     });
     expect(JSON.stringify((await api.call('GET', `/v1/keys/${id}`)).body)).not.toContain(key);
     const rows = await api.database.db.query<{ row: string }>('SELECT api_key::text AS row FROM api_key');
-    expect(rows.map(({ row }) => row).join()).not.toContain(key.split('_')[2]);
+    expect(rows.map(({ row }) => row).join()).not.toContain(key.slice(14));
   });
 
   it('that are missing, wrong or malformed are refused, and say how to do it right', async () => {
@@ -79,13 +79,16 @@ describe('API keys', () => {
     await elsewhere.stop();
   });
 
-  it('cannot be issued with an end in the past', async () => {
-    const body = { name: 'late', roles: ['viewer'], expiresAt: '2020-01-01T00:00:00Z' };
-    expect(await api.call('POST', '/v1/keys', { body })).toMatchObject({
-      status: 400,
-      body: { code: 'VALIDATION_FAILED' },
-    });
-  });
+  it.each(['2020-01-01T00:00:00Z', '2027-02-31T00:00:00Z', '2027-06-30', '+275760-09-13T00:00:00.000Z', 1_900_000_000])(
+    'cannot be issued with the end %j',
+    async (expiresAt) => {
+      const body = { name: 'late', roles: ['viewer'], expiresAt };
+      expect(await api.call('POST', '/v1/keys', { body })).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_FAILED' },
+      });
+    },
+  );
 
   it('are rotated: the new one works at once, the old one for the overlap', async () => {
     const old = await issue('rotating', ['viewer']);
@@ -94,8 +97,10 @@ describe('API keys', () => {
     expect((await api.call('GET', '/v1/me', { key: old.key })).status).toBe(200);
     expect((await api.call('GET', '/v1/me', { key: rotated.body.key })).status).toBe(200);
     expect(await api.call('GET', `/v1/keys/${old.id}`)).toMatchObject({ body: { replacedBy: rotated.body.id } });
-    await api.call('POST', `/v1/keys/${rotated.body.id}/rotate`);
+    await api.call('POST', `/v1/keys/${rotated.body.id}/rotate`, { body: { overlapSeconds: 0 } });
     expect((await api.call('GET', '/v1/me', { key: rotated.body.key })).status).toBe(401);
+    const audit = await api.call<{ items: unknown[] }>('GET', `/v1/audit?action=key.rotated&target=${old.id}`);
+    expect(audit.body.items[0]).toMatchObject({ details: { overlapSeconds: 3600, replacedBy: rotated.body.id } });
   });
 
   it('are revoked: at once here, within two seconds on every replica', async () => {
@@ -123,6 +128,34 @@ describe('API keys', () => {
       api.call('DELETE', `/v1/keys/${first}`, { key: second.key }),
     ]);
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+  });
+
+  it('are rotated only while they are in use, and once', async () => {
+    const old = await issue('once', ['viewer']);
+    expect((await api.call('POST', `/v1/keys/${old.id}/rotate`)).status).toBe(201);
+    expect(await api.call('POST', `/v1/keys/${old.id}/rotate`)).toMatchObject({
+      status: 409,
+      body: { code: 'KEY_NOT_ACTIVE' },
+    });
+  });
+
+  it('that rotate themselves keep working long enough to repeat the request', async () => {
+    const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
+    const hasty = await api.call('POST', `/v1/keys/${me}/rotate`, { body: { overlapSeconds: 0 } });
+    expect(hasty).toMatchObject({ status: 400, body: { errors: [{ field: 'overlapSeconds' }] } });
+    const headers = { 'idempotency-key': 'rotate-myself' };
+    const first = await api.call('POST', `/v1/keys/${me}/rotate`, { headers });
+    expect(first.status).toBe(201);
+    expect((await api.call('POST', `/v1/keys/${me}/rotate`, { headers })).body).toEqual(first.body);
+  });
+
+  it('of an admin count as the last one unless another lasts', async () => {
+    const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
+    await issue('ends soon', ['admin'], { expiresAt: new Date(Date.now() + 60_000).toISOString() });
+    expect(await api.call('DELETE', `/v1/keys/${me}`)).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
+    const successor = await api.call<Key>('POST', `/v1/keys/${me}/rotate`);
+    const revoked = await api.call('DELETE', `/v1/keys/${successor.body.id}`);
+    expect(revoked).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
   });
 
   it('that do not exist are 404', async () => {

@@ -9,6 +9,9 @@ import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { KeysService } from '../../apps/api/src/keys/keys.service.js';
 import { type Answer, call } from '../support/api.js';
+import { signalIfAlive } from '../support/process.js';
+import { EventClient } from '../support/event-client.js';
+import { joined, tell, upTo } from '../support/events.js';
 
 const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0' }, '/nowhere');
 
@@ -18,6 +21,7 @@ let database: Database;
 let app: App;
 let url: string;
 let key: string;
+let client: EventClient;
 const restarts: string[] = [];
 
 beforeAll(async () => {
@@ -30,6 +34,7 @@ beforeAll(async () => {
   await app.nest.listen(0, '127.0.0.1');
   url = await app.nest.getUrl();
   key = (await app.nest.get(KeysService, { strict: false }).issue('admin', ['admin'], null, 'test')).key;
+  client = await (await EventClient.connect(url, { key })).subscribe({ after: 'oldest' });
 });
 
 afterAll(async () => {
@@ -66,6 +71,14 @@ async function timed(method: string, path: string, body?: unknown): Promise<Answ
 
 const serves = async (): Promise<boolean> => (await timed('GET', '/v1/keys')).status === 200;
 
+/** The consumer that was there before gets what is new, and gets it once. */
+async function expectEventsGoOn(): Promise<void> {
+  const before = client.events.length;
+  await tell({ app }, joined(`after-outage-${before}`));
+  await until('the event came', () => client.events.length > before);
+  expect([client.seqs, client.end]).toEqual([upTo(before + 1), undefined]);
+}
+
 function expectUnavailable(answer: Answer & { ms: number }): void {
   expect(answer).toMatchObject({ status: 503, body: { code: 'DATABASE_UNAVAILABLE' } });
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -73,10 +86,10 @@ function expectUnavailable(answer: Answer & { ms: number }): void {
 }
 
 describe('when Postgres freezes', () => {
-  it('requests fail within 2 s with 503, liveness stays 200, and all recovers without a restart', async () => {
+  it('B3 requests fail within 2 s with 503, liveness stays 200, and all recovers without a restart, open streams too', async () => {
     expect(await serves()).toBe(true);
     const frozen = postgresProcesses();
-    for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+    for (const pid of frozen) signalIfAlive(pid, 'SIGSTOP');
     try {
       const reads = await Promise.all(Array.from({ length: 60 }, async () => await timed('GET', '/v1/keys')));
       for (const answer of reads) expectUnavailable(answer);
@@ -86,19 +99,21 @@ describe('when Postgres freezes', () => {
       expect(ready).toMatchObject({ status: 503, body: { code: 'NOT_READY' } });
       expect(ready.ms).toBeLessThan(2_000);
     } finally {
-      for (const pid of frozen) process.kill(pid, 'SIGCONT');
+      for (const pid of frozen) signalIfAlive(pid, 'SIGCONT');
     }
     await until('it serves again', serves);
     expect((await timed('GET', '/health/ready')).status).toBe(200);
+    await expectEventsGoOn();
   });
 });
 
 describe('when Postgres dies', () => {
   it('requests fail fast, the embedded server is started again, and all recovers without a restart', async () => {
-    for (const pid of postgresProcesses().toReversed()) process.kill(pid, 'SIGKILL');
+    for (const pid of postgresProcesses().toReversed()) signalIfAlive(pid, 'SIGKILL');
     expectUnavailable(await timed('GET', '/v1/keys'));
     expect((await timed('GET', '/health/live')).status).toBe(200);
     await until('it serves again', serves, 20_000);
     expect(restarts.length).toBeGreaterThan(0);
+    await expectEventsGoOn();
   }, 30_000);
 });

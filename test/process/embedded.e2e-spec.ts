@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { until } from '#rollcall/registry/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
@@ -29,7 +30,7 @@ async function noServerLeft(): Promise<void> {
 describe('the first start on a bare machine', () => {
   it('tells the URL, the docs, the key and a curl that works when pasted', async () => {
     const first = await start().ready();
-    await until('all is said', () => first.output.includes('/v1/me\n'));
+    await until('all is said', () => first.output.includes("/v1/me'\n"));
     const file = join(folder, 'admin.key');
     const key = readFileSync(file, 'utf8').trim();
     expect(first.output).toContain(`${first.url}/docs`);
@@ -40,6 +41,38 @@ describe('the first start on a bare machine', () => {
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
     expect(answer).toMatchObject({ name: 'admin', roles: ['admin'] });
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
+  });
+
+  it('is enough for the tour of the README', async () => {
+    const first = await start().ready();
+    const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
+      encoding: 'utf8',
+      env: { ...process.env, API: first.url, KEY_FILE: join(folder, 'admin.key') },
+    });
+    const issued = output
+      .split('\n')
+      .filter((line) => line.includes('"name":"dashboard"') && line.includes('"key":"rk_'));
+    expect(new Set(issued).size).toBe(1);
+    expect(issued).toHaveLength(2);
+    expect(output).toContain('"code":"VALIDATION_FAILED"');
+    expect(output).toContain('"action":"key.issued"');
+  });
+
+  it('prints a curl that still works when the first key was rotated away, or says that it has none', async () => {
+    const first = await start().ready();
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
+    await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'] } });
+    await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
+    await first.end();
+    const second = await start().ready();
+    await until('all is said', () => second.output.includes('/v1/me'));
+    expect(second.output).toContain('none is kept here');
+    await second.end();
+    const third = await start({ ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
+    await until('all is said again', () => third.output.includes('/v1/me'));
+    const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
+    expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
   });
 
   it('is remembered by the second, which shows no key', async () => {
@@ -55,7 +88,7 @@ describe('the first start on a bare machine', () => {
 });
 
 describe('the end of the process', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
     const first = await start().ready();
     expect(serversOn(folder)).not.toHaveLength(0);
     expect(await first.end(signal)).toBe(0);
@@ -99,6 +132,13 @@ describe('the end of the process', () => {
   });
 });
 
+describe('a folder for temporary files that does not exist', () => {
+  it('does not hinder the start', async () => {
+    const first = await start({ TMPDIR: join(folder, 'missing') }).ready();
+    expect(await first.end()).toBe(0);
+  });
+});
+
 describe('what can go wrong at the start is said in a sentence', () => {
   async function refusal(environment: Record<string, string>): Promise<string> {
     const refused = start(environment);
@@ -117,7 +157,7 @@ describe('what can go wrong at the start is said in a sentence', () => {
 
   it('a port that is taken', async () => {
     const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
+    await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     expect(await refusal({ PORT: String(port) })).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
     other.close();
@@ -129,6 +169,22 @@ describe('what can go wrong at the start is said in a sentence', () => {
     expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
       /The data folder .* cannot be written \(ENOTDIR\)/,
     );
+  });
+
+  it('a data folder that is a file', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
+  });
+
+  it('a Node that is too old', () => {
+    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
+    const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
+    const { status, stderr } = spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: 'Rollcall needs Node 24 or newer; this is Node 20.1.0.\n',
+    });
   });
 
   it('settings that are not right', async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { dropDatabase, emptyDatabase } from '#rollcall/registry/testing';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
@@ -61,6 +61,33 @@ describe('replicas on one DATABASE_URL', () => {
     const three = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
     expect([await statusWith(three, first), await statusWith(three, second)]).toEqual([200, 401]);
     expect([one, two, three].map(({ output }) => output).join()).not.toContain(first);
+    const other = await call<{ key: string }>(three.url, 'POST', '/v1/keys', {
+      key: first,
+      body: { name: 'lasting', roles: ['admin'] },
+    });
+    const four = await start().ready();
+    expect([await statusWith(four, first), await statusWith(four, other.body.key)]).toEqual([401, 200]);
+    const audit = await call<{ items: { action: string }[] }>(four.url, 'GET', '/v1/audit?actorId=system:start', {
+      key: other.body.key,
+    });
+    expect(audit.body.items.map(({ action }) => action)).toEqual([
+      'key.revoked',
+      'key.revoked',
+      'key.adopted',
+      'key.revoked',
+      'key.adopted',
+      'key.adopted',
+    ]);
+    const twice = start({
+      ROLLCALL_ADMIN_KEY: (
+        await call<{ key: string }>(four.url, 'POST', '/v1/keys', {
+          key: other.body.key,
+          body: { name: 'v', roles: ['viewer'] },
+        })
+      ).body.key,
+    });
+    expect(await twice.exit()).toBe(1);
+    expect(twice.output).toContain('which is no lasting admin key');
   });
 
   it('finish what is under way when asked to stop', async () => {
@@ -91,6 +118,16 @@ describe('a DATABASE_URL that cannot be used is said in a sentence', () => {
     expect(refused.output).toContain(message);
     expect(refused.output).not.toContain('hunter2');
     expect(refused.output).not.toMatch(/\n\s+at /);
+  });
+
+  it('is waited for, and a signal meanwhile ends the process at once', async () => {
+    const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
+    await until('it waits', () => waiting.output.includes('database.waiting'));
+    const asked = performance.now();
+    expect(await waiting.end()).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(2_000);
+    expect(waiting.output.match(/database\.waiting/g)).toHaveLength(1);
+    expect(waiting.output).not.toMatch(/hunter|Check DATABASE_URL/);
   });
 
   it('no such database', async () => {

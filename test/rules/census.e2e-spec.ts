@@ -1,6 +1,9 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { Permit } from '../../apps/api/src/auth/route.access.js';
+import { DiscoveryService } from '@nestjs/core';
+import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
+import { SocketDoors } from '../../apps/api/src/auth/socket.doors.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { refusal } from '../support/event-client.js';
 import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-census.js';
 
 /** Every route, who may call it, and the name of its act in the audit log. A new route is added here, by hand. */
@@ -10,15 +13,23 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /health/ready', access: 'public' },
   { route: 'GET /metrics', access: 'metrics:read' },
   { route: 'GET /v1/audit', access: 'audit:read' },
+  { route: 'GET /v1/events', access: 'events:read' },
+  { route: 'GET /v1/events/stream', access: 'events:read' },
   { route: 'GET /v1/keys', access: 'keys:manage' },
   { route: 'GET /v1/keys/:id', access: 'keys:manage' },
   { route: 'GET /v1/me', access: 'self:read' },
+  { route: 'GET /v1/models', access: 'models:read' },
+  { route: 'GET /v1/models/resolve', access: 'models:read' },
+  { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
 ];
 
 /** Served by libraries beside our controllers: the documentation, which is public. */
 const BESIDE = [/^GET \/docs/, /^GET \/openapi\.json$/];
+
+/** Every WebSocket, and who may open it. */
+const SOCKETS = [{ path: '/v1/events/ws', access: 'events:read' }];
 
 let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
@@ -53,6 +64,27 @@ describe('the census of routes', () => {
       const [method = '', path = ''] = route.split(' ');
       const { status } = await api.call(method, path.replace(':id', 'x'), { key: null });
       expect({ route, status }).toEqual({ route, status: access === 'public' ? 200 : 401 });
+    }
+  });
+});
+
+describe('the census of WebSockets', () => {
+  it('lists every one with its permission, which each of its messages asks for again', () => {
+    const gateways = api.app.nest
+      .get(DiscoveryService, { strict: false })
+      .getProviders()
+      .filter(({ metatype }) => metatype && Reflect.hasMetadata('websockets:is_gateway', metatype))
+      .map(({ metatype }) => ({
+        path: (Reflect.getMetadata('websockets:gateway_options', metatype as object) as { path: string }).path,
+        access: Reflect.getMetadata(ROUTE_ACCESS, metatype as object) as string,
+      }));
+    expect(gateways).toEqual(SOCKETS);
+    expect(api.app.nest.get(SocketDoors, { strict: false }).all()).toEqual(SOCKETS);
+  });
+
+  it('is what is enforced: without a credential none opens', async () => {
+    for (const { path } of SOCKETS) {
+      expect({ path, ...(await refusal(api.url, path)) }).toMatchObject({ path, status: 401, code: 'UNAUTHENTICATED' });
     }
   });
 });

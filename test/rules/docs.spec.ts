@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
+import { eventTable } from '../../apps/api/src/events/events.docs.js';
 import { problemTable } from '../../apps/api/src/http/problem.docs.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 
@@ -14,6 +15,13 @@ describe('the documentation of errors', () => {
   it('has every code with its status (else: npm run docs)', () => {
     const page = words(read('docs/errors.md'));
     for (const row of problemTable().split('\n')) expect(page).toContain(words(row));
+  });
+});
+
+describe('the documentation of events', () => {
+  it('has every type with an example (else: npm run docs)', () => {
+    const page = words(read('docs/events.md'));
+    for (const row of eventTable().split('\n')) expect(page).toContain(words(row));
   });
 });
 

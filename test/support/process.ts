@@ -1,34 +1,42 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { until } from '#rollcall/registry/testing';
+import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
+import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
+
+/** Empty counts as not set and hides what a developer has in `.env`. */
+const NOT_SET = Object.fromEntries(listSettings(ConfigSchema).map(({ env }) => [env, '']));
 
 /** Rollcall as a process of its own, started the way `npm start` does. */
 export class RollcallProcess {
   output = '';
   private readonly child: ChildProcess;
 
-  /** With `command` it can be started through npm itself. */
-  constructor(environment: Record<string, string>, command = [process.execPath, 'bin/rollcall.js']) {
+  /** Runs in an empty folder, or, with a `command` such as npm, in the root: the settings of a developer reach neither. */
+  constructor(environment: Record<string, string>, command?: string[]) {
     const { PATH = '', HOME = '', TMPDIR = '' } = process.env;
-    const [program = '', ...flags] = command;
+    const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, 'bin/rollcall.js')];
+    const empty = newFolder();
     this.child = spawn(program, flags, {
-      cwd: ROOT,
+      cwd: command ? ROOT : empty,
       env: {
         PATH,
         HOME,
         ...(TMPDIR && { TMPDIR }),
+        ...NOT_SET,
         PORT: '0',
-        ROLLCALL_CONFIG: '',
+        ROLLCALL_CONFIG: '/dev/null',
         LOG_FORMAT: 'json',
         ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    this.child.once('close', () => rmSync(empty, { recursive: true, force: true }));
     this.child.stdout?.on('data', (chunk) => (this.output += String(chunk)));
     this.child.stderr?.on('data', (chunk) => (this.output += String(chunk)));
   }
@@ -69,6 +77,15 @@ export class RollcallProcess {
 
 export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'rollcall-process-'));
+}
+
+/** To a process that may have ended by itself meanwhile. */
+export function signalIfAlive(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The Postgres processes that work on a folder. */

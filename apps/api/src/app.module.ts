@@ -6,10 +6,13 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
+import { EventsModule } from './events/events.module.js';
 import { HealthController } from './health/health.controller.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
+import { ModelsModule } from './models/models.module.js';
+import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
 
@@ -19,17 +22,19 @@ export interface Foundations {
   database: Database;
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
+  inFlight: InFlight;
 }
 
 @Global()
 @Module({})
 class FoundationModule {
-  static with({ config, database, lifecycle, metrics }: Foundations): DynamicModule {
+  static with({ config, database, lifecycle, metrics, inFlight }: Foundations): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
       { provide: Database, useValue: database },
       { provide: Lifecycle, useValue: lifecycle },
       { provide: HttpMetrics, useValue: metrics },
+      { provide: InFlight, useValue: inFlight },
     ];
     return {
       module: FoundationModule,
@@ -52,8 +57,8 @@ export class AppModule {
         TerminusModule.forRoot({ logger: false }),
         AuthModule,
         KeysModule,
-        AuditModule,
-        IdempotencyModule,
+        EventsModule,
+        ModelsModule,
       ],
       controllers: [HealthController, MetricsController],
     };

@@ -11,6 +11,7 @@ import { InFlight } from './http/in-flight.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RouteTable } from './http/route.table.js';
 import { createServer } from './http/server.js';
+import { SocketAdapter } from './auth/socket.adapter.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { NestLogger } from './telemetry/logger.js';
@@ -39,7 +40,7 @@ export async function createApp({ config, database, pino, fastifyPlugins = [] }:
   const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
   const adapter = createServer({ config, pino, metrics, lifecycle, inFlight, routes, fastifyPlugins });
-  const module = AppModule.with({ config, database, lifecycle, metrics });
+  const module = AppModule.with({ config, database, lifecycle, metrics, inFlight });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
     bodyParser: false,
@@ -49,6 +50,7 @@ export async function createApp({ config, database, pino, fastifyPlugins = [] }:
   nest.setGlobalPrefix('v1', { exclude: UNVERSIONED.map((path) => ({ path, method: RequestMethod.ALL })) });
   nest.useGlobalPipes(validationPipe());
   nest.useGlobalFilters(new ProblemFilter(routes));
+  nest.useWebSocketAdapter(new SocketAdapter(nest));
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();

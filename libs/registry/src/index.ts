@@ -3,11 +3,27 @@ export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from
 export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
 export { REGISTRY_SCHEMA } from './db/schema.js';
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
-export { waitForPostgres, withoutPassword } from './db/reachability.js';
+export { waitForPostgres } from './db/reachability.js';
 export { EmbeddedPostgres } from './db/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
+export {
+  AgentAlreadyRegisteredError,
+  AgentNotFoundError,
+  LeaseTokenError,
+  RegisterAgainError,
+  StaleGenerationError,
+} from './agents/agent.errors.js';
 export * from './agents/agent.record.js';
+export { AgentsService, type Joined, type JoinRequest } from './agents/agents.service.js';
+export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
+export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
+export type { LeaseClaim, Registration } from './agents/registration.js';
+export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
+export { DirectorySync } from './discovery/directory.sync.js';
+export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
+export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
+export type { BeatResult, Heartbeat } from './leases/heartbeat.js';
 export * from './circuit/circuit.breaker.js';
 export {
   LARGEST_LIMIT,
@@ -46,3 +62,23 @@ export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
 export * from './leases/lease.tracker.js';
 export * from './leases/self-preservation.js';
+export { Loop, type LoopOptions } from './loop.js';
+export { PgListener } from './db/pg.listener.js';
+export {
+  EVENT_SUBJECTS,
+  EVENT_TYPES,
+  type EventPayloads,
+  type EventType,
+  type RegistryEvent,
+  type SubjectKind,
+} from './events/event.types.js';
+export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
+export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
+export { EVENT_CHANNEL, EventStore, type LogPage, type Snapshot } from './events/event.store.js';
+export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
+export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
+export { EventLog } from './events/event.log.js';
+export { EventFeed, type FeedOptions } from './events/event.feed.js';
+export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.js';
+export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
+export { EventPruner, type PrunerOptions } from './events/event.pruner.js';

@@ -25,6 +25,12 @@ export class AuditService {
     });
   }
 
+  /** An act of the start itself, before anyone could ask for it. */
+  async recordStart(action: string, target: string): Promise<void> {
+    const nobody = { requestId: '', ip: '', fingerprint: '' };
+    await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...nobody });
+  }
+
   async list(limit: number, before: string | undefined, filter: AuditFilter): Promise<AuditEntity[]> {
     return await this.store.page(limit, before, filter);
   }

@@ -6,6 +6,7 @@ import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
 import { ROUTE_ACCESS, type RouteAccess } from './route.access.js';
+import { principalOf } from './socket.principal.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,6 +28,7 @@ export class AuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = this.accessOf(context);
     if (access === 'public') return true;
+    if (context.getType() === 'ws') return this.allow(principalOf(context.switchToWs().getClient()), access);
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const principal = this.authenticator.authenticate(request);
     if (principal instanceof Promise) return principal.then((found) => this.admit(found, access, request));
@@ -49,6 +51,11 @@ export class AuthGuard implements CanActivate {
 
   private admit(principal: Principal, access: Exclude<RouteAccess, 'public'>, request: FastifyRequest): boolean {
     request.principal = principal;
+    return this.allow(principal, access);
+  }
+
+  /** Once for each request, and once for each message on a socket. */
+  allow(principal: Principal, access: Exclude<RouteAccess, 'public'>): boolean {
     this.limiter.spend(principal.id);
     if (principal.permissions.includes(access)) return true;
     throw new ApiError(

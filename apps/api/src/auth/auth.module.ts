@@ -5,9 +5,11 @@ import type { Config } from '../config/config.schema.js';
 import { KeysModule } from '../keys/keys.module.js';
 import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './authenticator.js';
+import { CredentialWatch } from './credential.watch.js';
 import { MeController } from './me.controller.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import { RateLimiter } from './rate.limiter.js';
+import { SocketDoors } from './socket.doors.js';
 
 @Module({
   imports: [KeysModule],
@@ -16,7 +18,11 @@ import { RateLimiter } from './rate.limiter.js';
     Authenticator,
     { provide: OidcVerifier, inject: [CONFIG], useFactory: ({ auth }: Config) => new OidcVerifier(auth) },
     { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
-    { provide: APP_GUARD, useClass: AuthGuard },
+    AuthGuard,
+    { provide: APP_GUARD, useExisting: AuthGuard },
+    CredentialWatch,
+    SocketDoors,
   ],
+  exports: [Authenticator, CredentialWatch, SocketDoors],
 })
 export class AuthModule {}

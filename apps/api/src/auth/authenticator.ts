@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { ApiError } from '../http/api.error.js';
 import { KeysService } from '../keys/keys.service.js';
 import { OidcVerifier } from './oidc.verifier.js';
@@ -11,7 +10,7 @@ import { RateLimiter } from './rate.limiter.js';
 const REMEMBER_MS = 2_000;
 const REMEMBERED = 50_000;
 /** How many credentials we have not seen lately one address may make us look up in a second. */
-const LOOKUPS_PER_ADDRESS = 200;
+const LOOKUPS_PER_ADDRESS = 1_000;
 
 const HOW_TO = 'Send an API key or a token as: Authorization: Bearer <credential>';
 const SCHEME = /^Bearer +(\S+)$/i;
@@ -26,14 +25,19 @@ export interface Credentialed {
 /** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
 @Injectable()
 export class Authenticator {
-  private readonly remembered = new LRUCache<string, { principal: Principal; freshUntil: number }>({ max: REMEMBERED });
+  private readonly remembered = new Map<string, { principal: Principal; freshUntil: number }>();
+  /** Counts changes of keys: what was looked up before one is not remembered after it. */
+  private epoch = 0;
   private readonly lookups = new RateLimiter(LOOKUPS_PER_ADDRESS);
 
   constructor(
     private readonly keys: KeysService,
     private readonly oidc: OidcVerifier,
   ) {
-    keys.onChange(() => this.remembered.clear());
+    keys.onChange(() => {
+      this.epoch += 1;
+      this.remembered.clear();
+    });
   }
 
   /** Answers at once when the credential was seen lately. */
@@ -46,14 +50,30 @@ export class Authenticator {
     return this.identify(authorization);
   }
 
+  /** Which of these would still be let in, asked of the database and not of memory. */
+  async stillValid(principals: readonly Principal[]): Promise<Set<Principal>> {
+    const keys = principals.filter(({ kind }) => kind === 'key');
+    const valid = keys.length > 0 ? await this.keys.validIds(keys.map(({ id }) => id)) : new Set<string>();
+    const now = Date.now();
+    const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
+      kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now;
+    return new Set(principals.filter(isValid));
+  }
+
   private async identify(authorization: string): Promise<Principal> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);
+    const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
     const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
     if (!principal) throw unauthenticated('The credential is not known, or it is revoked or expired.');
-    this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
+    if (epoch === this.epoch) this.remember(authorization, principal);
     return stillValid(principal);
+  }
+
+  private remember(authorization: string, principal: Principal): void {
+    if (this.remembered.size >= REMEMBERED) this.remembered.clear();
+    this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
   }
 }
 

@@ -10,6 +10,9 @@ type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
 const FETCH_TIMEOUT_MS = 2_000;
 const CLOCK_TOLERANCE_S = 5;
+/** The token's own fault. Everything else means that it could not be checked. */
+const REFUSALS =
+  /^ERR_(JWT_|JWS_|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE_MATCHING_KEYS|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED)/;
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 /** Accepts JWTs of the one configured issuer, for the one configured audience, with the algorithms configured. */
@@ -34,8 +37,8 @@ export class OidcVerifier {
       });
       return this.toPrincipal(payload, hash);
     } catch (error) {
-      if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) throw unavailable(error);
-      return undefined;
+      if (error instanceof errors.JOSEError && REFUSALS.test(error.code)) return undefined;
+      throw unavailable(error);
     }
   }
 

@@ -1,11 +1,18 @@
 /** Everything a credential can be allowed to do. A closed list: a route names one of these or is public. */
-export const PERMISSIONS = ['self:read', 'metrics:read', 'audit:read', 'keys:manage'] as const;
+export const PERMISSIONS = [
+  'self:read',
+  'models:read',
+  'events:read',
+  'metrics:read',
+  'audit:read',
+  'keys:manage',
+] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-const VIEWER: Permission[] = ['self:read', 'metrics:read'];
+const VIEWER: Permission[] = ['self:read', 'models:read', 'events:read', 'metrics:read'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,

@@ -1,7 +1,7 @@
-import { mkdirSync, existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/config.schema.js';
-import type { KeysService } from '../keys/keys.service.js';
+import type { AdminKeys } from '../keys/admin.keys.js';
 
 export interface AdminKey {
   /** Set only when this start made the key: the one time it is shown. */
@@ -13,16 +13,22 @@ export interface AdminKey {
 }
 
 /** Makes sure that someone can get in: with the key of the deployment, or with one made on the very first start. */
-export async function ensureAdminKey(keys: KeysService, { auth, data }: Config): Promise<AdminKey> {
-  if (auth.adminKey) {
-    await keys.adoptFromEnvironment(auth.adminKey);
-    return { shell: '$ROLLCALL_ADMIN_KEY' };
-  }
+export async function ensureAdminKey(keys: AdminKeys, { auth, data }: Config, embedded: boolean): Promise<AdminKey> {
   const file = join(resolve(data.dir), 'admin.key');
-  const shell = `$(cat '${file}')`;
+  if (auth.adminKey) {
+    await keys.adopt(auth.adminKey);
+    return embedded && keep(file, auth.adminKey) ? { shell: readBy(file), file } : { shell: '$ROLLCALL_ADMIN_KEY' };
+  }
+  await keys.retireAdopted();
   const created = await keys.createFirst();
-  if (!created) return existsSync(file) ? { shell, file } : { shell: '<your API key>' };
-  return keep(file, created) ? { created, shell, file } : { created, shell: created };
+  if (created) return keep(file, created) ? { created, shell: readBy(file), file } : { created, shell: created };
+  const usable = existsSync(file) && (await keys.isValid(readFileSync(file, 'utf8').trim()));
+  return usable ? { shell: readBy(file), file } : { shell: '<your API key>' };
+}
+
+/** For a shell, whatever characters the path has. */
+function readBy(file: string): string {
+  return `$(cat '${file.replaceAll("'", String.raw`'\''`)}')`;
 }
 
 function keep(file: string, key: string): boolean {

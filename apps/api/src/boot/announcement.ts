@@ -24,14 +24,17 @@ export function announcement({ url, embedded, adminKey }: Running): string {
     ...keyLines(adminKey),
     '',
     '  Try it:',
-    `  curl -s -H "Authorization: Bearer ${adminKey.shell}" ${url}/v1/me`,
+    `  curl -s -H "Authorization: Bearer ${adminKey.shell}" '${url}/v1/me'`,
     '',
     '',
   ];
   return lines.join('\n');
 }
 
-function keyLines({ created, file }: Running['adminKey']): string[] {
-  const kept = file ? [`  Key    ${file}`] : [];
+function keyLines({ created, file, shell }: Running['adminKey']): string[] {
+  const lost = shell.startsWith('<')
+    ? ['  Key    none is kept here; lost it? Start with ROLLCALL_ADMIN_KEY set to a new one']
+    : [];
+  const kept = file ? [`  Key    ${file}`] : lost;
   return created ? [...kept, `         ${created}  (shown this once)`] : kept;
 }

@@ -2,13 +2,14 @@ import type { Logger as Pino } from 'pino';
 import { DatabaseRefusedError, DataFolderError } from '#rollcall/registry';
 import { ConfigError, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
+import { AdminKeyError } from '../keys/admin.keys.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
 import { ListenError, type Running, start } from './start.js';
 
 /** Faults of the surroundings: the person who starts can mend them, so they get a sentence and not a stack. */
-const EXPLAINED = [ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
+const EXPLAINED = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
 
 /** The life of the process: start, say where, and leave in order when asked to. */
 export async function run(environment: NodeJS.ProcessEnv, folder: string, tracing?: Tracing): Promise<void> {
@@ -25,28 +26,40 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
   }
 }
 
-/** Undefined when a signal came before the start was through. The first one asks politely, a second one insists. */
+/**
+ * Undefined when a signal came before the start was through: nothing is served yet, so the process just ends, and the
+ * embedded server with it. Later the first signal asks politely, a second one insists.
+ */
 async function startUnlessStopped(config: Config, pino: Pino, tracing?: Tracing): Promise<Running | undefined> {
   let asked = false;
-  const started = start(config, pino, tracing);
+  let running: Running | undefined;
   const leave = async (signal: string): Promise<void> => {
     if (asked) process.exit(130);
     asked = true;
     pino.info({ event: 'process.stopping', signal }, 'stopping');
-    await (await started).stop();
+    await running?.stop();
     pino.info({ event: 'process.stopped' }, 'stopped');
     await end(pino, 0);
   };
   const onSignal = (signal: string): void =>
     void leave(signal).catch(async (error: unknown) => await fail(error, pino));
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
   process.on('uncaughtException', (error) => void fail(error, pino));
   process.on('unhandledRejection', (error) => void fail(error, pino));
-  const running = await started;
+  try {
+    running = await start(config, pino, tracing);
+  } catch (error) {
+    if (!asked) throw error;
+  }
   return asked ? undefined : running;
 }
 
+let failed = false;
+
+/** The first failure is the cause; what fails on the way out is not worth a second message. */
 async function fail(error: unknown, pino: Pino | undefined): Promise<void> {
+  if (failed) return;
+  failed = true;
   if (EXPLAINED.some((kind) => error instanceof kind)) process.stderr.write(`\n${(error as Error).message}\n\n`);
   else if (pino) pino.fatal({ event: 'process.failed', err: error });
   else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

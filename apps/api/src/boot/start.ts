@@ -4,12 +4,12 @@ import { Database, joinSchemas, migrate, REGISTRY_SCHEMA, type DatabaseOptions }
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
-import { KeysService } from '../keys/keys.service.js';
+import { AdminKeys } from '../keys/admin.keys.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
 
-export const SCHEMA = joinSchemas(REGISTRY_SCHEMA, API_SCHEMA);
+export const SCHEMA = joinSchemas(API_SCHEMA, REGISTRY_SCHEMA);
 
 export interface Running {
   url: string;
@@ -29,11 +29,11 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     const postgres = await openPostgres(config, pino);
     closers.push(() => postgres.stop());
     const options = databaseOptions(config, postgres.url);
-    for (const name of await migrate(options, SCHEMA)) pino.info({ event: 'database.migrated', name });
+    await migrateAloud(options, pino);
     const database = await Database.connect(options, SCHEMA);
     closers.push(() => database.close());
     const app = await createApp({ config, database, pino, fastifyPlugins: tracing ? [tracing.fastifyPlugin] : [] });
-    const adminKey = await ensureAdminKey(app.nest.get(KeysService, { strict: false }), config);
+    const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
     closers.push(() => leave(app, config.shutdown));
     await listen(app, config.http);
     return { url: urlOf(app), embedded: postgres.embedded, adminKey, stop: close };
@@ -41,6 +41,11 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     await close();
     throw error;
   }
+}
+
+async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void> {
+  const onWait = (): void => pino.info({ event: 'database.migrating' }, 'waiting for another replica to migrate');
+  for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
 }
 
 export function databaseOptions({ database }: Config, url: string): DatabaseOptions {

@@ -17,7 +17,7 @@ export function configurationTable(): string {
 /** .env.example: every variable, commented out with its default. */
 export function envExample(): string {
   const blocks = listSettings(ConfigSchema).map(
-    (entry) => `# ${entry.about}\n#${entry.env}=${defaultOf(entry, '', String)}`,
+    (entry) => `# ${entry.about}\n#${entry.env}=${defaultOf(entry, '', onlyIfAValue)}`,
   );
   return `# Copy to .env and uncomment what you want to change. Made by: npm run docs\n\n${blocks.join('\n\n')}\n`;
 }
@@ -25,4 +25,9 @@ export function envExample(): string {
 function defaultOf(entry: SettingEntry, none: string, write: (text: string) => string): string {
   const value = entry.defaultText ?? (Array.isArray(entry.fallback) ? entry.fallback.join(',') : entry.fallback);
   return value === undefined || value === '' ? none : write(String(value));
+}
+
+/** A default that is told in words is no value to copy. */
+function onlyIfAValue(text: string): string {
+  return text.includes(' ') ? '' : text;
 }

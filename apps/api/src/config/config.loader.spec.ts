@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig, unknownVariables } from './config.loader.js';
@@ -72,11 +72,41 @@ describe('configuration', () => {
     expect(faultsOf({})[0]).toContain('expected settings');
   });
 
+  it.each(['rollcall.yaml', '.env'])('says so when %s is a folder', (name) => {
+    mkdirSync(join(folder, name));
+    expect(faultsOf({})).toEqual([`${join(folder, name)} is a folder, not a file`]);
+  });
+
+  it('tells of aliases that lead nowhere or to too much', () => {
+    write('rollcall.yaml', 'http: *nowhere\n');
+    expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*nowhere/);
+    const bomb = ['a: &a [x,x,x,x,x,x,x,x,x,x]'];
+    for (const [from, to] of ['ab', 'bc', 'cd']) bomb.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(',')}]`);
+    write('rollcall.yaml', bomb.join('\n'));
+    expect(faultsOf({})[0]).toMatch(/rollcall\.yaml: .*alias/);
+  });
+
+  it('tells what does not fit together along with what is wrong by itself', () => {
+    const faults = faultsOf({ PORT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' });
+    expect(faults[0]).toContain('http.port');
+    expect(faults[1]).toContain('must be shorter than http.handlerTimeout');
+    expect(faultsOf({ ROLLCALL_HANDLER_TIMEOUT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' })).toHaveLength(1);
+  });
+
   it('checks how settings fit together, and teaches why', () => {
     expect(faultsOf({ ROLLCALL_DATABASE_TIMEOUT: '20s' })[0]).toContain('must be shorter than http.handlerTimeout');
     expect(faultsOf({ ROLLCALL_HANDLER_TIMEOUT: '40s' })[0]).toContain('must not be longer than http.requestTimeout');
     expect(faultsOf({ ROLLCALL_OIDC_ISSUER: 'https://id.example' })[0]).toContain('ROLLCALL_OIDC_AUDIENCE');
     expect(faultsOf({ ROLLCALL_OIDC_AUDIENCE: 'rollcall' })[0]).toContain('ROLLCALL_OIDC_ISSUER');
+  });
+
+  it('checks the models as a whole', () => {
+    expect(faultsOf({ ROLLCALL_MODELS: '{' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
+    expect(faultsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
+    const loose = { default: 'gone', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
+    expect(faultsOf({ ROLLCALL_MODELS: JSON.stringify(loose) })[0]).toContain('gone');
+    write('rollcall.yaml', 'models: { default: a, presets: { a: { vendor: scripted, model: echo } } }');
+    expect(loadConfig({}, folder).models.default).toBe('a');
   });
 
   it('never repeats a secret', () => {

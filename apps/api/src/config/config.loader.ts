@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { parseDocument } from 'yaml';
+import { type Document, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { relationFaults } from './config.relations.js';
 import { ConfigSchema, type Config } from './config.schema.js';
@@ -30,7 +30,10 @@ export function loadConfig(environment: Environment, folder: string): Config {
   const tree = readYaml(folder, env['ROLLCALL_CONFIG']);
   for (const entry of settings) overlay(tree, entry, env[entry.env]);
   const parsed = ConfigSchema.safeParse(tree);
-  if (!parsed.success) throw new ConfigError(parsed.error.issues.flatMap((issue) => explain(issue, settings, tree)));
+  if (!parsed.success) {
+    const faults = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
+    throw new ConfigError([...faults, ...relationFaultsOfTheRest(tree, parsed.error.issues)]);
+  }
   const faults = relationFaults(parsed.data);
   if (faults.length > 0) throw new ConfigError(faults);
   return deepFreeze(parsed.data);
@@ -44,7 +47,7 @@ export function unknownVariables(environment: Environment): string[] {
 
 function readEnvFile(folder: string): Environment {
   const file = resolve(folder, '.env');
-  return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+  return existsSync(file) ? parseEnv(readText(file)) : {};
 }
 
 function readYaml(folder: string, chosen: string | undefined): Tree {
@@ -53,12 +56,48 @@ function readYaml(folder: string, chosen: string | undefined): Tree {
     if (chosen) throw new ConfigError([`ROLLCALL_CONFIG names ${file}, which does not exist`]);
     return {};
   }
-  const document = parseDocument(readFileSync(file, 'utf8'), { prettyErrors: true });
+  const document = parseDocument(readText(file), { prettyErrors: true });
   if (document.errors.length > 0)
     throw new ConfigError(document.errors.map((error) => `${file}: ${error.message.trim()}`));
-  const tree: unknown = document.toJS() ?? {};
+  const tree: unknown = toPlain(document, file) ?? {};
   if (!isTree(tree)) throw new ConfigError([`${file}: expected settings such as "http:", got ${typeof tree}`]);
   return tree;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError([code === 'EISDIR' ? `${file} is a folder, not a file` : `${file} cannot be read (${code})`]);
+  }
+}
+
+/** Aliases are resolved only here: one may lead nowhere, or to too much. */
+function toPlain(document: Document.Parsed, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new ConfigError([`${file}: ${(error as Error).message}`]);
+  }
+}
+
+/** What has a fault of its own is told once: relations it takes part in wait until it is right. */
+function relationFaultsOfTheRest(tree: Tree, issues: z.core.$ZodIssue[]): string[] {
+  const faulty = issues.flatMap((issue) => {
+    const path = issue.path.map(String);
+    return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path.slice(0, 2)];
+  });
+  for (const path of faulty) remove(tree, path);
+  const rest = ConfigSchema.safeParse(tree);
+  if (!rest.success) return [];
+  const names = faulty.map((path) => path.join('.'));
+  return relationFaults(rest.data).filter((fault) => !names.some((name) => fault.includes(name)));
+}
+
+function remove(tree: Tree, path: string[]): void {
+  const branch = valueAt(tree, path.slice(0, -1));
+  if (isTree(branch)) delete branch[path.at(-1) ?? ''];
 }
 
 /** An empty variable counts as not set, as is usual with compose files. */

@@ -1,8 +1,9 @@
+import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
 import type { Config } from './config.schema.js';
 
 /** Settings that are each right but do not fit together. Every message says which to change, and why. */
-export function relationFaults({ http, database, auth, shutdown }: Config): string[] {
-  const faults: string[] = [];
+export function relationFaults({ http, database, auth, shutdown, models }: Config): string[] {
+  const faults = presetFaults(models);
   if (database.operationTimeout >= http.handlerTimeout) {
     faults.push(
       `database.operationTimeout (${database.operationTimeout}ms) must be shorter than http.handlerTimeout ` +
@@ -28,4 +29,14 @@ export function relationFaults({ http, database, auth, shutdown }: Config): stri
     faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
   }
   return faults;
+}
+
+function presetFaults(models: Config['models']): string[] {
+  try {
+    resolveModel(null, new PresetBook(models));
+    return [];
+  } catch (error) {
+    if (error instanceof ProviderError) return [`models (ROLLCALL_MODELS): ${error.message}`];
+    throw error;
+  }
 }

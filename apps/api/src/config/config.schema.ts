@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { byteSize, duration, integer, list, setting } from './setting.js';
+import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
+import { byteSize, duration, integer, json, list, setting } from './setting.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -196,6 +197,49 @@ const idempotency = z.strictObject({
   }),
 });
 
+/** Answers without a key and without a network, so that everything can be tried at once. */
+const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
+
+/** Checked here, and kept as it was written: the book of presets reads it again. */
+const models = setting(
+  json()
+    .refine((value) => ModelsConfigSchema.safeParse(value).success)
+    .transform((value) => value as ModelsConfig)
+    .default(DEMO_MODELS),
+  {
+    env: 'ROLLCALL_MODELS',
+    about:
+      'The models agents can name: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
+    expects: 'presets, a default among them, and what else providers.md shows',
+    defaultText: 'one preset that needs no key',
+  },
+);
+const events = z.strictObject({
+  keep: setting(duration('7d'), {
+    env: 'ROLLCALL_EVENTS_KEEP',
+    about: 'How long events are kept. A consumer that was away for longer needs a snapshot.',
+    expects: A_DURATION,
+    defaultText: '7d',
+  }),
+  keepCount: setting(integer(1, 1_000_000_000, 1_000_000), {
+    env: 'ROLLCALL_EVENTS_KEEP_COUNT',
+    about: 'How many events are kept at the most, whatever their age.',
+    expects: 'a whole number from 1 to 1000000000',
+  }),
+  buffer: setting(byteSize('1MB'), {
+    env: 'ROLLCALL_EVENTS_BUFFER',
+    about: 'How much may wait for one WebSocket or SSE consumer that does not read.',
+    expects: 'a size such as 256KB or 1MB',
+    defaultText: '1MB',
+  }),
+  slowAfter: setting(duration('10s'), {
+    env: 'ROLLCALL_EVENTS_SLOW_AFTER',
+    about: 'How long that buffer may stay full before the consumer is cut off, with the cursor to resume from.',
+    expects: A_DURATION,
+    defaultText: '10s',
+  }),
+});
+
 export const ConfigSchema = z.strictObject({
   http: http.prefault({}),
   database: database.prefault({}),
@@ -204,6 +248,8 @@ export const ConfigSchema = z.strictObject({
   log: log.prefault({}),
   shutdown: shutdown.prefault({}),
   idempotency: idempotency.prefault({}),
+  models,
+  events: events.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

@@ -72,3 +72,16 @@ export function integer(min: number, max: number, fallback: number) {
   const digits = z.string().trim().regex(/^\d+$/).transform(Number);
   return z.union([z.number(), digits]).pipe(z.number().int().min(min).max(max)).default(fallback);
 }
+
+/** A tree of its own: as YAML, or as one line of JSON in the environment. */
+export function json() {
+  return z.unknown().transform((value, context) => {
+    if (typeof value !== 'string') return value;
+    try {
+      return JSON.parse(value) as unknown;
+    } catch {
+      context.addIssue({ code: 'custom', message: 'not JSON' });
+      return z.NEVER;
+    }
+  });
+}

@@ -1,11 +1,13 @@
 import type { Schema } from '#rollcall/registry';
 import { AuditEntity } from '../audit/audit.entity.js';
+import { TicketEntity } from '../events/ticket.entity.js';
 import { IdempotencyEntity } from '../idempotency/idempotency.entity.js';
 import { KeyEntity } from '../keys/key.entity.js';
 import { Access1763251200000 } from './migrations/1763251200000-access.js';
+import { EventTickets1763262060000 } from './migrations/1763262060000-event-tickets.js';
 
 /** What the edge itself keeps: who may ask, what they did, and what they were answered. */
 export const API_SCHEMA: Schema = {
-  entities: [KeyEntity, AuditEntity, IdempotencyEntity],
-  migrations: [Access1763251200000],
+  entities: [KeyEntity, AuditEntity, IdempotencyEntity, TicketEntity],
+  migrations: [Access1763251200000, EventTickets1763262060000],
 };

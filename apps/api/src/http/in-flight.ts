@@ -5,9 +5,9 @@ import { toProblem } from './problem.js';
 const LOOK_EVERY_MS = 500;
 
 /**
- * The requests being worked on. One that takes longer than the limit is answered for its handler, so that no client
- * waits for ever. Fastify's own handler timeout makes a timer and an abort controller for every request; this is one
- * timer for all of them.
+ * The requests being worked on, and since when. One that takes longer than the limit is answered for its handler, so that
+ * no client waits for ever. Fastify's own handler timeout makes a timer and an abort controller for every request; this is
+ * one timer for all of them.
  */
 export class InFlight {
   private readonly started = new Map<FastifyReply, number>();
@@ -23,17 +23,24 @@ export class InFlight {
     this.started.set(reply, performance.now());
   }
 
-  end(reply: FastifyReply): void {
+  /** Answers how long it took, in milliseconds. */
+  end(reply: FastifyReply): number {
+    const since = this.started.get(reply);
+    this.started.delete(reply);
+    return since === undefined ? 0 : performance.now() - since;
+  }
+
+  /** For a request that waits on purpose, and ends by itself. */
+  exempt(reply: FastifyReply): void {
     this.started.delete(reply);
   }
 
-  /** A reply that something else took over, as streams do, has no limit. */
+  /** The time a client takes to send its body is not ours: it has a limit of its own. */
   answerOverdue(now: number): number {
     let answered = 0;
     for (const [reply, since] of this.started) {
-      if (now - since < this.limitMs) return answered; // in order of arrival: the rest came later
-      this.started.delete(reply);
-      if (!reply.sent) answered += answerFor(reply, this.limitMs);
+      if (!reply.request.raw.complete) this.started.set(reply, now);
+      else if (now - since >= this.limitMs) answered += this.answerFor(reply);
     }
     return answered;
   }
@@ -45,17 +52,17 @@ export class InFlight {
   stop(): void {
     clearInterval(this.timer);
   }
-}
 
-function answerFor(reply: FastifyReply, limitMs: number): number {
-  const error = new ApiError(
-    'TIMED_OUT',
-    `No answer was found within ${limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`,
-    {
-      retryAfterMs: 1_000,
-    },
-  );
-  const { status, headers, body } = toProblem(error, reply.request.id);
-  void reply.code(status).headers(headers).send(JSON.stringify(body));
-  return 1;
+  /** A reply that something else took over, as streams do, has no limit. */
+  private answerFor(reply: FastifyReply): number {
+    this.started.delete(reply);
+    if (reply.sent) return 0;
+    const detail = `No answer was found within ${this.limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`;
+    const { status, headers, body } = toProblem(
+      new ApiError('TIMED_OUT', detail, { retryAfterMs: 1_000 }),
+      reply.request.id,
+    );
+    void reply.code(status).headers(headers).send(JSON.stringify(body));
+    return 1;
+  }
 }

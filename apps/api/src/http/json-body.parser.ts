@@ -6,6 +6,8 @@ import { ApiError } from './api.error.js';
 const MAX_DEPTH = 64;
 /** Postgres has no room for it in text. The backslash must itself not be escaped. */
 const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/;
+/** A surrogate written as an escape. JSON.stringify escapes only those without their other half. */
+const HALF_A_PAIR = /\\ud[89a-f][0-9a-f]{2}/i;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
@@ -39,11 +41,29 @@ export function parseJsonBody(body: Buffer): unknown {
   const text = body.toString('utf8');
   if (ESCAPED_NUL.test(text))
     throw new ApiError('MALFORMED_JSON', 'The body has a NUL character (\\u0000), which cannot be kept.');
+  const value = parse(text);
+  if (HALF_A_PAIR.test(text) && HALF_A_PAIR.test(JSON.stringify(value))) {
+    throw new ApiError('MALFORMED_JSON', 'The body has half of a surrogate pair, which is no character.');
+  }
+  refuseInheritedNames(value);
+  return value;
+}
+
+function parse(text: string): unknown {
   try {
     return sjson.parse(text, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {
     throw new ApiError('MALFORMED_JSON', `The body cannot be read as JSON: ${(error as Error).message}.`);
   }
+}
+
+/** Validation looks fields up by name, and would find `toString` on every object: so these are never known fields. */
+function refuseInheritedNames(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  const found = Object.keys(value).filter((name) => name in Object.prototype);
+  if (found.length === 0) return;
+  const errors = found.map((field) => ({ field, message: `${field} is not a known field` }));
+  throw new ApiError('VALIDATION_FAILED', `Please correct: ${found.join(', ')}.`, { errors });
 }
 
 /** Counted on the bytes, before any parser recurses over them. */

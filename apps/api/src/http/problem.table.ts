@@ -1,7 +1,9 @@
+import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
+import { PROVIDER_PROBLEMS } from './provider.problems.js';
 
-export type ErrorCode = ApiErrorCode | RegistryErrorCode;
+export type ErrorCode = ApiErrorCode | RegistryErrorCode | ProviderErrorCode;
 
 interface ProblemKind {
   status: number;
@@ -13,7 +15,9 @@ export const PROBLEMS = {
   VALIDATION_FAILED: { status: 400, title: 'The request has fields that are not right' },
   MALFORMED_REQUEST: { status: 400, title: 'The request cannot be understood' },
   MALFORMED_JSON: { status: 400, title: 'The body is not acceptable JSON' },
+  REQUEST_INCOMPLETE: { status: 400, title: 'The request ended before it was complete' },
   CURSOR_INVALID: { status: 400, title: 'The cursor is not one of ours' },
+  CURSOR_AHEAD: { status: 400, title: 'The cursor is ahead of the event log' },
   IDEMPOTENCY_KEY_INVALID: { status: 400, title: 'The Idempotency-Key cannot be used' },
   UNKNOWN_STRATEGY: { status: 400, title: 'There is no such selection strategy' },
   INVALID_QUERY: { status: 400, title: 'The query cannot be answered as it is' },
@@ -30,8 +34,10 @@ export const PROBLEMS = {
   AGENT_ALREADY_REGISTERED: { status: 409, title: 'The agentId is taken by a live agent' },
   STALE_GENERATION: { status: 409, title: 'A newer registration of this agent exists' },
   KEY_REVOKED: { status: 409, title: 'The API key is revoked' },
+  KEY_NOT_ACTIVE: { status: 409, title: 'The API key is not active any more' },
   KEY_FROM_ENVIRONMENT: { status: 409, title: 'The API key is set by the deployment' },
   LAST_ADMIN_KEY: { status: 409, title: 'The last admin key cannot be taken away' },
+  CURSOR_EXPIRED: { status: 410, title: 'The events after this cursor are no longer kept' },
   BODY_TOO_LARGE: { status: 413, title: 'The body is too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'The body has a content type we do not read' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'The Idempotency-Key was used for another request' },
@@ -45,4 +51,5 @@ export const PROBLEMS = {
   NOT_READY: { status: 503, title: 'Not ready to serve' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request took too long to answer' },
+  ...PROVIDER_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

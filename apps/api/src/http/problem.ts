@@ -1,5 +1,6 @@
 import { HttpException } from '@nestjs/common';
-import { RegistryError } from '#rollcall/registry';
+import { ProviderError } from '#rollcall/providers';
+import { CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -23,12 +24,26 @@ export function toProblem(error: unknown, requestId: string): Problem {
 
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {
   if (error instanceof ApiError) return error;
-  if (error instanceof RegistryError) {
+  if (error instanceof ProviderError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
   }
+  if (error instanceof RegistryError) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
+  }
+  if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
   const status = statusOf(error);
   const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
   return code && { code, message: (error as Error).message, extras: {} };
+}
+
+/** Where a consumer goes from here, when it cannot go on from its cursor. */
+const SNAPSHOT = '/v1/agents';
+
+function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
+  if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
+  if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
+  return undefined;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */
@@ -42,6 +57,12 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   431: 'HEADERS_TOO_LARGE',
   503: 'TIMED_OUT',
 };
+
+/** The client closed the connection before its request had arrived; no one reads the answer. */
+function isHungUp(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return code === 'ECONNRESET' || message === 'aborted';
+}
 
 function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();

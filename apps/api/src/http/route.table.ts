@@ -28,5 +28,5 @@ export class RouteTable {
 
 function toPattern(url: string): RegExp {
   const escaped = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : RegExp.escape(part)));
-  return new RegExp(`^${escaped.join('/')}/?$`);
+  return new RegExp(`^${escaped.join('/')}$`);
 }

@@ -2,9 +2,7 @@
 export const API_HEADERS: Record<string, string> = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'strict-transport-security': 'max-age=31536000; includeSubDomains',
   'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
 };
 
 /** A page needs more: its own scripts and styles, and protection from other pages. */
@@ -16,4 +14,8 @@ export const PAGE_HEADERS: Record<string, string> = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
 };
+
+/** RFC 6797 forbids it on plain HTTP, so it is sent only where the gateway says that it speaks HTTPS. */
+export const HSTS = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;

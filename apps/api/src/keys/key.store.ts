@@ -37,10 +37,8 @@ export class KeyStore {
     return one(rows);
   }
 
-  /** Whatever became of this key before, it is valid now. Answers false when it was never seen. */
-  async reinstate(id: string): Promise<boolean> {
-    const rows = await this.db.query('UPDATE api_key SET revoked_at = NULL WHERE id = $1 RETURNING 1', [id]);
-    return rows.length > 0;
+  async reinstate(id: string): Promise<void> {
+    await this.db.query('UPDATE api_key SET revoked_at = NULL WHERE id = $1', [id]);
   }
 
   async find(id: string): Promise<KeyEntity | undefined> {
@@ -53,6 +51,11 @@ export class KeyStore {
     return rows[0];
   }
 
+  async findValidIds(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.db.query<{ id: string }>(`SELECT id FROM api_key WHERE id = ANY ($1) AND ${VALID}`, [ids]);
+    return rows.map(({ id }) => id);
+  }
+
   /** Newest first. */
   async page(limit: number, before: string | undefined): Promise<KeyEntity[]> {
     return await this.db.query<KeyEntity>(
@@ -61,12 +64,19 @@ export class KeyStore {
     );
   }
 
-  async countOtherValidAdmins(id: string): Promise<number> {
-    const rows = await this.db.query<{ count: string }>(
-      `SELECT count(*) FROM api_key WHERE id <> $1 AND 'admin' = ANY (roles) AND ${VALID}`,
-      [id],
+  /** Admin keys that stay: not those about to expire, nor those rotation has replaced. */
+  async hasOtherLastingAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
+    const rows = await this.db.query(
+      `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND 'admin' = ANY (roles)
+         AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1`,
+      [id, exceptSource],
     );
-    return Number(rows[0]?.count);
+    return rows.length > 0;
+  }
+
+  async findByHash(hash: Buffer): Promise<KeyEntity | undefined> {
+    const rows = await this.db.query<KeyEntity>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1`, [hash]);
+    return rows[0];
   }
 
   async isEmpty(): Promise<boolean> {
@@ -83,11 +93,13 @@ export class KeyStore {
     return rows[0];
   }
 
-  async revokeOthersFromEnvironment(id: string): Promise<void> {
-    await this.db.query(
-      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE source = 'environment' AND id <> $1 AND revoked_at IS NULL`,
-      [id],
+  async revokeFromEnvironment(except: string | null): Promise<string[]> {
+    const rows = await this.db.query<{ id: string }>(
+      `UPDATE api_key SET revoked_at = clock_timestamp()
+       WHERE source = 'environment' AND id IS DISTINCT FROM $1 AND revoked_at IS NULL RETURNING id`,
+      [except],
     );
+    return rows.map(({ id }) => id);
   }
 
   /** The replaced key works for `overlapMs` more, but never longer than it would have. */

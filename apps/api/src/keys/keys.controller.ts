@@ -10,6 +10,7 @@ import {
   IssueKeyBody,
   KeyPage,
   KeyView,
+  readExpiry,
   RotateKeyBody,
   toIssuedKeyView,
   toKeyView,
@@ -26,8 +27,8 @@ export class KeysController {
   @Mutation({ audit: 'key.issued', record: ['name', 'roles', 'expiresAt'] })
   @ApiOperation({ summary: 'Issue an API key', description: 'The secret is in this answer and nowhere else.' })
   @ApiCreatedResponse({ type: IssuedKeyView })
-  async issue(@Body() { name, roles, expiresAt }: IssueKeyBody, @Caller() caller: Principal): Promise<IssuedKeyView> {
-    return toIssuedKeyView(await this.keys.issue(name, roles, expiresAt ?? null, caller.id));
+  async issue(@Body() body: IssueKeyBody, @Caller() caller: Principal): Promise<IssuedKeyView> {
+    return toIssuedKeyView(await this.keys.issue(body.name, body.roles, readExpiry(body), caller.id));
   }
 
   @Get()
@@ -47,7 +48,7 @@ export class KeysController {
   }
 
   @Post(':id/rotate')
-  @Mutation({ audit: 'key.rotated', record: ['overlapSeconds'] })
+  @Mutation({ audit: 'key.rotated', record: ['overlapSeconds'], recordResult: { id: 'replacedBy' } })
   @ApiOperation({
     summary: 'Replace a secret',
     description: 'Name and roles stay; the old secret works on for the overlap.',
@@ -58,7 +59,7 @@ export class KeysController {
     @Body() body: RotateKeyBody,
     @Caller() caller: Principal,
   ): Promise<IssuedKeyView> {
-    return toIssuedKeyView(await this.keys.rotate(id, body.overlapSeconds * 1_000, caller.id));
+    return toIssuedKeyView(await this.keys.rotate(id, body.overlapSeconds * 1_000, caller));
   }
 
   @Delete(':id')

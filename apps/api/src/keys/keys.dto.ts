@@ -1,10 +1,9 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
   ArrayUnique,
-  IsDate,
+  IsISO8601,
   IsIn,
   IsInt,
   IsOptional,
@@ -13,13 +12,15 @@ import {
   Matches,
   Max,
   Min,
-  MinDate,
 } from 'class-validator';
 import { ROLES, type Role } from '../auth/permissions.js';
+import { ApiError } from '../http/api.error.js';
 import type { KeyEntity } from './key.entity.js';
 import type { IssuedKey } from './keys.service.js';
 
 const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
+const USUAL_OVERLAP_S = 60;
+const LONGEST_LIFE_MS = 10 * 365 * 24 * 3_600_000;
 
 export class IssueKeyBody {
   @ApiProperty({ description: 'What the key is for.', example: 'ci-deployer', minLength: 1, maxLength: 100 })
@@ -37,16 +38,15 @@ export class IssueKeyBody {
 
   @ApiPropertyOptional({ description: 'Never, if left out.', format: 'date-time', example: '2027-06-30T00:00:00Z' })
   @IsOptional()
-  @Type(() => Date)
-  @IsDate()
-  @MinDate(() => new Date(), { message: 'expiresAt must lie in the future' })
-  expiresAt?: Date;
+  @IsISO8601({ strict: true })
+  @Matches(/T.*(Z|[+-]\d\d:\d\d)$/, { message: 'expiresAt must have a time and a zone, such as 2027-06-30T00:00:00Z' })
+  expiresAt?: string;
 }
 
 export class RotateKeyBody {
   @ApiPropertyOptional({
     description: 'How long the old secret goes on working.',
-    default: 0,
+    default: USUAL_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
     example: 3600,
@@ -55,7 +55,7 @@ export class RotateKeyBody {
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)
-  overlapSeconds: number = 0;
+  overlapSeconds: number = USUAL_OVERLAP_S;
 }
 
 export class KeyView {
@@ -92,4 +92,14 @@ export function toKeyView(row: KeyEntity): KeyView {
 
 export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
   return { ...toKeyView(row), key };
+}
+
+/** Null when it never ends. */
+export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
+  if (expiresAt === undefined) return null;
+  const moment = new Date(expiresAt);
+  const fromNow = moment.getTime() - Date.now();
+  if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
+  const message = 'expiresAt must lie in the future, ten years away at the most; leave it out for a key without end';
+  throw new ApiError('VALIDATION_FAILED', 'Please correct: expiresAt.', { errors: [{ field: 'expiresAt', message }] });
 }

@@ -4,9 +4,9 @@ import { Database } from '#rollcall/registry';
 import { permissionsOf, type Role } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/api.error.js';
-import type { KeyEntity, KeySource } from './key.entity.js';
-import { hashOf, newSecret } from './key.secret.js';
-import { KeyStore, type NewKey } from './key.store.js';
+import type { KeyEntity } from './key.entity.js';
+import { newSecret } from './key.secret.js';
+import { KeyStore } from './key.store.js';
 
 export interface IssuedKey {
   row: KeyEntity;
@@ -14,7 +14,9 @@ export interface IssuedKey {
   key: string;
 }
 
+const PRINCIPAL = 'key:';
 const NOTE_USE_EVERY_MS = 60_000;
+const SHORTEST_OWN_OVERLAP_MS = 30_000;
 
 /** Issues, rotates and revokes API keys, and tells whose a key is. */
 @Injectable()
@@ -38,7 +40,7 @@ export class KeysService {
     if (!row) return undefined;
     this.noteUse(row.id);
     return {
-      id: `key:${row.id}`,
+      id: PRINCIPAL + row.id,
       kind: 'key',
       name: row.name,
       roles: row.roles,
@@ -46,6 +48,12 @@ export class KeysService {
       fingerprint: hash.toString('hex').slice(0, 16),
       expiresAt: row.expiresAt,
     };
+  }
+
+  /** Of these principals' ids, those whose key is neither revoked nor expired. */
+  async validIds(ids: readonly string[]): Promise<Set<string>> {
+    const valid = await this.store.findValidIds(ids.map((id) => id.slice(PRINCIPAL.length)));
+    return new Set(valid.map((id) => PRINCIPAL + id));
   }
 
   async issue(name: string, roles: readonly Role[], expiresAt: Date | null, createdBy: string): Promise<IssuedKey> {
@@ -65,13 +73,15 @@ export class KeysService {
   }
 
   /** A new secret for the same name and roles; the old one goes on working for the overlap. */
-  async rotate(id: string, overlapMs: number, by: string): Promise<IssuedKey> {
+  async rotate(id: string, overlapMs: number, by: Principal): Promise<IssuedKey> {
+    if (by.id === `key:${id}` && overlapMs < SHORTEST_OWN_OVERLAP_MS) throw ownOverlapTooShort();
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
       const old = await this.changeable(id);
+      refuseUnlessActive(old);
       const lifetime = old.expiresAt && old.expiresAt.getTime() - old.createdAt.getTime();
       const expiresAt = lifetime === null ? null : new Date(Date.now() + lifetime);
-      const issued = await this.issue(old.name, old.roles, expiresAt, by);
+      const issued = await this.issue(old.name, old.roles, expiresAt, by.id);
       await this.store.replace(id, issued.row.id, overlapMs);
       this.announceChange();
       return issued;
@@ -82,34 +92,12 @@ export class KeysService {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
       const row = await this.changeable(id);
-      if (row.roles.includes('admin') && (await this.store.countOtherValidAdmins(id)) === 0) {
-        throw new ApiError('LAST_ADMIN_KEY', 'No one could manage keys any more. Issue another admin key first.');
+      if (isActive(row) && row.roles.includes('admin') && !(await this.store.hasOtherLastingAdmin(id))) {
+        throw new ApiError('LAST_ADMIN_KEY', 'No lasting admin key would be left. Issue one without expiry first.');
       }
       const revoked = await this.store.revoke(id);
       this.announceChange();
       return revoked ?? row;
-    });
-  }
-
-  /** The key of the deployment. It follows its variable: a changed one replaces, and revokes, the one before. */
-  async adoptFromEnvironment(key: string): Promise<void> {
-    const hash = hashOf(key);
-    const id = `env-${hash.toString('hex').slice(0, 10)}`;
-    await this.db.transaction(async () => {
-      await this.store.lockWriters();
-      if (!(await this.store.reinstate(id))) await this.store.insert(adminKey(id, hash, 'environment'));
-      await this.store.revokeOthersFromEnvironment(id);
-    });
-  }
-
-  /** The key a new installation is entered with; undefined when there are keys already. One replica of many makes it. */
-  async createFirst(): Promise<string | undefined> {
-    return await this.db.transaction(async () => {
-      await this.store.lockWriters();
-      if (!(await this.store.isEmpty())) return undefined;
-      const { id, key, hash } = newSecret();
-      await this.store.insert(adminKey(id, hash, 'first-start'));
-      return key;
     });
   }
 
@@ -135,6 +123,20 @@ export class KeysService {
   }
 }
 
-function adminKey(id: string, hash: Buffer, source: KeySource): NewKey {
-  return { id, hash, name: 'admin', roles: ['admin'], source, createdBy: source, expiresAt: null };
+function isActive({ revokedAt, expiresAt }: KeyEntity): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > Date.now());
+}
+
+function refuseUnlessActive(row: KeyEntity): void {
+  const why = row.replacedBy ? `was replaced by "${row.replacedBy}"` : isActive(row) ? undefined : 'has expired';
+  if (why)
+    throw new ApiError('KEY_NOT_ACTIVE', `The API key "${row.id}" ${why}. Issue a new one, or rotate the one in use.`);
+}
+
+/** Were the answer lost, it could not be asked for again: the old secret would already be refused. */
+function ownOverlapTooShort(): ApiError {
+  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_MS / 1_000} for the key you are using yourself`;
+  return new ApiError('VALIDATION_FAILED', `${message}: a lost answer could not be repeated.`, {
+    errors: [{ field: 'overlapSeconds', message }],
+  });
 }

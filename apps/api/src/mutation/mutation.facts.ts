@@ -5,4 +5,6 @@ export interface MutationFacts {
   audit: string | null;
   /** The fields of the body that go into the audit log. Those not named stay out. */
   record?: string[];
+  /** Fields of the answer that go in too, by the names they get there. */
+  recordResult?: Record<string, string>;
 }

@@ -31,8 +31,10 @@ export class MutationInterceptor implements NestInterceptor {
 
   private async act(facts: MutationFacts, request: FastifyRequest, next: CallHandler): Promise<unknown> {
     const result: unknown = await lastValueFrom(next.handle(), { defaultValue: undefined });
-    if (facts.audit !== null)
-      await this.audit.record(facts.audit, targetOf(request, result), pick(request.body, facts.record));
+    if (facts.audit !== null) {
+      const details = { ...pick(request.body, facts.record), ...rename(result, facts.recordResult) };
+      await this.audit.record(facts.audit, targetOf(request, result), details);
+    }
     return result;
   }
 
@@ -56,4 +58,9 @@ function targetOf(request: FastifyRequest, result: unknown): string | null {
 function pick(body: unknown, fields: string[] = []): Record<string, unknown> {
   const all = (body ?? {}) as Record<string, unknown>;
   return Object.fromEntries(fields.filter((field) => field in all).map((field) => [field, all[field]]));
+}
+
+function rename(result: unknown, names: Record<string, string> = {}): Record<string, unknown> {
+  const all = (result ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(names).map(([field, name]) => [name, all[field]]));
 }

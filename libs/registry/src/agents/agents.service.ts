@@ -1,7 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../db/database.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
-import { AgentAlreadyRegisteredError, AgentNotFoundError, LeaseTokenError, RegisterAgainError, StaleGenerationError } from './agent.errors.js';
+import {
+  AgentAlreadyRegisteredError,
+  AgentNotFoundError,
+  LeaseTokenError,
+  RegisterAgainError,
+  StaleGenerationError,
+} from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 import { type AgentRow, toRecord } from './agent.row.js';
@@ -70,7 +76,11 @@ export class AgentsService {
 
   /** An operator's, or a supervisor's, end of whichever life is the current one. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
-    await this.leave({ agentId, generation: null, tokenHash: null }, reason, async () => new AgentNotFoundError(agentId));
+    await this.leave(
+      { agentId, generation: null, tokenHash: null },
+      reason,
+      async () => new AgentNotFoundError(agentId),
+    );
   }
 
   /** What an operator wants. It may be said of an agentId that is not there now; it holds when it comes. */
@@ -80,12 +90,16 @@ export class AgentsService {
       if (!known) throw new AgentNotFoundError(agentId);
       await this.store.setIntent(agentId, desiredState, note, by);
       const record = await this.get(agentId);
-      await this.events.wanted(record, note);
+      await this.events.wanted(record, by);
       return record;
     });
   }
 
-  private async leave(claim: Parameters<AgentStore['leave']>[0], reason: LeaveReason, refusal: () => Promise<Error>): Promise<void> {
+  private async leave(
+    claim: Parameters<AgentStore['leave']>[0],
+    reason: LeaveReason,
+    refusal: () => Promise<Error>,
+  ): Promise<void> {
     await this.db.transaction(async () => {
       const leaver = await this.store.leave(claim, reason);
       if (!leaver) throw await refusal();

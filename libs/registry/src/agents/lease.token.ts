@@ -17,6 +17,10 @@ export function hashOfToken(token: string): string {
 
 /** For an agent that proposes no agentId: its name, and something no other has. */
 export function newAgentId(name: string): string {
-  const stem = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40);
+  const stem = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40);
   return `${stem || 'agent'}-${randomBytes(5).toString('hex')}`;
 }

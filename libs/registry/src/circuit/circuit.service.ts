@@ -3,7 +3,14 @@ import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentStore } from '../agents/agent.store.js';
 import { Database } from '../db/database.js';
-import { circuitPhase, stepCircuit, type CircuitInput, type CircuitPhase, type CircuitPolicy, type CircuitState } from './circuit.breaker.js';
+import {
+  circuitPhase,
+  stepCircuit,
+  type CircuitInput,
+  type CircuitPhase,
+  type CircuitPolicy,
+  type CircuitState,
+} from './circuit.breaker.js';
 
 /** How a call to an agent went, as its caller saw it. */
 export interface CallOutcome {
@@ -52,7 +59,10 @@ export class CircuitService {
     });
   }
 
-  private async step(agentId: string, input: CircuitInput): Promise<{ state: CircuitState; claimed: boolean; now: number }> {
+  private async step(
+    agentId: string,
+    input: CircuitInput,
+  ): Promise<{ state: CircuitState; claimed: boolean; now: number }> {
     const agent = await this.store.lock(agentId);
     if (!agent || agent.leftAt) throw new AgentNotFoundError(agentId);
     const now = await this.store.now();

@@ -1,6 +1,9 @@
 import { RegistryError } from '../errors.js';
 
-/** Postgres did not answer in time, or the connection to it broke. Nothing of the interrupted transaction is kept. */
+/**
+ * Postgres did not answer in time, or the connection to it broke. Nothing of the interrupted transaction is kept, unless
+ * its COMMIT was already under way: then it may have been done, and only the answer is missing.
+ */
 export class DatabaseUnavailableError extends RegistryError {
   readonly code = 'DATABASE_UNAVAILABLE';
   override readonly retryAfterMs = 2_000;

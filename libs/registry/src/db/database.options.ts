@@ -1,3 +1,4 @@
+import type { ClientConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
 
 export interface DatabaseOptions {
@@ -6,7 +7,6 @@ export interface DatabaseOptions {
   poolSize: number;
   /** The longest a caller ever waits for one query or transaction, connection included. */
   operationTimeoutMs: number;
-  applicationName?: string;
 }
 
 /** What a room owns in the database. The composition root joins the rooms' parts into one timeline. */
@@ -20,13 +20,13 @@ export interface Schema {
 export function joinSchemas(...parts: Schema[]): Schema {
   return {
     entities: parts.flatMap((part) => part.entities),
-    migrations: parts.flatMap((part) => part.migrations).toSorted((one, other) => timeOf(one) - timeOf(other)),
+    migrations: parts.flatMap((part) => part.migrations).toSorted((a, b) => timestampOf(a) - timestampOf(b)),
   };
 }
 
-/** A migration's class ends in the moment it was written, in milliseconds: that is its place in the timeline. */
-function timeOf({ name }: { name: string }): number {
-  return Number(/\d{13}$/.exec(name)?.[0]);
+/** A migration's name ends with it. */
+function timestampOf(migration: { name: string }): number {
+  return Number(/\d+$/.exec(migration.name)?.[0]);
 }
 
 /**
@@ -45,6 +45,18 @@ export function dataSourceOptions(options: DatabaseOptions, schema: Schema): Dat
   });
 }
 
+/** The same limits for a connection outside the pool. */
+export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, applicationName: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: operationTimeoutMs,
+    query_timeout: operationTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
 /** For migrations: they may take their time, but never hang on a server that is not there. */
 export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
   return base(options, schema, { max: 2, connectionTimeoutMillis: 5_000 });
@@ -54,7 +66,7 @@ function base(options: DatabaseOptions, schema: Schema, pool: Record<string, unk
   return {
     type: 'postgres',
     url: options.url,
-    applicationName: options.applicationName ?? 'rollcall',
+    applicationName: 'rollcall',
     entities: schema.entities as MixedList<() => unknown>,
     migrations: schema.migrations as MixedList<() => unknown>,
     migrationsTableName: 'schema_migration',

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
+import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
 
 interface Scope {
   client: PoolClient;
+  withCommit: string[];
   afterCommit: (() => void)[];
 }
 
@@ -22,13 +23,13 @@ export class Database {
   private constructor(
     readonly dataSource: DataSource,
     private readonly pool: Pool,
-    private readonly operationTimeoutMs: number,
+    private readonly options: DatabaseOptions,
   ) {}
 
   static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
     const dataSource = new DataSource(dataSourceOptions(options, schema));
     await dataSource.initialize();
-    return new Database(dataSource, poolOf(dataSource), options.operationTimeoutMs);
+    return new Database(dataSource, poolOf(dataSource), options);
   }
 
   async query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
@@ -41,9 +42,24 @@ export class Database {
   async transaction<T>(work: () => Promise<T>): Promise<T> {
     if (this.scopes.getStore()) return await work();
     const afterCommit: Scope['afterCommit'] = [];
-    const result = await this.withClient((client) => this.commit({ client, afterCommit }, work));
+    const result = await this.withClient((client) => this.commit({ client, withCommit: [], afterCommit }, work));
     for (const effect of afterCommit) effect();
     return result;
+  }
+
+  /** Whether what is written here and now is part of a transaction. */
+  get inTransaction(): boolean {
+    return this.scopes.getStore() !== undefined;
+  }
+
+  /**
+   * Runs a statement as the last of the open transaction, together with its COMMIT, so that it costs no round trip of
+   * its own. It takes no parameters: whoever writes it escapes the values in it.
+   */
+  withCommit(statement: string): void {
+    const scope = this.scopes.getStore();
+    if (!scope) throw new Error('there is no transaction to end with this statement');
+    scope.withCommit.push(statement);
   }
 
   /** Runs `effect` once what is being written is durable: now, when no transaction is open. */
@@ -58,6 +74,11 @@ export class Database {
     return this.scopes.exit(work);
   }
 
+  /** A connection beside the pool, not yet made, for who needs one all to itself. It is the caller's to end. */
+  dedicatedClient(applicationName: string): Client {
+    return new Client(clientOptions(this.options, applicationName));
+  }
+
   async close(): Promise<void> {
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
@@ -66,7 +87,7 @@ export class Database {
     await scope.client.query('BEGIN');
     try {
       const result = await this.scopes.run(scope, work);
-      await scope.client.query('COMMIT');
+      await scope.client.query([...scope.withCommit, 'COMMIT'].join(';\n'));
       return result;
     } catch (error) {
       if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
@@ -77,11 +98,12 @@ export class Database {
   private async withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const lease = new ClientLease(this.pool);
     const deadline = Promise.withResolvers<never>();
+    const { operationTimeoutMs } = this.options;
     const timer = setTimeout(() => {
-      const late = new DatabaseUnavailableError(`no answer within ${this.operationTimeoutMs} ms`);
+      const late = new DatabaseUnavailableError(`no answer within ${operationTimeoutMs} ms`);
       lease.discard(late);
       deadline.reject(late);
-    }, this.operationTimeoutMs);
+    }, operationTimeoutMs);
     try {
       return await Promise.race([lease.use(work), deadline.promise]);
     } catch (error) {

@@ -13,17 +13,20 @@ const REFUSALS: Record<string, string> = {
 
 /**
  * Waits until Postgres takes connections, for `waitMs` at most: in a deployment the database may well start after us.
- * What waiting cannot mend fails at once, with a message that names everything but the password.
+ * What waiting cannot mend fails at once, with a message that names everything but the password. `onWait` hears
+ * each reason once, not every attempt.
  */
 export async function waitForPostgres(url: string, waitMs: number, onWait: (reason: string) => void): Promise<void> {
   const deadline = performance.now() + waitMs;
+  let told: string | undefined;
   for (;;) {
     const problem = await tryConnect(url);
     if (!problem) return;
-    const reason = `Cannot use Postgres at ${withoutPassword(url)}: ${problem.reason}.`;
+    const reason = `Cannot use Postgres at ${placeOf(url)}: ${problem.reason}.`;
     if (!problem.mayPass || performance.now() > deadline)
       throw new DatabaseRefusedError(`${reason} Check DATABASE_URL.`);
-    onWait(reason);
+    if (reason !== told) onWait(reason);
+    told = reason;
     await delay(500);
   }
 }
@@ -47,8 +50,8 @@ function mayPass(error: unknown): boolean {
   return isConnectionError(error) || (error instanceof Error && /timeout/.test(error.message));
 }
 
-export function withoutPassword(url: string): string {
-  const parsed = new URL(url);
-  parsed.password = '';
-  return parsed.toString();
+/** No query: a password may be written there too. */
+function placeOf(url: string): string {
+  const { protocol, username, host, pathname } = new URL(url);
+  return `${protocol}//${username && `${username}@`}${host}${pathname}`;
 }

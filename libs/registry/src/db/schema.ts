@@ -1,12 +1,24 @@
 import { AgentEntity } from '../agents/agent.entity.js';
 import { IntentEntity } from '../agents/intent.entity.js';
+import { EventCounterEntity } from '../events/event-counter.entity.js';
+import { LoggedEventEntity } from '../events/logged-event.entity.js';
+import { StagedEventEntity } from '../events/staged-event.entity.js';
 import { LeaseEntity } from '../leases/lease.entity.js';
 import { ProtectionEntity } from '../leases/protection.entity.js';
 import type { Schema } from './database.options.js';
-import { Agents1763258400000 } from './migrations/1763258400000-agents.js';
+import { Events1763262000000 } from './migrations/1763262000000-events.js';
+import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
 
-/** Who is there: the registry's own tables. */
+/** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
-  entities: [AgentEntity, LeaseEntity, IntentEntity, ProtectionEntity],
-  migrations: [Agents1763258400000],
+  entities: [
+    AgentEntity,
+    LeaseEntity,
+    IntentEntity,
+    ProtectionEntity,
+    StagedEventEntity,
+    LoggedEventEntity,
+    EventCounterEntity,
+  ],
+  migrations: [Events1763262000000, Agents1763265600000],
 };

@@ -32,7 +32,7 @@ export class DirectorySync {
     const mark = this.directory.mark();
     const now = await this.agents.now();
     const entries: DirectoryEntry[] = [];
-    for (let after = '', size = SLICE; size === SLICE; ) {
+    for (let after = '', size = SLICE; size === SLICE;) {
       const rows = await this.agents.live(SLICE, after);
       entries.push(...rows.map((row) => toEntry(row, now, this.flapPolicy)));
       size = rows.length;

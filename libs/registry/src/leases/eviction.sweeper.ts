@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { AgentEvents } from '../agents/agent.events.js';
-import type { Leaver } from '../agents/agent.store.js';
 import { Database } from '../db/database.js';
 import { LeaseStore } from './lease.store.js';
 import type { LeasePolicy } from './lease.policy.js';
 import { ProtectionStore } from './protection.store.js';
-import { calmProtection, decideProtection, type ProtectionDecision, type ProtectionPolicy } from './self-preservation.js';
+import {
+  calmProtection,
+  decideProtection,
+  type ProtectionDecision,
+  type ProtectionPolicy,
+} from './self-preservation.js';
 
 export interface SweepResult {
   /** False when another replica was sweeping. */
@@ -58,11 +62,19 @@ export class EvictionSweeper {
     const recovered = await this.leases.markRecovered(lease);
     const suspected = await this.leases.markSuspects(lease);
     const evicted = mayEvict > 0 ? await this.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
+    const gone = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
-    await this.events.suspected(suspected.filter((agentId) => !evicted.some((one) => one.agentId === agentId)));
+    const stillHere = suspected.filter(({ agentId }) => !gone.has(agentId));
+    await this.events.suspected(stillHere, lease.missesUntilSuspect);
     await this.events.left(evicted, 'evicted');
-    return { swept: true, evicted: evicted.map(idOf), suspected, recovered, spared: expired - evicted.length };
+    return {
+      swept: true,
+      evicted: evicted.map(idOf),
+      suspected: stillHere.map(idOf),
+      recovered: recovered.map(idOf),
+      spared: expired - evicted.length,
+    };
   }
 }
 
-const idOf = ({ agentId }: Leaver): string => agentId;
+const idOf = ({ agentId }: { agentId: string }): string => agentId;

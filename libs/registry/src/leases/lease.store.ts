@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { Leaver } from '../agents/agent.store.js';
 import { Database } from '../db/database.js';
@@ -87,21 +88,21 @@ export class LeaseStore {
     );
   }
 
-  async markSuspects(policy: LeasePolicy): Promise<string[]> {
+  async markSuspects(policy: LeasePolicy): Promise<SweptAgent[]> {
     return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, policy);
   }
 
-  async markRecovered(policy: LeasePolicy): Promise<string[]> {
+  async markRecovered(policy: LeasePolicy): Promise<SweptAgent[]> {
     return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, policy);
   }
 
-  private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<string[]> {
-    const rows = await this.db.query<{ agentId: string }>(
+  private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<SweptAgent[]> {
+    return await this.db.query<SweptAgent>(
       `WITH marked AS (UPDATE agent_lease l SET suspect = ${suspect} WHERE ${which} RETURNING l.agent_id)
-       UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id RETURNING a.agent_id AS "agentId"`,
+       UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
+       RETURNING a.agent_id AS "agentId", a.generation`,
       [suspectAfterMs(policy)],
     );
-    return rows.map(({ agentId }) => agentId);
   }
 
   /**

@@ -27,7 +27,10 @@ export class ProtectionStore {
   }
 
   async save(state: ProtectionState, explanation: ProtectionExplanation): Promise<void> {
-    await this.db.query('UPDATE registry_protection SET state = $1, explanation = $2 WHERE id = 1', [state, explanation]);
+    await this.db.query('UPDATE registry_protection SET state = $1, explanation = $2 WHERE id = 1', [
+      state,
+      explanation,
+    ]);
   }
 
   async override(override: ProtectionOverride): Promise<void> {

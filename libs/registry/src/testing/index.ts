@@ -1,3 +1,6 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
 export { until } from './until.js';
 export { anEntry, type EntryWishes } from './directory-entries.js';
+export { readAll, testEvents, type TestEvents } from './test-events.js';
+export { eventStorm, type StormOptions, type StormReport } from './event-storm.js';
+export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';

@@ -1,4 +1,5 @@
 import { chmodSync, statSync } from 'node:fs';
+import { DataFolderError } from './data-folder.js';
 
 export interface Binaries {
   initdb: string;
@@ -22,7 +23,7 @@ async function load(name: string): Promise<Binaries> {
   try {
     return (await import(name)) as Binaries;
   } catch (error) {
-    throw new Error(
+    throw new DataFolderError(
       `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
         'Set DATABASE_URL to a Postgres you have, or install with development dependencies: npm ci',
       { cause: error },

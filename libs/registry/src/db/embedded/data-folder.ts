@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -27,6 +27,7 @@ export class DataFolder {
   }
 
   claim(): void {
+    if (existsSync(this.path) && !statSync(this.path).isDirectory()) throw this.noFolder();
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });
       this.removeStaleLock();
@@ -68,6 +69,12 @@ export class DataFolder {
 
   private isOurServer(pid: number): boolean {
     return isAlive(pid) && (commandOf(pid)?.includes(this.cluster) ?? true);
+  }
+
+  private noFolder(): DataFolderError {
+    return new DataFolderError(
+      `The data folder ${this.path} is a file. Move it away, or choose a folder with ROLLCALL_DATA_DIR.`,
+    );
   }
 
   private inUse(pid: number): DataFolderError {

@@ -1,14 +1,13 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess, type PromiseWithChild } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { DataFolder, DataFolderError } from './data-folder.js';
 import { findBinaries, type Binaries } from './binaries.js';
 import { adviceFor, giveTo, letPass, serverUser, type ServerUser } from './server-user.js';
+import { makeSocketFolder } from './socket-folder.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
@@ -16,6 +15,8 @@ export interface EmbeddedPostgresOptions {
   settings?: string[];
   /** Told when the server died unexpectedly and is being started again. */
   onRestart?: (reason: string) => void;
+  /** How long `stop` asks politely before it insists. */
+  stopWaitMs?: number;
 }
 
 const SUPERUSER = 'rollcall';
@@ -57,8 +58,9 @@ export class EmbeddedPostgres {
     const binaries = await findBinaries();
     const folder = new DataFolder(options.folder);
     folder.claim();
-    const sockets = mkdtempSync(join(tmpdir(), 'rollcall-'));
+    let sockets: string | undefined;
     try {
+      sockets = makeSocketFolder();
       const user = await serverUser();
       giveTo(user, sockets);
       letPass(user, folder.path);
@@ -69,7 +71,7 @@ export class EmbeddedPostgres {
       await postgres.createDatabase();
       return postgres;
     } catch (error) {
-      rmSync(sockets, { recursive: true, force: true });
+      if (sockets) rmSync(sockets, { recursive: true, force: true });
       folder.release();
       throw error;
     }
@@ -96,7 +98,7 @@ export class EmbeddedPostgres {
     const flags = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions', '-D', fresh];
     const [program = '', ...args] = [...this.user.prefix, this.binaries.initdb, ...flags];
     try {
-      await promisify(execFile)(program, args, { uid: this.user.uid, gid: this.user.gid });
+      await endingWithUs(promisify(execFile)(program, args, { uid: this.user.uid, gid: this.user.gid }));
     } catch (error) {
       throw new DataFolderError(
         `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
@@ -179,13 +181,52 @@ export class EmbeddedPostgres {
     }
   }
 
+  /** Asks, then insists, then kills: a frozen server hears neither of the first two. */
   private async end(): Promise<void> {
-    if (hasEnded(this.server)) return;
-    const exit = once(this.server, 'exit');
+    const { pid } = this.server;
+    if (hasEnded(this.server) || pid === undefined) return;
+    const { stopWaitMs = STOP_WAIT_MS } = this.options;
     this.server.stdin?.end();
-    const timer = setTimeout(() => this.server.pid && process.kill(-this.server.pid, 'SIGQUIT'), STOP_WAIT_MS);
-    await exit;
-    clearTimeout(timer);
+    if (await endsWithin(this.server, stopWaitMs)) return;
+    signalGroup(pid, 'SIGQUIT');
+    await groupGone(pid, stopWaitMs);
+    signalGroup(pid, 'SIGKILL');
+    await groupGone(pid, stopWaitMs);
+  }
+}
+
+/** The timer also keeps this process alive meanwhile, which an unreferenced child does not. */
+async function endsWithin(child: ChildProcess, waitMs: number): Promise<boolean> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), waitMs);
+  await once(child, 'exit', { signal: late.signal }).catch(() => undefined);
+  clearTimeout(timer);
+  return hasEnded(child);
+}
+
+/** False when no process of the group is left. */
+function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-leader, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+async function groupGone(leader: number, waitMs: number): Promise<void> {
+  const deadline = performance.now() + waitMs;
+  while (signalGroup(leader, 0) && performance.now() < deadline) await delay(25);
+}
+
+/** A child that must not work on when this process ends in the middle. */
+async function endingWithUs(work: PromiseWithChild<unknown>): Promise<void> {
+  const abandon = (): unknown => work.child.kill('SIGKILL');
+  process.once('exit', abandon);
+  try {
+    await work;
+  } finally {
+    process.off('exit', abandon);
   }
 }
 

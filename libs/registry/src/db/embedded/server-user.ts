@@ -1,6 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { DataFolderError } from './data-folder.js';
 
 /** How to start Postgres' programs, which refuse to run as root. */
 export interface ServerUser {
@@ -59,7 +60,7 @@ function unprivilegedAccount(): { uid: number; gid: number } {
     .map((line) => line.split(':'));
   const account = ['postgres', 'nobody'].map((name) => accounts.find(([found]) => found === name)).find(Boolean);
   if (!account) {
-    throw new Error(
+    throw new DataFolderError(
       'Postgres does not run as root, and this system has neither user namespaces nor an account "nobody". ' +
         'Start Rollcall as an ordinary user, or set DATABASE_URL.',
     );

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class Agents1763258400000 implements MigrationInterface {
-  name = 'Agents1763258400000';
+export class Agents1763265600000 implements MigrationInterface {
+  name = 'Agents1763265600000';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,0 +1,61 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Loop } from '#rollcall/registry';
+import { KeysService } from '../keys/keys.service.js';
+import { Authenticator } from './authenticator.js';
+import type { Principal } from './principal.js';
+
+const EVERY_MS = 1_000;
+
+interface Watched {
+  principal: Principal;
+  onEnd: () => void;
+}
+
+/**
+ * Ends what a credential has opened when the credential ends: at once when it is revoked on this replica, within two
+ * seconds when it is revoked elsewhere or expires. While the database is away nobody is thrown out.
+ */
+@Injectable()
+export class CredentialWatch implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger('auth');
+  private readonly watched = new Set<Watched>();
+  private readonly loop = new Loop({
+    pass: async () => await this.check(),
+    everyMs: () => EVERY_MS,
+    onError: (error) => this.log.warn({ event: 'auth.watch_failed', err: error }),
+  });
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    keys: KeysService,
+  ) {
+    keys.onChange(() => this.loop.wake());
+  }
+
+  /** Answers how to stop watching. */
+  watch(principal: Principal, onEnd: () => void): () => void {
+    const entry = { principal, onEnd };
+    this.watched.add(entry);
+    return () => this.watched.delete(entry);
+  }
+
+  async check(): Promise<{ ended: number }> {
+    const entries = [...this.watched];
+    if (entries.length === 0) return { ended: 0 };
+    const valid = await this.authenticator.stillValid(entries.map(({ principal }) => principal));
+    const over = entries.filter(({ principal }) => !valid.has(principal));
+    for (const entry of over) {
+      this.watched.delete(entry);
+      entry.onEnd();
+    }
+    return { ended: over.length };
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+  }
+}

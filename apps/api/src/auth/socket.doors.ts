@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { Lifecycle } from '../health/lifecycle.js';
+import { ApiError } from '../http/api.error.js';
+import { AuthGuard } from './auth.guard.js';
+import { Authenticator } from './authenticator.js';
+import type { Permission } from './permissions.js';
+import type { Principal } from './principal.js';
+
+export interface SocketDoor {
+  permission: Permission;
+  /** Who a one-time ticket was made for: browsers cannot send a header when they open a WebSocket. */
+  redeem?(ticket: string): Promise<Principal>;
+}
+
+/** Decides before a WebSocket is one: without a door that says who may enter, no one may. */
+@Injectable()
+export class SocketDoors {
+  private readonly doors = new Map<string, SocketDoor>();
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly guard: AuthGuard,
+    private readonly lifecycle: Lifecycle,
+  ) {}
+
+  open(path: string, door: SocketDoor): void {
+    this.doors.set(path, door);
+  }
+
+  /** Every socket there is, with the permission it needs. */
+  all(): { path: string; access: Permission }[] {
+    return [...this.doors].map(([path, { permission }]) => ({ path, access: permission }));
+  }
+
+  async admit(request: IncomingMessage): Promise<Principal> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'ws://localhost');
+    const door = this.doors.get(pathname);
+    if (!door) throw new ApiError('FORBIDDEN', 'This socket does not say who may open it, so no one may.');
+    if (this.lifecycle.phase === 'closing')
+      throw new ApiError('SHUTTING_DOWN', 'Connect again; another replica is there.');
+    const ticket = searchParams.get('ticket');
+    const principal = door.redeem && ticket !== null ? await door.redeem(ticket) : await this.identify(request);
+    this.guard.allow(principal, door.permission);
+    return principal;
+  }
+
+  private async identify({ headers, socket }: IncomingMessage): Promise<Principal> {
+    return await this.authenticator.authenticate({ headers, ip: socket.remoteAddress ?? '' });
+  }
+}

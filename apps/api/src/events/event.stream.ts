@@ -1,0 +1,104 @@
+import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/registry';
+import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+
+/** Our end of a connection that events are written to. */
+export interface StreamSink {
+  /** Bytes that wait to be sent. */
+  readonly buffered: number;
+  send(events: readonly RegistryEvent[]): void;
+  /** Tells how far the log was read when nothing in it was for this consumer. */
+  tellPosition(seq: number): void;
+  end(reason: StreamEnd): void;
+}
+
+export interface StreamOptions {
+  after: number;
+  matches: EventMatcher;
+  /** How many may be under way to a consumer that acknowledges. */
+  window?: number;
+  buffer: number;
+  slowAfterMs: number;
+}
+
+/**
+ * The way of one consumer through the log, at the pace its connection allows. No more than the buffer ever waits for
+ * it; a connection that leaves it full for too long is told where to resume, and given up.
+ */
+export class EventStream {
+  private readonly way: ReturnType<EventFeed['subscribe']>;
+  private readonly underWay: number[] = [];
+  private told: number;
+  private full?: NodeJS.Timeout;
+
+  constructor(
+    feed: EventFeed,
+    private readonly sink: StreamSink,
+    private readonly options: StreamOptions,
+  ) {
+    this.told = options.after;
+    this.way = feed.subscribe(options.after, {
+      take: (events) => this.take(events),
+      expired: (error) => this.sink.end(unusableCursor(error)),
+    });
+  }
+
+  get cursor(): number {
+    return this.way.cursor;
+  }
+
+  /** Some of what waited was sent. */
+  drained(): void {
+    if (this.full === undefined || this.sink.buffered > this.options.buffer / 2) return;
+    this.stopWatch();
+    this.goOn();
+  }
+
+  acknowledge(seq: number): void {
+    while ((this.underWay[0] ?? Infinity) <= seq) this.underWay.shift();
+    this.goOn();
+  }
+
+  /** Now and then, so that a consumer whose filter lets little pass has a cursor that does not grow old. */
+  tellPosition(): void {
+    if (this.cursor <= this.told) return;
+    this.told = this.cursor;
+    this.sink.tellPosition(this.cursor);
+  }
+
+  close(): void {
+    this.stopWatch();
+    this.way.close();
+  }
+
+  private take(events: readonly RegistryEvent[]): boolean {
+    const wanted = events.filter(this.options.matches);
+    const last = wanted.at(-1);
+    if (last) {
+      this.sink.send(wanted);
+      this.told = last.seq;
+      if (this.options.window !== undefined) this.underWay.push(...wanted.map(({ seq }) => seq));
+    }
+    if (this.sink.buffered > this.options.buffer) this.watchSlowness();
+    return this.canTakeMore();
+  }
+
+  private canTakeMore(): boolean {
+    return this.full === undefined && this.underWay.length < (this.options.window ?? Infinity);
+  }
+
+  private goOn(): void {
+    if (this.canTakeMore()) this.way.resume();
+  }
+
+  private watchSlowness(): void {
+    this.full ??= setTimeout(() => {
+      this.close();
+      this.sink.end(slowConsumer(this.cursor));
+    }, this.options.slowAfterMs).unref();
+  }
+
+  private stopWatch(): void {
+    clearTimeout(this.full);
+    this.full = undefined;
+  }
+}

@@ -1,0 +1,26 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { matcherOf, RegistryEvents } from '#rollcall/registry';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { EventStream, type StreamSink } from './event.stream.js';
+import type { SubscribeBody } from './events.dto.js';
+import { EventsService, toFilter } from './events.service.js';
+
+/** Opens streams for whatever kind of connection. */
+@Injectable()
+export class EventStreams {
+  constructor(
+    private readonly events: RegistryEvents,
+    private readonly pages: EventsService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** Answers how to start it and where it starts, or throws when it cannot start there. */
+  async prepare(query: SubscribeBody): Promise<{ after: number; open(sink: StreamSink): EventStream }> {
+    const after = await this.pages.cursorOf(query.after);
+    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    const matches = matcherOf(toFilter(query));
+    const options = { after, matches, window: query.window, buffer, slowAfterMs };
+    return { after, open: (sink) => new EventStream(this.events.feed, sink, options) };
+  }
+}

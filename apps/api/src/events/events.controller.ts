@@ -1,0 +1,101 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { Controller, Get, Headers, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiCreatedResponse,
+  ApiGoneResponse,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiProduces,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Caller, callerOf } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
+import { Permit } from '../auth/route.access.js';
+import { InFlight } from '../http/in-flight.js';
+import { Mutation } from '../mutation/mutation.js';
+import { toCloudEvent } from './cloud-event.js';
+import { EventStreams } from './event.streams.js';
+import { EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
+import { EventsService } from './events.service.js';
+import { SseConnection } from './sse.connection.js';
+import { StreamKeeper } from './stream.keeper.js';
+import { TicketsService } from './tickets.service.js';
+
+const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+const SSE_EXAMPLE =
+  'id: 1042\nevent: agent.left\ndata: {"specversion":"1.0","type":"agent.left","sequence":"1042",…}\n\n';
+
+@ApiTags('events')
+@Controller('events')
+@Permit('events:read')
+@ApiGoneResponse({ description: 'CURSOR_EXPIRED: take a snapshot from `snapshot`, then go on from its seq.' })
+export class EventsController {
+  constructor(
+    private readonly events: EventsService,
+    private readonly streams: EventStreams,
+    private readonly keeper: StreamKeeper,
+    private readonly tickets: TicketsService,
+    private readonly inFlight: InFlight,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'Read events in order, a page at a time',
+    description: 'Pass `next` back as `after`. With `waitMs`, an empty page is answered when there is something.',
+  })
+  @ApiOkResponse({ type: EventsPage })
+  async list(@Query() query: EventsQuery, @Res({ passthrough: true }) reply: FastifyReply): Promise<EventsPage> {
+    if (query.waitMs > 0) this.inFlight.exempt(reply);
+    const { items, next, head } = await this.events.page(query, hangUpOf(reply));
+    return { items: items.map(toCloudEvent), next: String(next), head: String(head) };
+  }
+
+  @Get('stream')
+  @ApiOperation({
+    summary: 'Follow events as server-sent events',
+    description: 'The `id` of each is its sequence, so a browser resumes by itself with `Last-Event-ID`.',
+  })
+  @ApiHeader({ name: 'Last-Event-ID', required: false, schema: { type: 'string', example: '1041' } })
+  @ApiProduces('text/event-stream')
+  @ApiOkResponse({ schema: { type: 'string', example: SSE_EXAMPLE } })
+  async stream(
+    @Query() query: StreamQuery,
+    @Headers('last-event-id') lastEventId: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const after = lastEventId && /^\d{1,15}$/.test(lastEventId) ? lastEventId : query.after;
+    const { open } = await this.streams.prepare({ ...query, after });
+    void reply.headers(SSE_HEADERS);
+    if (request.method === 'HEAD') return void reply.send();
+    reply.hijack();
+    reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
+    const connection = new SseConnection(reply.raw);
+    const release = this.keeper.keep(callerOf(request), connection);
+    reply.raw.once('close', () => {
+      release();
+      connection.closed();
+    });
+    connection.follow(() => open(connection));
+  }
+
+  @Post('tickets')
+  @Mutation({ audit: null })
+  @ApiOperation({
+    summary: 'Get a ticket for one WebSocket',
+    description: 'For browsers, which cannot send a header with it. Good once, for 30 seconds, on any replica.',
+  })
+  @ApiCreatedResponse({ type: TicketView })
+  async ticket(@Caller() caller: Principal): Promise<TicketView> {
+    return await this.tickets.issue(caller);
+  }
+}
+
+/** Aborted when the client is gone, so that nobody waits for no one. */
+function hangUpOf(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => controller.abort());
+  return controller.signal;
+}

@@ -1,0 +1,167 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform, Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsInt,
+  IsOptional,
+  IsString,
+  Length,
+  Matches,
+  Max,
+  Min,
+  ValidateBy,
+} from 'class-validator';
+import { EVENT_TYPES, typesMeant } from '#rollcall/registry';
+import type { CloudEvent } from './cloud-event.js';
+
+const LARGEST_PAGE = 1_000;
+const USUAL_PAGE = 100;
+/** Shorter than what gateways usually wait for an answer. */
+const LONGEST_WAIT_MS = 50_000;
+const MOST_NAMES = 200;
+const LARGEST_WINDOW = 10_000;
+const CURSOR = /^(\d{1,15}|oldest|latest)$/;
+
+/** `a,b` in an address, a list in JSON. */
+const List = (): PropertyDecorator =>
+  Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.split(',') : value));
+
+const KnownType = (): PropertyDecorator =>
+  ValidateBy(
+    {
+      name: 'knownType',
+      validator: {
+        validate: (value) => typeof value === 'string' && typesMeant(value).length > 0,
+        defaultMessage: () => `types must be names or families such as agent.*; there are: ${EVENT_TYPES.join(', ')}`,
+      },
+    },
+    { each: true },
+  );
+
+export class EventFilterQuery {
+  @ApiPropertyOptional({
+    type: [String],
+    description: 'Names, or families such as `agent.*`.',
+    example: ['agent.*', 'circuit.opened'],
+  })
+  @IsOptional()
+  @List()
+  @IsArray()
+  @ArrayMaxSize(MOST_NAMES)
+  @KnownType()
+  types?: string[];
+
+  @ApiPropertyOptional({
+    type: [String],
+    description: 'Agents concerned, separated by commas.',
+    example: ['builder-1'],
+  })
+  @IsOptional()
+  @List()
+  @IsArray()
+  @ArrayMaxSize(MOST_NAMES)
+  @Length(1, 300, { each: true })
+  agentIds?: string[];
+
+  @ApiPropertyOptional({
+    type: [String],
+    description: 'The agent concerned has one of these.',
+    example: ['code.build'],
+  })
+  @IsOptional()
+  @List()
+  @IsArray()
+  @ArrayMaxSize(MOST_NAMES)
+  @Length(1, 300, { each: true })
+  capabilities?: string[];
+}
+
+export class EventsQuery extends EventFilterQuery {
+  @ApiPropertyOptional({
+    description: 'The `sequence` of the last event you have, or `oldest`, or `latest`.',
+    default: 'oldest',
+    example: '1041',
+  })
+  @IsOptional()
+  @IsString()
+  @Matches(CURSOR)
+  after: string = 'oldest';
+
+  @ApiPropertyOptional({ default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(LARGEST_PAGE)
+  limit: number = USUAL_PAGE;
+
+  @ApiPropertyOptional({
+    description: 'When there is nothing yet, wait this long for it.',
+    default: 0,
+    minimum: 0,
+    maximum: LONGEST_WAIT_MS,
+  })
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(0)
+  @Max(LONGEST_WAIT_MS)
+  waitMs: number = 0;
+}
+
+export class StreamQuery extends EventFilterQuery {
+  @ApiPropertyOptional({
+    description: 'Where to start: a `sequence`, `oldest` or `latest`. `Last-Event-ID` goes before it.',
+    default: 'latest',
+    example: '1041',
+  })
+  @IsOptional()
+  @IsString()
+  @Matches(CURSOR)
+  after: string = 'latest';
+}
+
+/** The `data` of a `subscribe` frame. */
+export class SubscribeBody extends StreamQuery {
+  /** While this many are not acknowledged, no further batch is sent. Without it, none need be. */
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(LARGEST_WINDOW)
+  window?: number;
+}
+
+/** The `data` of an `ack` frame. */
+export class AckBody {
+  @IsString()
+  @Matches(/^\d{1,15}$/)
+  sequence: string;
+}
+
+export class CloudEventView implements CloudEvent {
+  @ApiProperty({ enum: ['1.0'] }) specversion: '1.0';
+  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11' }) id: string;
+  @ApiProperty({ example: 'urn:rollcall:registry' }) source: string;
+  @ApiProperty({ enum: EVENT_TYPES, example: 'agent.left' }) type: CloudEvent['type'];
+  @ApiProperty({ example: 'builder-1' }) subject: string;
+  @ApiProperty({ format: 'date-time' }) time: string;
+  @ApiProperty({ enum: ['application/json'] }) datacontenttype: 'application/json';
+  @ApiProperty({ example: '1042', description: 'The place in the log, and the cursor to go on from.' })
+  sequence: string;
+  @ApiPropertyOptional({ example: 'code.build,code.test' }) capabilities?: string;
+  @ApiProperty({ type: Object, example: { generation: 3, reason: 'evicted' } }) data: CloudEvent['data'];
+}
+
+export class EventsPage {
+  @ApiProperty({ type: [CloudEventView] }) items: CloudEventView[];
+  @ApiProperty({ example: '1042', description: 'Pass it as `after` next time, also when the page is empty.' })
+  next: string;
+  @ApiProperty({ example: '1042', description: 'The newest event there is. Equal to `next`: you have them all.' })
+  head: string;
+}
+
+export class TicketView {
+  @ApiProperty({ description: 'Good for one WebSocket: /v1/events/ws?ticket=…', example: 'Xq3…' }) ticket: string;
+  @ApiProperty({ format: 'date-time' }) expiresAt: Date;
+}

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import { UseFilters } from '@nestjs/common';
+import {
+  ConnectedSocket,
+  MessageBody,
+  type OnGatewayConnection,
+  SubscribeMessage,
+  WebSocketGateway,
+} from '@nestjs/websockets';
+import type { WebSocket } from 'ws';
+import { Permit } from '../auth/route.access.js';
+import { SocketDoors } from '../auth/socket.doors.js';
+import { admitAs, principalOf } from '../auth/socket.principal.js';
+import { EventStreams } from './event.streams.js';
+import { AckBody, SubscribeBody } from './events.dto.js';
+import { SocketConnection } from './socket.connection.js';
+import { SocketProblemFilter } from './socket-problem.filter.js';
+import { StreamKeeper } from './stream.keeper.js';
+import { TicketsService } from './tickets.service.js';
+
+const PATH = '/v1/events/ws';
+
+/** Events over a WebSocket: `subscribe` and `ack` come in, `subscribed`, `events`, `position`, `error` and `end` go out. */
+@WebSocketGateway({ path: PATH })
+@UseFilters(new SocketProblemFilter())
+@Permit('events:read')
+export class EventsGateway implements OnGatewayConnection<WebSocket> {
+  private readonly connections = new WeakMap<WebSocket, SocketConnection>();
+
+  constructor(
+    private readonly streams: EventStreams,
+    private readonly keeper: StreamKeeper,
+    doors: SocketDoors,
+    tickets: TicketsService,
+  ) {
+    doors.open(PATH, { permission: 'events:read', redeem: async (ticket) => await tickets.redeem(ticket) });
+  }
+
+  handleConnection(socket: WebSocket, request: IncomingMessage): void {
+    const principal = principalOf(request);
+    admitAs(socket, principal);
+    const connection = new SocketConnection(socket);
+    this.connections.set(socket, connection);
+    const release = this.keeper.keep(principal, connection);
+    socket.once('close', () => {
+      release();
+      connection.closed();
+    });
+  }
+
+  /** A second one takes the place of the first. */
+  @SubscribeMessage('subscribe')
+  async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
+    const { after, open } = await this.streams.prepare(body);
+    const connection = this.connections.get(socket);
+    if (!connection || socket.readyState !== socket.OPEN) return;
+    connection.tell('subscribed', { after: String(after) });
+    connection.follow(() => open(connection));
+  }
+
+  @SubscribeMessage('ack')
+  acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
+    this.connections.get(socket)?.acknowledge(Number(sequence));
+  }
+}

@@ -1,0 +1,77 @@
+import type { WebSocket } from 'ws';
+import type { RegistryEvent } from '#rollcall/registry';
+import { toFrame } from './cloud-event.js';
+import type { EventStream, StreamSink } from './event.stream.js';
+import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
+import type { KeptConnection } from './stream.keeper.js';
+
+/** How long a client may take to answer our goodbye. */
+const GOODBYE_MS = 2_000;
+
+/** One WebSocket, with one subscription at a time. Frames are `{"event": …, "data": …}`. */
+export class SocketConnection implements StreamSink, KeptConnection {
+  private stream?: EventStream;
+  private answered = true;
+
+  constructor(private readonly socket: WebSocket) {
+    socket.on('pong', () => (this.answered = true));
+  }
+
+  get buffered(): number {
+    return this.socket.bufferedAmount;
+  }
+
+  get open(): boolean {
+    return this.socket.readyState === this.socket.OPEN;
+  }
+
+  get cursor(): number | undefined {
+    return this.stream?.cursor;
+  }
+
+  /** Puts the subscription in the place of the one before. */
+  follow(open: () => EventStream): void {
+    this.stream?.close();
+    this.stream = open();
+  }
+
+  acknowledge(seq: number): void {
+    this.stream?.acknowledge(seq);
+  }
+
+  send(events: readonly RegistryEvent[]): void {
+    this.write(toFrame(events));
+  }
+
+  tellPosition(seq: number): void {
+    this.tell('position', { sequence: String(seq) });
+  }
+
+  tell(event: string, data: unknown): void {
+    this.write(JSON.stringify({ event, data }));
+  }
+
+  /** Whoever did not answer the last beat is gone. */
+  beat(): void {
+    if (!this.answered) return this.socket.terminate();
+    this.answered = false;
+    this.socket.ping();
+    this.stream?.tellPosition();
+  }
+
+  end(reason: StreamEnd): void {
+    this.stream?.close();
+    this.tell('end', reason);
+    const { code, after } = reason;
+    this.socket.close(CLOSE_CODES[code], JSON.stringify({ code, after }));
+    setTimeout(() => this.socket.terminate(), GOODBYE_MS).unref();
+  }
+
+  closed(): void {
+    this.stream?.close();
+  }
+
+  private write(text: string | Buffer): void {
+    if (this.open) this.socket.send(text, { binary: false }, () => this.stream?.drained());
+  }
+}

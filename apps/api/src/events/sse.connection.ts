@@ -1,0 +1,59 @@
+import type { ServerResponse } from 'node:http';
+import type { RegistryEvent } from '#rollcall/registry';
+import { toCloudEventText } from './cloud-event.js';
+import type { EventStream, StreamSink } from './event.stream.js';
+import type { StreamEnd } from './stream.end.js';
+import type { KeptConnection } from './stream.keeper.js';
+
+/** One response that goes on: server-sent events, whose `id` is the cursor. */
+export class SseConnection implements StreamSink, KeptConnection {
+  private stream?: EventStream;
+
+  constructor(private readonly response: ServerResponse) {
+    response.socket?.setTimeout(0);
+    response.on('drain', () => this.stream?.drained());
+  }
+
+  get buffered(): number {
+    return this.response.writableLength;
+  }
+
+  get open(): boolean {
+    return !this.response.writableEnded && !this.response.destroyed;
+  }
+
+  get cursor(): number | undefined {
+    return this.stream?.cursor;
+  }
+
+  follow(open: () => EventStream): void {
+    this.response.write(': connected\n\n');
+    this.stream = open();
+  }
+
+  send(events: readonly RegistryEvent[]): void {
+    this.response.write(
+      events.map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${toCloudEventText(event)}\n\n`).join(''),
+    );
+  }
+
+  tellPosition(seq: number): void {
+    this.response.write(`id: ${seq}\n\n`);
+  }
+
+  beat(): void {
+    this.response.write(': still here\n\n');
+    this.stream?.tellPosition();
+  }
+
+  /** A consumer that does not read would not see the goodbye either. */
+  end(reason: StreamEnd): void {
+    this.stream?.close();
+    if (reason.code === 'SLOW_CONSUMER') return void this.response.destroy();
+    this.response.end(`event: end\ndata: ${JSON.stringify(reason)}\n\n`);
+  }
+
+  closed(): void {
+    this.stream?.close();
+  }
+}

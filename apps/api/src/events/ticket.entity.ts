@@ -1,0 +1,17 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { Principal } from '../auth/principal.js';
+
+/** A one-time right to open a WebSocket. The secret is never stored, only its SHA-256. */
+@Entity('event_ticket')
+export class TicketEntity {
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'event_ticket_pkey' })
+  hash: Buffer;
+
+  /** Who it was made for, as they were then. */
+  @Column({ type: 'jsonb' })
+  principal: Principal;
+
+  @Column({ type: 'timestamptz', name: 'expires_at' })
+  @Index('event_ticket_expires_at')
+  expiresAt: Date;
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Database } from '#rollcall/registry';
+import { startPostgres } from './support/postgres.js';
+import { startRollcall } from './support/servers.js';
+import type { SubscribersReport } from './support/subscribers.js';
+import { changesPerSecond, tellAtOnce, tellEvenly, writingReplica } from './support/writers.js';
+
+/**
+ * What events cost those who write, how soon they arrive, and how many can be delivered beside a bare `ws` server that
+ * sends the same frames to as many consumers. Writer, server and consumers are processes of their own, so the way
+ * measured is the longest: commit on one replica, delivery by another.
+ */
+const SUBSCRIBERS = 200;
+const ROUNDS = 5;
+const ROUND_MS = 2_000;
+const STEADY = { perSecond: 1_000, count: 10_000 };
+const BURST = 10_000;
+
+const support = (name: string): string => fileURLToPath(new URL(`./support/${name}.js`, import.meta.url));
+const children: ChildProcess[] = [];
+
+function start(name: string, ...flags: string[]): ChildProcess {
+  const child = fork(support(name), flags, { serialization: 'advanced' });
+  children.push(child);
+  return child;
+}
+
+async function heard<T>(child: ChildProcess): Promise<T> {
+  const [message] = (await once(child, 'message')) as [T];
+  return message;
+}
+
+/** Connects the consumers, lets something be told, and answers what they got. */
+async function deliver(url: string, key: string, count: number, tell: () => unknown): Promise<SubscribersReport> {
+  const child = start('subscribers', url, key, String(SUBSCRIBERS), String(count));
+  await heard(child);
+  const done = heard<SubscribersReport>(child);
+  await tell();
+  const report = await done;
+  child.kill();
+  return report;
+}
+
+function percentile(values: number[], share: number): string {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
+}
+
+const median = (values: number[]): number => Number(percentile(values, 0.5));
+const rate = (events: number, ms: number): number => (events * SUBSCRIBERS * 1_000) / ms;
+const show = (perSecond: number): string => Math.round(perSecond).toLocaleString('en').padStart(9);
+
+const folder = mkdtempSync(join(tmpdir(), 'rollcall-frames-'));
+const postgres = await startPostgres();
+const db = await Database.connect(
+  { url: postgres.url, poolSize: 33, operationTimeoutMs: 10_000 },
+  { entities: [], migrations: [] },
+);
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url });
+try {
+  await db.query('CREATE TABLE bench_agent (id text PRIMARY KEY, version int NOT NULL)');
+  await db.query(`INSERT INTO bench_agent SELECT 'a-' || n, 0 FROM generate_series(0, 31) AS n`);
+  const events = writingReplica(db);
+  events.start();
+
+  const rounds: [number, number][] = [];
+  for (let round = 0; round < ROUNDS; round++)
+    rounds.push([await changesPerSecond(db, undefined, ROUND_MS), await changesPerSecond(db, events, ROUND_MS)]);
+  const [plain, telling] = [rounds.map(([first]) => first), rounds.map(([, second]) => second)];
+  const ratio = rounds.map(([first, second]) => (second / first) * 100);
+  console.log('\n32 writers, one change each transaction');
+  console.log(`  without events       ${show(median(plain))} tx/s`);
+  const [worst, best] = [Math.min(...ratio), Math.max(...ratio)].map((share) => (share / 100).toFixed(2));
+  const spread = `rounds from ${worst} to ${best}`;
+  console.log(
+    `  with events          ${show(median(telling))} tx/s  ${(median(ratio) / 100).toFixed(2)}×  (${spread})`,
+  );
+
+  const socket = `${rollcall.url.replace('http', 'ws')}/v1/events/ws`;
+  const key = rollcall.headers['authorization'] ?? '';
+  const steady = await deliver(socket, key, STEADY.count, async () => {
+    await tellEvenly(db, events, STEADY.perSecond, STEADY.count);
+  });
+  console.log(`\ncommit to delivery on another replica, 1,000 events/s, ${SUBSCRIBERS} consumers`);
+  console.log(`  p50 ${percentile(steady.latencies, 0.5)} ms  p99 ${percentile(steady.latencies, 0.99)} ms`);
+
+  const burst = await deliver(socket, key, BURST, async () => await tellAtOnce(db, events, BURST));
+  const file = join(folder, 'frames.json');
+  writeFileSync(file, JSON.stringify(burst.frames));
+  const bare = start('bare.broadcast', file);
+  const again = await deliver(await heard<string>(bare), key, BURST, () => bare.send('go'));
+  console.log(`\n${BURST} events as fast as they go, ${SUBSCRIBERS} consumers, ${burst.frames.length} frames each`);
+  console.log(`  bare ws broadcast    ${show(rate(BURST, again.ms))} events/s`);
+  const share = again.ms / burst.ms;
+  console.log(`  Rollcall             ${show(rate(BURST, burst.ms))} events/s  ${share.toFixed(2)}×`);
+  await events.stop();
+} finally {
+  for (const child of children) child.kill();
+  await rollcall.stop();
+  await db.close();
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres, migrate } from '#rollcall/registry';
+import { emptyDatabase } from '#rollcall/registry/testing';
+import { SCHEMA } from '../../apps/api/src/boot/start.js';
+
+export interface BenchPostgres {
+  /** A migrated database. */
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** A Postgres as an installation has it: what is committed is on the disk. */
+export async function startPostgres(): Promise<BenchPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
+  const postgres = await EmbeddedPostgres.start({ folder });
+  process.env['TEST_POSTGRES_URL'] = postgres.url();
+  const url = await emptyDatabase();
+  await migrate({ url, poolSize: 2, operationTimeoutMs: 5_000 }, SCHEMA);
+  process.env['TEST_POSTGRES_TEMPLATE'] = new URL(url).pathname.slice(1);
+  const stop = async (): Promise<void> => {
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { url, stop };
+}

@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Database, RegistryEvents } from '#rollcall/registry';
+
+const now = (): string => String(performance.timeOrigin + performance.now());
+
+/** A replica that only writes. */
+export function writingReplica(db: Database): RegistryEvents {
+  const onError = (_part: string, error: unknown): void => {
+    throw error;
+  };
+  return new RegistryEvents(db, { keepMs: 86_400_000, keepCount: 1_000_000, onError });
+}
+
+/** Changes rows, each writer its own, with or without telling of it. Answers transactions per second. */
+export async function changesPerSecond(db: Database, events: RegistryEvents | undefined, ms: number): Promise<number> {
+  const ends = performance.now() + ms;
+  let changes = 0;
+  const write = async (agentId: string): Promise<void> => {
+    for (; performance.now() < ends; changes++) {
+      await db.transaction(async () => {
+        await db.query('UPDATE bench_agent SET version = version + 1 WHERE id = $1', [agentId]);
+        await events?.outbox.append('agent.resumed', agentId, { by: now() });
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, async (_, index) => await write(`a-${index}`)));
+  return (changes * 1_000) / ms;
+}
+
+/** One transaction for each event, evenly over the time. */
+export async function tellEvenly(
+  db: Database,
+  { outbox }: RegistryEvents,
+  perSecond: number,
+  count: number,
+): Promise<void> {
+  const started = performance.now();
+  const pending: Promise<void>[] = [];
+  for (let told = 0; told < count;) {
+    const due = Math.min(count, Math.ceil(((performance.now() - started) * perSecond) / 1_000));
+    for (; told < due; told++)
+      pending.push(db.transaction(async () => await outbox.append('agent.resumed', `a-${told % 100}`, { by: now() })));
+    await delay(2);
+  }
+  await Promise.all(pending);
+}
+
+/** As fast as they can be written. */
+export async function tellAtOnce(db: Database, { outbox }: RegistryEvents, count: number): Promise<void> {
+  const type = 'agent.resumed' as const;
+  const drafts = Array.from({ length: 1_000 }, (_, index) => ({ type, subject: `a-${index}`, data: { by: now() } }));
+  for (let told = 0; told < count; told += drafts.length)
+    await db.transaction(async () => await outbox.appendAll(drafts));
+}

@@ -1,0 +1,66 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { agentErrorOf } from '../agent.status.js';
+import { TrackedAgent } from '../tracked.agent.js';
+import { linesOf } from '../wire/lines.js';
+import { toWire, WireReader, type WireMessage } from '../wire/wire.js';
+
+export interface HttpAgentOptions {
+  name: string;
+  url: string;
+  fetch: typeof fetch;
+  /** Takes the key out of what the other side said. */
+  hide?: (text: string) => string;
+}
+
+const ACCEPT = 'application/x-ndjson, text/event-stream, application/json';
+
+/** An agent behind a plain JSON endpoint. It answers at once with a result, or in pieces as NDJSON or server-sent events. */
+export class HttpAgent extends TrackedAgent {
+  readonly agentType = 'api';
+
+  constructor(private readonly options: HttpAgentOptions) {
+    super(options.name);
+  }
+
+  protected async *converse(
+    message: AgentMessage,
+    signal: AbortSignal,
+    options: HandleOptions,
+  ): AsyncGenerator<AgentEvent> {
+    const response = await this.post(toWire(message, options), signal);
+    const reader = new WireReader(this.label, this.options.hide);
+    const kind = response.headers.get('content-type') ?? '';
+    if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
+    else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);
+    else yield reader.readWhole(reader.parse(await response.text()));
+  }
+
+  private async post(message: WireMessage, signal: AbortSignal): Promise<Response> {
+    const response = await this.options.fetch(this.options.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: ACCEPT, 'idempotency-key': message.callId ?? message.id },
+      body: JSON.stringify(message),
+      signal,
+    });
+    if (response.ok) return response;
+    await response.body?.cancel();
+    throw agentErrorOf(response, this.label);
+  }
+}
+
+async function* eventsOf(texts: AsyncIterable<string>, reader: WireReader): AsyncGenerator<AgentEvent> {
+  for await (const text of texts) {
+    const event = reader.read(reader.parse(text));
+    if (event) yield event;
+  }
+}
+
+function bodyOf(response: Response): ReadableStream<Uint8Array> {
+  return response.body ?? new ReadableStream({ start: (controller) => controller.close() });
+}
+
+async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const text = body.pipeThrough(new TextDecoderStream());
+  for await (const { data } of text.pipeThrough(new EventSourceParserStream())) yield data;
+}

@@ -1,0 +1,88 @@
+import * as fc from 'fast-check';
+import { AddressPolicy } from './address-policy.js';
+
+const CLOSED = [
+  ['127.0.0.1', 'loopback'],
+  ['::1', 'loopback'],
+  ['0.0.0.0', 'unspecified'],
+  ['::', 'unspecified'],
+  ['10.1.2.3', 'private'],
+  ['172.16.0.1', 'private'],
+  ['192.168.1.1', 'private'],
+  ['169.254.1.1', 'linkLocal'],
+  ['fe80::1', 'linkLocal'],
+  ['fc00::1', 'uniqueLocal'],
+  ['100.64.0.1', 'carrierGradeNat'],
+  ['224.0.0.1', 'multicast'],
+  ['ff02::1', 'multicast'],
+  ['255.255.255.255', 'broadcast'],
+  ['240.0.0.1', 'reserved'],
+  ['198.18.0.1', 'reserved'],
+  ['192.0.2.1', 'reserved'],
+  ['2001:db8::1', 'reserved'],
+  ['64:ff9b::7f00:1', 'rfc6052'],
+  ['2002:7f00:1::', '6to4'],
+  ['::7f00:1', 'not global'],
+  ['::ffff:127.0.0.1', 'loopback'],
+  ['::ffff:a00:1', 'private'],
+  ['169.254.169.254', 'metadata'],
+  ['::ffff:169.254.169.254', 'metadata'],
+  ['168.63.129.16', 'metadata'],
+  ['fd00:ec2::254', 'metadata'],
+] as const;
+
+const octet = fc.integer({ min: 0, max: 255 });
+const ipv4 = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join('.'));
+
+describe('S1.7 the address policy', () => {
+  it.each(CLOSED)('keeps %s closed: %s', (address, why) => {
+    expect(new AddressPolicy().judge(address)).toEqual({ denied: expect.stringContaining(why) });
+  });
+
+  it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'])('opens %s, an address of the Internet', (address) => {
+    expect(new AddressPolicy().judge(address)).toBe('public');
+  });
+
+  it('opens loopback, and nothing else, on request', () => {
+    const policy = new AddressPolicy({ allowLoopback: true });
+    expect([policy.judge('127.0.0.1'), policy.judge('::1'), policy.judge('::ffff:7f00:1')]).toEqual(
+      Array(3).fill('named'),
+    );
+    expect(policy.judge('10.0.0.1')).toHaveProperty('denied');
+  });
+
+  it('opens what the operator named, except what the operator closed and metadata services', () => {
+    const policy = new AddressPolicy({ allow: ['10.0.0.0/8', '0.0.0.0/0', 'fd00::/8'], deny: ['10.9.0.0/16'] });
+    expect([policy.judge('10.0.0.1'), policy.judge('fd00::1')]).toEqual(['named', 'named']);
+    for (const address of ['10.9.1.1', '169.254.169.254', '100.100.100.200', 'fd00:ec2::254'])
+      expect(policy.judge(address)).toHaveProperty('denied');
+  });
+
+  it('takes single addresses, and teaches how to write a network', () => {
+    expect(new AddressPolicy({ allow: ['10.1.2.3'] }).judge('10.1.2.4')).toHaveProperty('denied');
+    expect(() => new AddressPolicy({ allow: ['intranet'] })).toThrow(/such as 10\.0\.0\.0\/8/);
+  });
+
+  it('judges an IPv4 address the same however it is written in IPv6', () => {
+    const policy = new AddressPolicy({ allow: ['10.0.0.0/8'] });
+    fc.assert(fc.property(ipv4, (address) => expect(policy.judge(`::ffff:${address}`)).toEqual(policy.judge(address))));
+  });
+
+  it('lets no rule but a name open a special address', () => {
+    const policy = new AddressPolicy({ allowLoopback: true });
+    const inside = fc
+      .constantFrom('10', '192.168', '169.254', '172.16')
+      .chain((prefix) =>
+        fc.tuple(octet, octet, octet).map((rest) => [...prefix.split('.'), ...rest].slice(0, 4).join('.')),
+      );
+    fc.assert(fc.property(inside, (address) => expect(policy.judge(address)).toHaveProperty('denied')));
+  });
+
+  it('opens nothing that is not an address', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) =>
+        expect(['named', 'public']).not.toContain(new AddressPolicy().judge(`x${text}`)),
+      ),
+    );
+  });
+});

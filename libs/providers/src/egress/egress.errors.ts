@@ -1,0 +1,26 @@
+import { ProviderError } from '../errors.js';
+
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
+
+/** Names the reason undici found, which it hides behind "fetch failed", and nothing of the request. */
+export function toEgressError(error: unknown, host: string): ProviderError {
+  const deepest = innermost(error);
+  if (deepest instanceof ProviderError) return deepest;
+  const { code, name } = (deepest ?? {}) as { code?: string; name?: string };
+  const reason = code ?? name ?? 'unknown'; // not the message: a bad header's quotes its value
+  if (code && TIMEOUTS.has(code))
+    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not answer in time (${code}).`);
+  return new ProviderError('EGRESS_UNREACHABLE', `${host} cannot be reached, or broke off (${reason}).`);
+}
+
+/** Ours wherever it is in the chain, or else the first cause of all. */
+function innermost(error: unknown): unknown {
+  let at = error;
+  for (;;) {
+    if (at instanceof ProviderError) return at;
+    const { cause, errors } = (at ?? {}) as { cause?: unknown; errors?: unknown[] };
+    const next = cause ?? errors?.[0];
+    if (next === undefined) return at;
+    at = next;
+  }
+}

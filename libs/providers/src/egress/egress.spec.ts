@@ -1,0 +1,183 @@
+import { gzipSync } from 'node:zlib';
+import { ProviderError } from '../errors.js';
+import { expectNothingLeft, openResources } from '../testing/leftovers.js';
+import { LocalServer } from '../testing/local-server.js';
+import { until } from '../testing/until.js';
+import { EgressClient, QUICK_LIMITS, type EgressLimits } from './egress.client.js';
+import { EgressPolicy, type EgressRules } from './egress.policy.js';
+
+const LITERALS = [
+  '127.0.0.1',
+  '[::1]',
+  '[::ffff:7f00:1]',
+  '2130706433',
+  '0x7f.1',
+  '0.0.0.0',
+  '017700000001',
+  'localhost',
+  'a.localhost',
+  'localhost.',
+];
+
+describe('S1.7 the egress policy', () => {
+  const closed = new EgressPolicy();
+
+  it.each(LITERALS)('sees through %s', (host) => {
+    expect(() => closed.checkUrl(`https://${host}:8443/`)).toThrow(/is not allowed/);
+  });
+
+  it.each([
+    ['file:///etc/passwd', /not http or https/],
+    ['https://user:hunter22@example.com/', /must not carry a user/],
+    ['https://example.com:22/', /port 22 is closed/],
+    ['http://8.8.8.8/', /plain http is allowed only to networks/],
+    ['nonsense', /not a URL/],
+  ])('refuses %s', (url, why) => {
+    expect(() => closed.checkUrl(url)).toThrow(why);
+  });
+
+  it('does not repeat a password', () => {
+    expect(() => closed.checkUrl('https://user:hunter22@example.com/')).not.toThrow(/hunter22/);
+  });
+
+  it('opens what the rules say', () => {
+    const open = new EgressPolicy({ allow: ['10.0.0.0/8'], ports: [8443], plainHttp: true });
+    expect(open.checkUrl('http://10.1.1.1:8443/x').pathname).toBe('/x');
+    expect(() => open.checkUrl('http://10.1.1.1:8444/')).toThrow(/port 8444/);
+    expect(closed.checkUrl('https://example.com/').host).toBe('example.com');
+  });
+});
+
+describe('S1.7 the egress client', () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+
+  type Answer = Parameters<typeof LocalServer.start>[0];
+  const serve = async (answer: Answer): Promise<LocalServer> => {
+    const server = await LocalServer.start(answer);
+    closing.push(async () => await server.close());
+    return server;
+  };
+  const client = (
+    limits: Partial<EgressLimits> = {},
+    rules: EgressRules = { allowLoopback: true },
+    addresses?: string[],
+  ) => {
+    const egress = new EgressClient({
+      policy: new EgressPolicy(rules),
+      limits: { ...QUICK_LIMITS, ...limits },
+      resolve:
+        addresses &&
+        ((_host, _options, done) =>
+          done(
+            null,
+            addresses.map((address) => ({ address, family: 4 })),
+          )),
+    });
+    closing.push(async () => await egress.close());
+    return egress;
+  };
+  const codeOf = async (work: Promise<unknown>): Promise<string> => {
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(ProviderError);
+    return (error as ProviderError).code;
+  };
+
+  it('is an ordinary fetch where the policy allows it', async () => {
+    const server = await serve((request, response) =>
+      response.writeHead(201, { 'x-a': 'b' }).end(`got ${JSON.stringify(request.body)}`),
+    );
+    const response = await client().fetch(server.url, { method: 'POST', body: '{"a":1}' });
+    expect([response.status, response.headers.get('x-a'), await response.text()]).toEqual([201, 'b', 'got {"a":1}']);
+    const request = new Request(server.url, { method: 'PUT', body: '"whole"' });
+    expect(await (await client().fetch(request)).text()).toBe('got "whole"');
+  });
+
+  it('judges the addresses a name has when it connects', async () => {
+    const server = await serve((_request, response) => response.end('inside'));
+    const strict = client({}, {}, ['127.0.0.1']);
+    expect(await codeOf(strict.fetch(`https://rebound.example:${server.port}/`))).toBe('EGRESS_DENIED');
+    expect(await codeOf(strict.fetch(`http://rebound.example:${server.port}/`))).toBe('EGRESS_DENIED');
+    const open = client({}, { allowLoopback: true }, ['10.0.0.1', '127.0.0.1']);
+    expect(await (await open.fetch(`http://inside.example:${server.port}/`)).text()).toBe('inside');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('does not follow redirects', async () => {
+    const server = await serve((_request, response) => response.writeHead(302, { location: '/elsewhere' }).end());
+    expect(await codeOf(client().fetch(server.url))).toBe('EGRESS_REDIRECTED');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('stops reading an answer that is too large, also when it was compressed', async () => {
+    const plain = await serve((_request, response) => response.end('x'.repeat(5_000)));
+    const zipped = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(5_000)));
+    });
+    for (const server of [plain, zipped]) {
+      const response = await client({ bytes: 1_000 }).fetch(server.url);
+      expect(await codeOf(response.text())).toBe('EGRESS_TOO_LARGE');
+      await until('the connection is given up', () => server.busyConnections === 0);
+    }
+  });
+
+  it('waits only so long for the answer to begin, to go on and to end', async () => {
+    const silent = await serve(() => undefined);
+    expect(await codeOf(client({ headersMs: 50 }).fetch(silent.url))).toBe('EGRESS_TIMED_OUT');
+    const stuck = await serve((_request, response) => response.write('a'));
+    for (const limits of [{ idleMs: 50 }, { totalMs: 50 }]) {
+      const answer = client(limits)
+        .fetch(stuck.url)
+        .then(async (response) => await response.text());
+      expect(await codeOf(answer)).toBe('EGRESS_TIMED_OUT');
+    }
+  });
+
+  it('says that nobody is there', async () => {
+    const server = await serve(() => undefined);
+    const { url } = server;
+    await server.close();
+    const error = await client()
+      .fetch(url)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'EGRESS_UNREACHABLE',
+      retryable: true,
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
+  it('takes IPv6 literals for what they are', async () => {
+    expect(await codeOf(client().fetch('http://[::1]:1024/'))).toBe('EGRESS_UNREACHABLE');
+    expect(await codeOf(client().fetch('http://[fd00::1]:1024/'))).toBe('EGRESS_DENIED');
+  });
+
+  it('never quotes a header', async () => {
+    const error = await client()
+      .fetch('http://127.0.0.1:9999', { headers: { authorization: 'Bearer sk-broken\nkey' } })
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ProviderError);
+    expect(`${String(error)} ${JSON.stringify(error)} ${String((error as Error).stack)}`).not.toContain('sk-broken');
+  });
+
+  it('leaves no socket and no timer behind when it is aborted or closed', async () => {
+    const server = await serve((_request, response) => response.write('a'));
+    const before = openResources();
+    const egress = client();
+    const caller = new AbortController();
+    const aborted = await egress.fetch(server.url, { signal: caller.signal });
+    caller.abort();
+    expect(await codeOf(aborted.text())).toBe('CALL_ABORTED');
+    await until('the aborted one is gone', () => server.openConnections === 0);
+    const left = await egress.fetch(server.url);
+    await egress.close();
+    expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
+    await until('the closed one is gone', () => server.openConnections === 0);
+    await expectNothingLeft(before);
+  });
+});

@@ -1,0 +1,119 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4FinishReason,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Message,
+  LanguageModelV4ToolChoice,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider';
+import type { AssistantPart, FilePart, ModelMessage, TextPart, ToolCallPart, VendorData } from '../message.js';
+import type { FinishReason, ModelReply, ModelRequest, ToolChoice } from '../model.provider.js';
+import { toUsage } from './ai-sdk.usage.js';
+
+/** The one file that knows both our words and those of the AI SDK. */
+
+type PromptOf<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
+
+export function toCallOptions(request: ModelRequest): LanguageModelV4CallOptions {
+  const { effort, ...settings } = request.settings ?? {};
+  return {
+    ...settings,
+    prompt: request.messages.map(toPrompt),
+    tools: request.tools?.map((tool) => ({ type: 'function', ...tool })),
+    toolChoice: request.toolChoice && toToolChoice(request.toolChoice),
+    responseFormat: request.output && { type: 'json', ...request.output },
+    reasoning: effort,
+  };
+}
+
+function toPrompt(message: ModelMessage): LanguageModelV4Message {
+  switch (message.role) {
+    case 'system':
+      return { role: 'system', content: message.text };
+    case 'user':
+      return { role: 'user', content: message.content.map(toUserPart) };
+    case 'assistant':
+      return { role: 'assistant', content: message.content.map(toAssistantPrompt) };
+    case 'tool':
+      return { role: 'tool', content: message.content.map(toToolResult) };
+  }
+}
+
+function toUserPart(part: TextPart | FilePart): PromptOf<'user'>['content'][number] {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  const { mediaType, filename, data } = part;
+  return { type: 'file', mediaType, filename, data: { type: 'data', data } };
+}
+
+function toAssistantPrompt(part: AssistantPart): PromptOf<'assistant'>['content'][number] {
+  const providerOptions = part.vendorData as SharedV4ProviderMetadata | undefined;
+  if (part.type !== 'tool-call') return { type: part.type, text: part.text, providerOptions };
+  return { type: 'tool-call', toolCallId: part.id, toolName: part.name, input: part.input, providerOptions };
+}
+
+function toToolResult(
+  part: Extract<ModelMessage, { role: 'tool' }>['content'][number],
+): PromptOf<'tool'>['content'][number] {
+  const output = { type: part.failed ? 'error-text' : 'text', value: part.output } as const;
+  return { type: 'tool-result', toolCallId: part.id, toolName: part.name, output };
+}
+
+function toToolChoice(choice: ToolChoice): LanguageModelV4ToolChoice {
+  return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool };
+}
+
+export function toReply(result: LanguageModelV4GenerateResult): ModelReply {
+  return {
+    content: result.content.map(toAssistantPart).filter((part) => part !== undefined),
+    finish: toFinish(result.finishReason),
+    usage: toUsage(result.usage),
+    ...identity(result.response),
+  };
+}
+
+export function identity(response: { id?: string; modelId?: string } = {}): Pick<ModelReply, 'id' | 'model'> {
+  const { id, modelId } = response;
+  return { ...(id && { id }), ...(modelId && { model: modelId }) };
+}
+
+/** Undefined for what we never ask for: sources, and tools that the vendor runs by itself. */
+export function toAssistantPart(part: LanguageModelV4Content): AssistantPart | undefined {
+  if (part.type === 'text' || part.type === 'reasoning')
+    return { type: part.type, text: part.text, ...toVendorData(part.providerMetadata) };
+  return part.type === 'tool-call' ? toToolCall(part) : undefined;
+}
+
+export function toToolCall(part: Extract<LanguageModelV4Content, { type: 'tool-call' }>): ToolCallPart {
+  const call = { type: 'tool-call' as const, id: part.toolCallId, name: part.toolName };
+  return { ...call, ...parseInput(part.input), ...toVendorData(part.providerMetadata) };
+}
+
+export function toVendorData(metadata: SharedV4ProviderMetadata | undefined): { vendorData?: VendorData } {
+  const stated = Object.entries(metadata ?? {}).filter(([, facts]) => Object.keys(facts).length > 0);
+  return stated.length > 0 ? { vendorData: Object.fromEntries(stated) } : {};
+}
+
+export function toFinish({ unified }: LanguageModelV4FinishReason): FinishReason {
+  switch (unified) {
+    case 'content-filter':
+      return 'refusal';
+    case 'stop':
+    case 'length':
+    case 'tool-calls':
+      return unified;
+    case 'error':
+    case 'interrupted':
+    case 'other':
+      return 'other';
+  }
+}
+
+function parseInput(text: string): Pick<ToolCallPart, 'input' | 'malformed'> {
+  if (text.trim() === '') return { input: {} };
+  try {
+    return { input: JSON.parse(text) };
+  } catch {
+    return { input: {}, malformed: text }; // the model's mistake, for the model to hear about
+  }
+}

@@ -1,0 +1,83 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { aborted, ProviderError, type ProviderErrorCode } from '../../errors.js';
+import type { Secret } from '../../secret.js';
+import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
+import type { ModelUsage } from '../usage.js';
+import { toModelError } from './ai-sdk.errors.js';
+import { toCallOptions, toReply } from './ai-sdk.mapper.js';
+import { ReplyBuilder } from './reply.builder.js';
+
+export interface AiSdkModelOptions {
+  vendor: string;
+  model: LanguageModelV4;
+  /** Only to keep it out of error messages. */
+  key?: Secret;
+  /** Vendor options of every call. */
+  providerOptions?: LanguageModelV4CallOptions['providerOptions'];
+}
+
+/**
+ * Speaks to every vendor for which there is an AI SDK model, by calling that model directly. The SDK's own loop, retries
+ * and timeouts are not used: attempts must be visible to be charged.
+ */
+export class AiSdkModelProvider implements ModelProvider {
+  readonly vendor: string;
+  readonly model: string;
+
+  constructor(private readonly options: AiSdkModelOptions) {
+    this.vendor = options.vendor;
+    this.model = options.model.modelId;
+  }
+
+  async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
+    this.refuseIfAborted(signal);
+    try {
+      return toReply(await this.options.model.doGenerate(this.callOptions(request, signal)));
+    } catch (error) {
+      throw this.explain(error, signal, 'MODEL_ANSWER_UNREADABLE');
+    }
+  }
+
+  async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncGenerator<ModelEvent> {
+    this.refuseIfAborted(signal);
+    const builder = new ReplyBuilder();
+    try {
+      for await (const part of this.parts(request, signal)) {
+        if (part.type === 'error') throw this.explain(part.error, signal, 'MODEL_STREAM_BROKEN');
+        const event = builder.add(part);
+        if (event) yield event;
+      }
+      if (!builder.reply) throw this.cutOff(builder.usage);
+      yield { type: 'finished', reply: builder.reply };
+    } catch (error) {
+      throw this.explain(error, signal, 'MODEL_STREAM_BROKEN');
+    }
+  }
+
+  private async *parts(request: ModelRequest, signal?: AbortSignal): AsyncGenerator<LanguageModelV4StreamPart> {
+    const { stream } = await this.options.model.doStream(this.callOptions(request, signal));
+    yield* stream;
+  }
+
+  private callOptions(request: ModelRequest, abortSignal?: AbortSignal): LanguageModelV4CallOptions {
+    return { ...toCallOptions(request), providerOptions: this.options.providerOptions, abortSignal };
+  }
+
+  private refuseIfAborted(signal?: AbortSignal): void {
+    if (signal?.aborted) throw aborted(`The call to ${this.label}`);
+  }
+
+  private explain(error: unknown, signal: AbortSignal | undefined, otherwise: ProviderErrorCode): ProviderError {
+    if (signal?.aborted) return aborted(`The call to ${this.label}`);
+    return toModelError(error, { label: this.label, key: this.options.key, otherwise });
+  }
+
+  private cutOff(usage?: ModelUsage): ProviderError {
+    const message = `${this.label} ended its stream before the answer was complete.`;
+    return new ProviderError('MODEL_STREAM_BROKEN', message, { usage });
+  }
+
+  private get label(): string {
+    return `${this.vendor} ${this.model}`;
+  }
+}

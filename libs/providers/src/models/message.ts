@@ -1,0 +1,62 @@
+/** Opaque JSON that the vendor who sent it wants back unchanged, such as the signature of a thought. */
+export type VendorData = Readonly<Record<string, unknown>>;
+
+export interface TextPart {
+  type: 'text';
+  text: string;
+  vendorData?: VendorData;
+}
+
+export interface ReasoningPart {
+  type: 'reasoning';
+  text: string;
+  vendorData?: VendorData;
+}
+
+/** A file sent along, such as an image. */
+export interface FilePart {
+  type: 'file';
+  mediaType: string;
+  /** Base64. */
+  data: string;
+  filename?: string;
+}
+
+export interface ToolCallPart {
+  type: 'tool-call';
+  id: string;
+  name: string;
+  input: unknown;
+  /** What the model wrote, when that is not JSON; `input` is then an empty object. */
+  malformed?: string;
+  vendorData?: VendorData;
+}
+
+export interface ToolResultPart {
+  type: 'tool-result';
+  id: string;
+  name: string;
+  output: string;
+  failed?: boolean;
+}
+
+export type AssistantPart = TextPart | ReasoningPart | ToolCallPart;
+
+/** One entry of a conversation. Plain JSON, so that a run can be stored and resumed. */
+export type ModelMessage =
+  | { role: 'system'; text: string }
+  | { role: 'user'; content: (TextPart | FilePart)[] }
+  | { role: 'assistant'; content: AssistantPart[] }
+  | { role: 'tool'; content: ToolResultPart[] };
+
+export function userSays(text: string): ModelMessage {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+export function textOf(content: readonly AssistantPart[]): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+export function toolCallsOf(content: readonly AssistantPart[]): ToolCallPart[] {
+  return content.filter((part) => part.type === 'tool-call');
+}

@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { aborted, ProviderError } from '../../errors.js';
+import { textOf, type AssistantPart } from '../message.js';
+import { codeOfStatus } from '../model.errors.js';
+import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
+import type { ModelUsage } from '../usage.js';
+import type { Step } from './script.js';
+
+export interface RecordedCall {
+  request: ModelRequest;
+  streamed: boolean;
+}
+
+/** Decides each answer by looking at the call, for scripts of any length. */
+export type Improvise = (request: ModelRequest, callNumber: number) => Step;
+
+const CHARACTERS_PER_TOKEN = 4;
+
+/**
+ * The official fake model: offline, deterministic, and strict. It plays its steps in order, remembers every call as it
+ * was at that moment, refuses a call it has no step for, and `assertUsedUp` complains about steps nobody asked for.
+ */
+export class ScriptedModel implements ModelProvider {
+  readonly vendor = 'scripted';
+  readonly calls: RecordedCall[] = [];
+  /** Calls being answered right now. */
+  inFlight = 0;
+  private readonly steps: Step[];
+  private readonly improvise?: Improvise;
+
+  constructor(
+    script: Step[] | Improvise,
+    readonly model = 'script',
+  ) {
+    this.steps = typeof script === 'function' ? [] : [...script];
+    if (typeof script === 'function') this.improvise = script;
+  }
+
+  add(...steps: Step[]): void {
+    this.steps.push(...steps);
+  }
+
+  assertUsedUp(): void {
+    if (this.steps.length === 0) return;
+    const left = this.steps.map(describeStep).join(', ');
+    throw mismatch(`The script has ${this.steps.length} steps that nobody asked for: ${left}.`);
+  }
+
+  async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
+    const step = this.next(request, signal, false);
+    return await this.playing(signal, async () => {
+      await begin(step, signal);
+      if (step.ending === 'break') throw new ProviderError('MODEL_UNAVAILABLE', 'The script breaks off here.');
+      if (step.ending === 'hang') await forever(signal);
+      return replyOf(step, request);
+    });
+  }
+
+  async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncGenerator<ModelEvent> {
+    const step = this.next(request, signal, true);
+    this.inFlight += 1;
+    try {
+      await begin(step, signal);
+      for (const event of step.content.flatMap(eventsOf)) {
+        refuseIfAborted(signal);
+        yield event;
+      }
+      if (step.ending === 'break') throw new ProviderError('MODEL_STREAM_BROKEN', 'The script breaks off here.');
+      if (step.ending === 'hang') await forever(signal);
+      yield { type: 'finished', reply: replyOf(step, request) };
+    } catch (error) {
+      refuseIfAborted(signal);
+      throw error;
+    } finally {
+      this.inFlight -= 1;
+    }
+  }
+
+  private async playing<T>(signal: AbortSignal | undefined, play: () => Promise<T>): Promise<T> {
+    this.inFlight += 1;
+    try {
+      return await play();
+    } catch (error) {
+      refuseIfAborted(signal);
+      throw error;
+    } finally {
+      this.inFlight -= 1;
+    }
+  }
+
+  private next(request: ModelRequest, signal: AbortSignal | undefined, streamed: boolean): Step {
+    refuseIfAborted(signal);
+    this.calls.push({ request: structuredClone(request), streamed });
+    const step = this.improvise?.(request, this.calls.length) ?? this.steps.shift();
+    if (!step) throw unexpected(request, this.calls.length);
+    step.expects?.(request);
+    return step;
+  }
+}
+
+export function scripted(...steps: Step[]): ScriptedModel {
+  return new ScriptedModel(steps);
+}
+
+async function begin({ delayMs, failure }: Step, signal?: AbortSignal): Promise<void> {
+  if (delayMs) await delay(delayMs, undefined, { signal });
+  if (!failure) return;
+  const { status, retryAfterMs } = failure;
+  const message = `The script answers ${status} here.`;
+  throw new ProviderError(codeOfStatus(status), message, { status, retryAfterMs });
+}
+
+/** Until the caller gives up; without a signal nobody ever could. */
+async function forever(signal?: AbortSignal): Promise<never> {
+  if (!signal) throw mismatch('The script hangs here, but the call has no signal to end it.');
+  return await new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(aborted('The scripted call')), { once: true });
+  });
+}
+
+function eventsOf(part: AssistantPart): ModelEvent[] {
+  if (part.type !== 'tool-call') return pieces(part.text).map((text) => ({ type: part.type, text }));
+  const { id, name } = part;
+  const text = JSON.stringify(part.input);
+  return [
+    { type: 'tool-call-started', id, name },
+    { type: 'tool-call-input', id, text },
+    { type: 'tool-call', call: part },
+  ];
+}
+
+/** Word by word, as models speak. */
+function pieces(text: string): string[] {
+  return text.match(/\S+\s*|\s+/g) ?? [];
+}
+
+function replyOf(step: Step, request: ModelRequest): ModelReply {
+  return structuredClone({ content: step.content, finish: step.finish, usage: step.usage ?? estimate(step, request) });
+}
+
+function estimate({ content }: Step, { messages, tools }: ModelRequest): ModelUsage {
+  const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / CHARACTERS_PER_TOKEN);
+  return { inputTokens: tokens([messages, tools ?? []]), outputTokens: tokens(content) };
+}
+
+function refuseIfAborted(signal?: AbortSignal): void {
+  if (signal?.aborted) throw aborted('The scripted call');
+}
+
+function unexpected({ messages }: ModelRequest, callNumber: number): ProviderError {
+  const last = JSON.stringify(messages.at(-1))?.slice(0, 300);
+  return mismatch(`The script has no step for call ${callNumber}, whose last message is ${last}.`);
+}
+
+function mismatch(message: string): ProviderError {
+  return new ProviderError('MODEL_SCRIPT_MISMATCH', message);
+}
+
+function describeStep({ content, failure }: Step): string {
+  if (failure) return `fail with ${failure.status}`;
+  const names = content.flatMap((part) => (part.type === 'tool-call' ? [`call ${part.name}`] : []));
+  return names.length > 0 ? names.join(' and ') : `say ${JSON.stringify(textOf(content))}`;
+}

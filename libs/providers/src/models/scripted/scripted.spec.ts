@@ -1,0 +1,123 @@
+import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
+import { describeModelProviderContract } from '../../testing/model-provider.contract.js';
+import type { Scenario } from '../../testing/wires/scenario.js';
+import { textOf, toolCallsOf, userSays } from '../message.js';
+import type { ModelRequest } from '../model.provider.js';
+import {
+  after,
+  breakAfter,
+  callTool,
+  callTools,
+  expecting,
+  failWith,
+  hangAfter,
+  refuse,
+  runOutOfTokens,
+  say,
+  think,
+  using,
+  type Step,
+} from './script.js';
+import { scripted, ScriptedModel } from './scripted.model.js';
+import { ScriptedVendor } from './scripted.vendor.js';
+
+describeModelProviderContract('scripted', async () => {
+  const provider = scripted();
+  return {
+    provider,
+    play: (scenario) => provider.add(stepFor(scenario)),
+    calls: () => provider.calls.length,
+    busyConnections: () => provider.inFlight,
+    close: async () => provider.assertUsedUp(),
+  };
+});
+
+const HELLO: ModelRequest = { messages: [userSays('hello')] };
+
+describe('S1.10 a scripted model', () => {
+  it('plays its steps in order and remembers the calls as they were', async () => {
+    const model = scripted(callTool('search', { q: 'x' }), say('done'));
+    const request = structuredClone(HELLO);
+    expect(toolCallsOf((await model.complete(request)).content)).toMatchObject([{ name: 'search', input: { q: 'x' } }]);
+    request.messages.push(userSays('more'));
+    expect(textOf((await model.complete(request)).content)).toBe('done');
+    expect(model.calls.map((call) => call.request.messages.length)).toEqual([1, 2]);
+    expect(() => model.assertUsedUp()).not.toThrow();
+  });
+
+  it('refuses a call that the script does not have', async () => {
+    const model = scripted(say('once'));
+    await model.complete(HELLO);
+    await expect(model.complete(HELLO)).rejects.toThrow(/no step for call 2.*hello/);
+  });
+
+  it('complains about steps that nobody asked for', () => {
+    const model = scripted(callTools(['search', {}], ['read', {}]), say('done'), failWith(529));
+    expect(() => model.assertUsedUp()).toThrow(/3 steps.*call search and call read, say "done", fail with 529/);
+  });
+
+  it('refuses a call that is not the one expected', async () => {
+    const model = scripted(expecting(({ tools }) => expect(tools).toHaveLength(1), say('ok')));
+    await expect(model.complete(HELLO)).rejects.toThrow(/toHaveLength/);
+  });
+
+  it('reports an estimate, or exactly the usage it was given', async () => {
+    const model = scripted(say('hi'), using({ inputTokens: 9_999 }, say('hi')), using({}, say('hi')));
+    const usages = [await model.complete(HELLO), await model.complete(HELLO), await model.complete(HELLO)];
+    expect(usages[0]?.usage.inputTokens).toBeGreaterThan(0);
+    expect(usages.slice(1).map((reply) => reply.usage)).toEqual([{ inputTokens: 9_999 }, {}]);
+  });
+
+  it('gives up its delay when it is aborted', async () => {
+    const before = openResources();
+    const model = scripted(after(60_000, say('late')));
+    const caller = new AbortController();
+    const call = model.complete(HELLO, { signal: caller.signal });
+    caller.abort();
+    await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
+    await expectNothingLeft(before);
+  });
+
+  it('streams word by word, thoughts first', async () => {
+    const seen: string[] = [];
+    for await (const event of scripted(think('hm', say('one two'))).stream(HELLO))
+      seen.push(event.type === 'text' || event.type === 'reasoning' ? `${event.type} ${event.text}` : event.type);
+    expect(seen).toEqual(['reasoning hm', 'text one ', 'text two', 'finished']);
+  });
+
+  it('can make up its answers', async () => {
+    const model = new ScriptedModel((_request, number) => say(`answer ${number}`));
+    await model.complete(HELLO);
+    expect(textOf((await model.complete(HELLO)).content)).toBe('answer 2');
+  });
+
+  it('is a vendor without a key, whose echo runs the demo', async () => {
+    const vendor = new ScriptedVendor({ mine: () => scripted(say('mine')) });
+    expect(textOf((await vendor.open({ model: 'echo' }).complete(HELLO)).content)).toBe('You said: hello');
+    expect(textOf((await vendor.open({ model: 'mine' }).complete(HELLO)).content)).toBe('mine');
+    expect(() => vendor.open({ model: 'other' })).toThrow(/Known scripts: echo, mine/);
+  });
+});
+
+function stepFor(scenario: Scenario): Step {
+  switch (scenario.does) {
+    case 'say':
+      return using(scenario.usage, say(scenario.pieces.join('')));
+    case 'refuse':
+      return using(scenario.usage, refuse(scenario.pieces.join('')));
+    case 'run out of tokens':
+      return using(scenario.usage, runOutOfTokens(scenario.pieces.join('')));
+    case 'call':
+      return using(
+        scenario.usage,
+        callTools(...scenario.calls.map(({ id, name, input }): [string, unknown, string] => [name, input, id])),
+      );
+    case 'fail':
+      return failWith(scenario.status, { retryAfterMs: Number(scenario.headers?.['retry-after']) * 1_000 });
+    case 'drop':
+    case 'stop short':
+      return breakAfter(scenario.pieces.join(''));
+    case 'hang':
+      return hangAfter(scenario.pieces.join(''));
+  }
+}

@@ -1,0 +1,31 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { ProviderError } from '../../errors.js';
+import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
+import type { ModelProvider } from '../model.provider.js';
+import type { ModelConnection, ModelVendor } from '../model.vendor.js';
+
+/** Any server with OpenAI's chat-completions API: Ollama, vLLM, llama.cpp, gateways. Most run without a key. */
+export class OpenAiCompatibleVendor implements ModelVendor {
+  readonly name = 'openai-compatible';
+  readonly needsKey = false;
+
+  open({ model, baseUrl, key, fetch }: ModelConnection): ModelProvider {
+    if (!baseUrl) throw needsAddress(model);
+    const server = createOpenAICompatible({
+      name: this.name,
+      baseURL: baseUrl,
+      apiKey: key?.reveal(),
+      fetch,
+      includeUsage: true,
+      supportsStructuredOutputs: true,
+    });
+    return new AiSdkModelProvider({ vendor: this.name, model: server.chatModel(model), key });
+  }
+}
+
+function needsAddress(model: string): ProviderError {
+  return new ProviderError(
+    'MODEL_CHOICE_INVALID',
+    `The model ${model} of vendor openai-compatible needs a baseUrl, such as http://127.0.0.1:11434/v1 for Ollama.`,
+  );
+}

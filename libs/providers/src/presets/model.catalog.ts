@@ -1,0 +1,63 @@
+import { ProviderError } from '../errors.js';
+import type {
+  ModelCallOptions,
+  ModelEvent,
+  ModelProvider,
+  ModelReply,
+  ModelRequest,
+} from '../models/model.provider.js';
+import type { VendorRegistry } from '../models/vendor.registry.js';
+import type { Secret, SecretSource } from '../secret.js';
+import type { ModelChoice } from './preset.book.js';
+
+export interface ModelCatalogOptions {
+  vendors: VendorRegistry;
+  secrets: SecretSource;
+  /** A guarded one: of an EgressClient. */
+  fetch: typeof fetch;
+}
+
+/** Opens the model of a choice. The key is looked up at this moment, so that a changed one counts without a restart. */
+export class ModelCatalog {
+  constructor(private readonly options: ModelCatalogOptions) {}
+
+  open(choice: ModelChoice): ModelProvider {
+    const vendor = this.options.vendors.get(choice.vendor);
+    const { model, baseUrl } = choice;
+    const key = this.keyFor(choice, vendor.needsKey);
+    return new PresetModel(vendor.open({ model, baseUrl, key, fetch: this.options.fetch }), choice);
+  }
+
+  private keyFor({ keyEnv, vendor, model }: ModelChoice, needed: boolean): Secret | undefined {
+    const key = keyEnv === undefined ? undefined : this.options.secrets(keyEnv);
+    if (key || (!needed && keyEnv === undefined)) return key;
+    const how = keyEnv ? `Set ${keyEnv}.` : 'Name its environment variable as keyEnv of the preset.';
+    throw new ProviderError('MODEL_KEY_MISSING', `The model ${vendor} ${model} needs a key. ${how}`);
+  }
+}
+
+/** A model with the settings of its choice, which a request may still overrule one by one. */
+class PresetModel implements ModelProvider {
+  readonly vendor: string;
+  readonly model: string;
+
+  constructor(
+    private readonly inner: ModelProvider,
+    private readonly choice: ModelChoice,
+  ) {
+    this.vendor = inner.vendor;
+    this.model = inner.model;
+  }
+
+  async complete(request: ModelRequest, options?: ModelCallOptions): Promise<ModelReply> {
+    return await this.inner.complete(this.withSettings(request), options);
+  }
+
+  stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelEvent> {
+    return this.inner.stream(this.withSettings(request), options);
+  }
+
+  private withSettings(request: ModelRequest): ModelRequest {
+    return { ...request, settings: { ...this.choice.settings, ...request.settings } };
+  }
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { ProviderError } from '../errors.js';
+import type { ModelSettings } from '../models/model.provider.js';
+import { ModelsConfigSchema, type ModelsConfig } from './preset.js';
+import type { Prices } from './prices.js';
+
+/** A model, completely decided. Plain JSON without any key, so that it can be stored, compared and shown. */
+export interface ModelChoice {
+  vendor: string;
+  model: string;
+  baseUrl?: string;
+  keyEnv?: string;
+  settings: ModelSettings;
+  contextWindow?: number;
+  prices?: Prices;
+}
+
+export interface PresetView extends ModelChoice {
+  name: string;
+  aliases: string[];
+  isDefault: boolean;
+}
+
+/** Words that already mean something where a model is named. */
+export const INHERIT = 'inherit';
+
+/** The keys that vendors' own tools look for. */
+const KEY_NAMES = new Map([
+  ['anthropic', { keyEnv: 'ANTHROPIC_API_KEY' }],
+  ['openai', { keyEnv: 'OPENAI_API_KEY' }],
+]);
+
+/** The named model choices of one installation, checked as a whole: every alias and the default lead somewhere. */
+export class PresetBook {
+  readonly defaultName: string;
+  private readonly presets: ReadonlyMap<string, ModelChoice>;
+  private readonly aliases: ReadonlyMap<string, string>;
+  private readonly vendors: Record<string, { baseUrl?: string; keyEnv?: string }>;
+
+  constructor(config: ModelsConfig) {
+    const parsed = ModelsConfigSchema.safeParse(config);
+    if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
+    const { presets, aliases, vendors } = parsed.data;
+    this.defaultName = parsed.data.default;
+    this.vendors = vendors;
+    this.aliases = new Map(Object.entries(aliases));
+    this.presets = new Map(
+      Object.entries(presets).map(([name, { usdPerMillionTokens: prices, settings = {}, ...preset }]) => [
+        name,
+        { ...this.connectionOf(preset.vendor), ...preset, settings, ...(prices && { prices }) },
+      ]),
+    );
+    this.check();
+  }
+
+  /** The preset of this name, or the one its alias stands for. */
+  find(name: string): { name: string; choice: ModelChoice } | undefined {
+    const target = this.aliases.get(name) ?? name;
+    const choice = this.presets.get(target);
+    return choice && { name: target, choice };
+  }
+
+  connectionOf(vendor: string): { baseUrl?: string; keyEnv?: string } {
+    const own = Object.hasOwn(this.vendors, vendor) ? this.vendors[vendor] : undefined;
+    return { ...KEY_NAMES.get(vendor), ...own };
+  }
+
+  list(): PresetView[] {
+    const sorted = [...this.presets].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return sorted.map(([name, choice]) => this.viewOf(name, choice));
+  }
+
+  private viewOf(name: string, choice: ModelChoice): PresetView {
+    const aliases = [...this.aliases].flatMap(([alias, target]) => (target === name ? [alias] : [])).toSorted();
+    return { name, aliases, isDefault: name === this.find(this.defaultName)?.name, ...choice };
+  }
+
+  unknown(name: string): ProviderError {
+    const known = `presets: ${names(this.presets)}; aliases: ${names(this.aliases) || 'none'}`;
+    return new ProviderError('MODEL_PRESET_UNKNOWN', `There is no model preset or alias ${name}. Known ${known}.`);
+  }
+
+  private check(): void {
+    if (!this.find(this.defaultName)) throw invalid(`default: there is no preset ${this.defaultName}`);
+    for (const [alias, target] of this.aliases) {
+      if (this.presets.has(alias)) throw invalid(`aliases.${alias}: a preset has the same name`);
+      if (!this.presets.has(target)) throw invalid(`aliases.${alias}: there is no preset ${target}`);
+    }
+    if (this.presets.has(INHERIT) || this.aliases.has(INHERIT))
+      throw invalid(`${INHERIT} cannot be a name: it means the model of the parent`);
+  }
+}
+
+function names(map: ReadonlyMap<string, unknown>): string {
+  return [...map.keys()].toSorted().join(', ');
+}
+
+function invalid(what: string): ProviderError {
+  return new ProviderError('MODEL_PRESETS_INVALID', `The model presets are not right: ${what}`);
+}

@@ -1,0 +1,19 @@
+export {
+  describeAgentProviderContract,
+  type AgentContractOptions,
+  type AgentContractSubject,
+} from './agent-provider.contract.js';
+export type { AgentScenario } from './agent-scenario.js';
+export { expectNothingLeft, openResources } from './leftovers.js';
+export { localEgress, localOutbound } from './local-egress.js';
+export { LocalServer, type RecordedRequest } from './local-server.js';
+export { describeModelProviderContract, type ModelContractSubject } from './model-provider.contract.js';
+export { ObedientA2aServer } from './obedient-a2a.server.js';
+export { startObedientHttpServer, type HttpDialect } from './obedient-http.server.js';
+export { isAlive, ObedientProgram } from './obedient-program.js';
+export { anthropicWire } from './wires/anthropic.wire.js';
+export { openAiChatWire } from './wires/openai-chat.wire.js';
+export { openAiResponsesWire } from './wires/openai-responses.wire.js';
+export type { Scenario, ScenarioCall, Wire } from './wires/scenario.js';
+export { VendorServer } from './wires/vendor.server.js';
+export { until } from './until.js';

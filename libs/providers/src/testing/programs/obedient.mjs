@@ -1,0 +1,45 @@
+/**
+ * A subprocess agent that does what the text of its message says (see agent-scenario.ts). It notes in a file, given as
+ * its argument, which calls it has begun and ended, since its standard output belongs to the wire.
+ */
+import { spawn } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const journal = process.argv[2];
+const note = (what, id) => appendFileSync(journal, `${JSON.stringify({ what, id, pid: process.pid })}\n`);
+const write = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+const stubborn = new Set();
+
+if (process.env.STUBBORN) {
+  process.on('SIGTERM', () => undefined);
+  setInterval(() => undefined, 1_000);
+}
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const message = JSON.parse(line);
+  if (message.type === 'message') begin(message.id, JSON.parse(message.text));
+  if (message.type === 'cancel' && !stubborn.has(message.id)) {
+    note('end', message.id);
+    write({ id: message.id, type: 'error', message: 'cancelled' });
+  }
+});
+
+function begin(id, scenario) {
+  note('begin', id);
+  for (const text of scenario.pieces ?? []) write({ id, type: 'text', text });
+  if (scenario.does === 'crash') process.exitCode = 3;
+  if (scenario.does === 'crash') return process.stderr.write('out of luck', () => process.exit());
+  if (scenario.does === 'babble') return process.stdout.write('Hello, I am not JSON\n');
+  if (scenario.does === 'ignore cancel') return stubborn.add(id);
+  if (scenario.does === 'have a child') return write({ id, type: 'progress', text: `${haveChild()}` });
+  if (scenario.does === 'show environment') write({ id, type: 'result', text: JSON.stringify(process.env) });
+  if (scenario.does === 'answer') write({ id, type: 'result', usage: scenario.usage });
+  if (scenario.does === 'fail') write({ id, type: 'error', message: scenario.message });
+  if (scenario.does !== 'hang') note('end', id);
+}
+
+function haveChild() {
+  const script = process.env.STUBBORN ? 'trap "" TERM; sleep 600' : 'sleep 600';
+  return spawn('sh', ['-c', script], { stdio: 'ignore' }).pid;
+}

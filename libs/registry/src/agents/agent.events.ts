@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker.js';
+import { Database } from '../db/database.js';
+import { type EventDraft, EventOutbox } from '../events/event.outbox.js';
+import type { ProtectionExplanation, ProtectionMode } from '../leases/self-preservation.js';
+import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
+import type { Leaver } from './agent.store.js';
+
+/** Who a sweep found changed, and which of its lives that is about. */
+export interface SweptAgent {
+  agentId: string;
+  generation: string;
+}
+
+const REGISTRY = 'registry';
+const WISHES = {
+  active: 'agent.resumed',
+  draining: 'agent.draining',
+  quarantined: 'agent.quarantined',
+} as const satisfies Record<DesiredState, string>;
+
+/**
+ * Tells what happened to agents, in the transaction that makes it so: the feed for everybody else, and for this replica's
+ * directory at once, as soon as it is committed.
+ */
+@Injectable()
+export class AgentEvents {
+  private readonly listeners: ((agentIds: string[]) => void)[] = [];
+
+  constructor(
+    private readonly db: Database,
+    private readonly outbox: EventOutbox,
+  ) {}
+
+  /** Called after a commit of this replica's, with the agents it was about. */
+  onChange(listener: (agentIds: string[]) => void): void {
+    this.listeners.push(listener);
+  }
+
+  async joined({ agentId, name, generation, capabilities }: AgentRecord): Promise<void> {
+    const data = { name, generation, capabilities: [...capabilities] };
+    await this.tell([{ type: 'agent.joined', subject: agentId, data, capabilities }]);
+  }
+
+  /** The life before this one ended with its successor's beginning. */
+  async replaced({ agentId, capabilities }: AgentRecord, generation: number): Promise<void> {
+    const data = { generation, reason: 'replaced' as const };
+    await this.tell([{ type: 'agent.left', subject: agentId, data, capabilities }]);
+  }
+
+  async left(leavers: readonly Leaver[], reason: LeaveReason): Promise<void> {
+    const drafts = leavers.map(({ agentId, generation, capabilities }) => ({
+      type: 'agent.left' as const,
+      subject: agentId,
+      data: { generation: Number(generation), reason },
+      capabilities,
+    }));
+    await this.tell(drafts);
+  }
+
+  async suspected(agents: readonly SweptAgent[], missedBeats: number): Promise<void> {
+    await this.tell(
+      agents.map(({ agentId, generation }) => ({
+        type: 'agent.suspect',
+        subject: agentId,
+        data: { generation: Number(generation), missedBeats },
+      })),
+    );
+  }
+
+  async recovered(agents: readonly SweptAgent[]): Promise<void> {
+    await this.tell(
+      agents.map(({ agentId, generation }) => ({
+        type: 'agent.recovered',
+        subject: agentId,
+        data: { generation: Number(generation) },
+      })),
+    );
+  }
+
+  async wanted({ agentId, desiredState, capabilities }: AgentRecord, by: string): Promise<void> {
+    await this.tell([{ type: WISHES[desiredState], subject: agentId, data: { by }, capabilities }]);
+  }
+
+  async circuitMoved(agentId: string, transitions: readonly CircuitTransition[], state: CircuitState): Promise<void> {
+    await this.tell(transitions.map(({ to }) => circuitEvent(agentId, to, state)));
+    this.announce([agentId]);
+  }
+
+  async protectionChanged(before: ProtectionMode, { state, numbers }: ProtectionExplanation): Promise<void> {
+    const { fleet, expired } = numbers;
+    if (before === 'normal' && state !== 'normal') {
+      await this.outbox.append('protection.entered', REGISTRY, { expiring: expired, fleet });
+    } else if (before !== 'normal' && state === 'normal') {
+      await this.outbox.append('protection.left', REGISTRY, { fleet });
+    }
+  }
+
+  private async tell(drafts: readonly EventDraft[]): Promise<void> {
+    await this.outbox.appendAll(drafts);
+    this.announce(drafts.map(({ subject }) => subject));
+  }
+
+  private announce(agentIds: string[]): void {
+    if (agentIds.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(agentIds)));
+  }
+}
+
+function circuitEvent(subject: string, to: CircuitTransition['to'], state: CircuitState): EventDraft {
+  switch (to) {
+    case 'open': {
+      const { consecutiveFailures, openUntil } = state;
+      const retryAt = new Date(openUntil ?? 0).toISOString();
+      return { type: 'circuit.opened', subject, data: { consecutiveFailures, retryAt } };
+    }
+    case 'half_open':
+      return { type: 'circuit.half_opened', subject, data: {} };
+    case 'closed':
+      return { type: 'circuit.closed', subject, data: {} };
+  }
+}

@@ -1,0 +1,52 @@
+import type { CircuitPolicy } from '../circuit/circuit.breaker.js';
+import { CircuitService } from '../circuit/circuit.service.js';
+import type { Database } from '../db/database.js';
+import { Directory, type DirectoryOptions } from '../discovery/directory.js';
+import { DirectorySync } from '../discovery/directory.sync.js';
+import { Ranker } from '../discovery/ranker.js';
+import type { RegistryEvents } from '../events/registry.events.js';
+import { EvictionSweeper } from '../leases/eviction.sweeper.js';
+import type { FlapPolicy } from '../leases/flap.damping.js';
+import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
+import type { LeasePolicy } from '../leases/lease.policy.js';
+import { LeaseStore } from '../leases/lease.store.js';
+import { ProtectionStore } from '../leases/protection.store.js';
+import type { ProtectionPolicy } from '../leases/self-preservation.js';
+import { AgentEvents } from './agent.events.js';
+import { AgentStore } from './agent.store.js';
+import { AgentsService } from './agents.service.js';
+
+export interface LiveRegistryOptions {
+  lease: LeasePolicy;
+  protection: ProtectionPolicy;
+  circuit: CircuitPolicy;
+  flap: FlapPolicy;
+  directory?: DirectoryOptions;
+}
+
+/** One replica's view of who is there, wired on one database and its events. */
+export class LiveRegistry {
+  readonly agents: AgentsService;
+  readonly circuits: CircuitService;
+  readonly heartbeats: HeartbeatBatcher;
+  readonly sweeper: EvictionSweeper;
+  readonly protection: ProtectionStore;
+  readonly directory: Directory;
+  readonly sync: DirectorySync;
+  readonly ranker: Ranker;
+
+  constructor(db: Database, { outbox }: RegistryEvents, options: LiveRegistryOptions) {
+    const store = new AgentStore(db);
+    const leases = new LeaseStore(db);
+    const events = new AgentEvents(db, outbox);
+    this.protection = new ProtectionStore(db);
+    this.agents = new AgentsService(db, store, events, options.flap);
+    this.circuits = new CircuitService(db, store, events, options.circuit);
+    this.heartbeats = new HeartbeatBatcher(db, leases);
+    this.sweeper = new EvictionSweeper(db, leases, this.protection, events, options);
+    this.directory = new Directory(options.directory);
+    this.sync = new DirectorySync(this.directory, store, leases, options.flap);
+    this.ranker = new Ranker(this.directory);
+    events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
+  }
+}

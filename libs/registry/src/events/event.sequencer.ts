@@ -1,0 +1,87 @@
+import type { Database } from '../db/database.js';
+import { Loop } from '../loop.js';
+import type { EventStore, Snapshot } from './event.store.js';
+
+export interface SequencerOptions {
+  onError(error: unknown): void;
+  /** The shortest time between two passes: under load, one pass takes what many writers left. */
+  paceMs?: number;
+  /** How often to look for what a writer left that died before it could call. */
+  pollMs?: number;
+}
+
+const BATCH = 1_000;
+/** Fewer passes leave more to the writers, and delay events under load by this much. After a rest there is no wait. */
+const PACE_MS = 20;
+const POLL_MS = 500;
+
+/**
+ * Gives committed events their place in the log. One sequencer works at a time, however many replicas there are: the
+ * others wait for its transaction. A pass is one transaction, so whatever kills it, its events are either in the log or
+ * still staged, and the next pass takes them.
+ */
+export class EventSequencer {
+  private readonly listeners: ((head: number) => void)[] = [];
+  private readonly loop: Loop;
+  private started = false;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: EventStore,
+    private readonly options: SequencerOptions,
+  ) {
+    const { onError, paceMs = PACE_MS, pollMs = POLL_MS } = options;
+    this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
+  }
+
+  /** Called with the new head after events were moved by this process. */
+  onMoved(listener: (head: number) => void): void {
+    this.listeners.push(listener);
+  }
+
+  start(): void {
+    this.started = true;
+    this.loop.start();
+  }
+
+  wake(): void {
+    this.loop.wake();
+  }
+
+  /** With a last pass, so that what this process committed need not wait for another one. */
+  async stop(): Promise<void> {
+    await this.loop.stop();
+    if (!this.started) return;
+    this.started = false;
+    await this.pass(false).catch(this.options.onError);
+  }
+
+  /** One transaction. */
+  async runOnce(): Promise<{ moved: number }> {
+    const result = await this.db.transaction(async () => {
+      await this.store.lockSequencer();
+      return await this.store.move(BATCH);
+    });
+    if (result) this.listeners.forEach((listener) => listener(result.head));
+    return { moved: result?.moved ?? 0 };
+  }
+
+  /**
+   * Reads a snapshot together with the seq it is true at: all changes up to `seq` are in it, none after, so snapshot and
+   * events after `seq` have neither a hole nor an overlap. The parameters of `select` begin with $2; its rows come as
+   * JSON has them.
+   */
+  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<Snapshot<Row>> {
+    const snapshot = await this.db.transaction(async () => {
+      await this.store.lockSequencer();
+      return await this.store.moveAndRead<Row>(select, parameters);
+    });
+    this.listeners.forEach((listener) => listener(snapshot.seq));
+    return snapshot;
+  }
+
+  private async pass(woken: boolean): Promise<void> {
+    if (!woken && !(await this.store.hasStaged())) return;
+    while ((await this.runOnce()).moved === BATCH);
+  }
+}

@@ -1,0 +1,63 @@
+import { readAll, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+
+interface Counted {
+  id: string;
+  version: number;
+}
+
+let database: TestDatabase;
+let events: TestEvents;
+
+beforeEach(async () => {
+  database = await testDatabase({ poolSize: 20 });
+  events = testEvents(database.db);
+  await database.db.query('CREATE TABLE counted (id text PRIMARY KEY, version int NOT NULL)');
+  await database.db.query(`INSERT INTO counted SELECT 'a-' || n, 0 FROM generate_series(0, 9) AS n`);
+});
+afterEach(async () => {
+  await events.stop();
+  await database.drop();
+});
+
+async function change(id: string): Promise<void> {
+  const { db } = database;
+  await db.transaction(async () => {
+    const [row] = await db.query<Counted>('UPDATE counted SET version = version + 1 WHERE id = $1 RETURNING *', [id]);
+    await events.outbox.append('agent.updated', id, { generation: row?.version ?? 0, changed: [] });
+  });
+}
+
+describe('a snapshot', () => {
+  it('B3 with the events after its seq has neither a hole nor an overlap, while writers write and a sequencer works', async () => {
+    events.start();
+    const done = new AbortController();
+    const writers = Array.from({ length: 12 }, async (_, index) => {
+      for (let turn = index; !done.signal.aborted; turn++) await change(`a-${turn % 10}`);
+    });
+    const shots: { seq: number; rows: Counted[] }[] = [];
+    for (let round = 0; round < 30; round++)
+      shots.push(await events.sequencer.snapshot<Counted>('SELECT id, version FROM counted WHERE id <> $2', ['a-9']));
+    done.abort();
+    await Promise.all(writers);
+    await until('nothing is staged', async () => (await events.sequencer.runOnce()).moved === 0);
+    const log = await readAll(events);
+    for (const { seq, rows } of shots) {
+      const before = log.slice(0, seq);
+      for (const { id, version } of rows)
+        expect({ seq, id, version: before.filter(({ subject }) => subject === id).length }).toEqual({
+          seq,
+          id,
+          version,
+        });
+    }
+    expect(new Set(shots.map(({ seq }) => seq)).size).toBeGreaterThan(5);
+    expect(shots[0]?.rows).toHaveLength(9);
+  });
+
+  it('of a quiet registry is true at the head', async () => {
+    await change('a-1');
+    await events.sequencer.runOnce();
+    const shot = await events.sequencer.snapshot<Counted>(`SELECT id, version FROM counted WHERE id = 'a-1'`);
+    expect(shot).toEqual({ seq: 1, rows: [{ id: 'a-1', version: 1 }] });
+  });
+});

@@ -1,0 +1,113 @@
+import { CursorAheadError, CursorExpiredError } from './event.errors.js';
+import type { RegistryEvent } from './event.types.js';
+
+export interface FeedConsumer {
+  /**
+   * Takes the next events. Whoever answers `false` has taken them too, but gets no more until `resume` is called.
+   * Whoever throws gets the same events again.
+   */
+  take(events: readonly RegistryEvent[]): boolean | void;
+  /** The cursor cannot be gone on from, and the subscription is over: take a snapshot and subscribe anew. */
+  expired(error: CursorExpiredError | CursorAheadError): void;
+}
+
+/** What a subscription needs of the feed. */
+export interface FeedSource {
+  readonly position: number | undefined;
+  read(after: number, limit: number): RegistryEvent[] | Promise<RegistryEvent[]>;
+}
+
+interface Hooks {
+  onError(error: unknown): void;
+  onClose(): void;
+}
+
+/** How many a consumer gets at once. */
+const BATCH = 100;
+
+/** One consumer's way through the log. Catching up and being live are the same to it, so there is no seam between them. */
+export class FeedSubscription {
+  private closed = false;
+  /** While a read or a delivery is under way, so that what these call cannot start a second. */
+  private busy = false;
+  private paused = false;
+
+  constructor(
+    private readonly source: FeedSource,
+    private after: number,
+    private readonly consumer: FeedConsumer,
+    private readonly hooks: Hooks,
+  ) {}
+
+  /** The seq of the last event the consumer has taken. */
+  get cursor(): number {
+    return this.after;
+  }
+
+  /** The consumer can take more again. */
+  resume(): void {
+    this.paused = false;
+    this.serve();
+  }
+
+  /** There is news, for those who can take it. */
+  serve(): void {
+    while (this.isDue()) {
+      const events = this.source.read(this.after, BATCH);
+      if (events instanceof Promise) return void this.serveLater(events);
+      if (!this.deliver(events)) return;
+    }
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.hooks.onClose();
+  }
+
+  /** The cursor is of no use: the subscription is over. */
+  expire(error: CursorExpiredError | CursorAheadError): void {
+    this.close();
+    this.consumer.expired(error);
+  }
+
+  private isDue(): boolean {
+    return !this.busy && !this.closed && !this.paused && this.after < (this.source.position ?? 0);
+  }
+
+  private async serveLater(reading: Promise<RegistryEvent[]>): Promise<void> {
+    this.busy = true;
+    try {
+      const events = await reading;
+      this.busy = false;
+      if (!this.closed && this.deliver(events)) this.serve();
+    } catch (error) {
+      this.busy = false;
+      this.fail(error);
+    }
+  }
+
+  /** False when it is better to come back later. */
+  private deliver(events: RegistryEvent[]): boolean {
+    const last = events.at(-1);
+    if (!last) return false;
+    this.busy = true;
+    try {
+      this.paused = this.consumer.take(events) === false;
+    } catch (error) {
+      this.hooks.onError(error);
+      return false;
+    } finally {
+      this.busy = false;
+    }
+    this.after = last.seq;
+    return true;
+  }
+
+  /** A cursor that is of no use stays so; whatever else went wrong is tried again with the next news. */
+  private fail(error: unknown): void {
+    if (!(error instanceof CursorExpiredError) && !(error instanceof CursorAheadError))
+      return this.hooks.onError(error);
+    this.expire(error);
+  }
+}

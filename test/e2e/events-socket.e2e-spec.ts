@@ -1,0 +1,224 @@
+import { once } from 'node:events';
+import { Database } from '#rollcall/registry';
+import { until } from '#rollcall/registry/testing';
+import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { EventClient } from '../support/event-client.js';
+import { joined, left, many, tell, upTo } from '../support/events.js';
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await startApi({ ROLLCALL_EVENTS_BUFFER: '64KB', ROLLCALL_EVENTS_SLOW_AFTER: '300ms' });
+});
+afterEach(async () => await api.stop());
+
+const connect = async (at: TestApi = api, key = at.adminKey): Promise<EventClient> =>
+  await EventClient.connect(at.url, { key });
+
+const ticketFrom = async (key = api.adminKey): Promise<string> =>
+  (await api.call<{ ticket: string }>('POST', '/v1/events/tickets', { key })).body.ticket;
+
+describe('the WebSocket of events', () => {
+  it('S3.2 S3.3 tells of agents that join and leave, as they do', async () => {
+    const client = await (await connect()).subscribe({ after: 'oldest' });
+    await tell(api, joined('a-1', ['code']));
+    await tell(api, left('a-1'));
+    await until('both came', () => client.events.length === 2);
+    expect(client.events).toMatchObject([
+      { specversion: '1.0', type: 'agent.joined', subject: 'a-1', sequence: '1', capabilities: 'code' },
+      { type: 'agent.left', subject: 'a-1', sequence: '2', data: { reason: 'deregistered' } },
+    ]);
+    client.socket.close();
+  });
+
+  it('B3 a client that is killed and resumes 200 times sees exactly the log', async () => {
+    const other = await api.replica();
+    const done = new AbortController();
+    const write = async (at: TestApi): Promise<void> => {
+      for (let index = 0; !done.signal.aborted; index++)
+        await tell(at, joined(`a-${index % 7}`), left(`a-${index % 7}`));
+    };
+    const writers = [write(api), write(other)];
+    const seen: number[] = [];
+    for (let round = 0; round < 200; round++) {
+      const client = await connect(round % 2 ? api : other);
+      await client.subscribe({ after: String(seen.at(-1) ?? 0) });
+      const enough = 1 + Math.floor(Math.random() * 3);
+      await until('some came', () => client.events.length >= enough);
+      client.socket.terminate();
+      seen.push(...client.seqs);
+    }
+    done.abort();
+    await Promise.all(writers);
+    const last = await (await connect()).subscribe({ after: String(seen.at(-1)) });
+    const head = async (): Promise<number> =>
+      Number((await api.call<{ head: string }>('GET', '/v1/events?after=latest')).body.head);
+    await until('it has the rest', async () => (last.seqs.at(-1) ?? seen.at(-1)) === (await head()));
+    expect([...seen, ...last.seqs]).toEqual(upTo(await head()));
+    last.socket.close();
+    await other.stop();
+  }, 60_000);
+
+  it('sends what the filters let pass, and a second subscription takes the place of the first', async () => {
+    const client = await (
+      await connect()
+    ).subscribe({ after: 'oldest', types: ['agent.left', 'run.*'], agentIds: ['a-2'] });
+    const capable = await (await connect()).subscribe({ after: 'oldest', capabilities: ['draw'] });
+    await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
+    await tell(api, { type: 'run.started', subject: 'r-1', data: { agentId: 'a-2' } });
+    await until('they came', () => client.events.length === 2 && capable.events.length === 1);
+    expect([client.seqs, capable.seqs]).toEqual([[4, 5], [2]]);
+    api.app.nest.get(StreamKeeper, { strict: false }).beat();
+    await until('it tells how far it is', () => capable.count('position') === 1);
+    expect(capable.frames.at(-1)).toEqual({ event: 'position', data: { sequence: '5' } });
+    await client.subscribe({ after: '0' });
+    await until('all came', () => client.events.length === 7);
+    expect(client.seqs).toEqual([4, 5, 1, 2, 3, 4, 5]);
+    for (const { socket } of [client, capable]) socket.close();
+  });
+
+  it('sends no further batch while the window is not acknowledged', async () => {
+    await tell(api, ...many(500));
+    const client = await (await connect()).subscribe({ after: '0', window: 100 });
+    await until('the first came', () => client.events.length === 100);
+    const other = await (await connect()).subscribe({ after: '0' });
+    await until('the other has all', () => other.events.length === 500);
+    expect(client.events).toHaveLength(100);
+    for (let received = 100; received < 500; received += 100) {
+      client.say('ack', { sequence: String(received) });
+      await until('the next came', () => client.events.length === received + 100);
+    }
+    expect(client.seqs).toEqual(upTo(500));
+    for (const { socket } of [client, other]) socket.close();
+  });
+
+  it('answers a wrong message with what is wrong, and stays open', async () => {
+    const client = await connect();
+    client.say('subscribe', { types: ['agent.exploded'], colour: 'red' });
+    await until('it is told', () => client.count('error') === 1);
+    expect(client.frames[0]).toMatchObject({ data: { code: 'VALIDATION_FAILED', status: 400 } });
+    await client.subscribe();
+    expect([client.count('subscribed'), client.end]).toEqual([1, undefined]);
+    client.socket.close();
+  });
+
+  it('B3 with a cursor that is too old ends with where the snapshot is', async () => {
+    await tell(api, ...many(10));
+    await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);
+    await api.database.db.query('DELETE FROM event_log WHERE seq <= 5');
+    const client = await connect();
+    client.say('subscribe', { after: '2' });
+    expect(await client.closed()).toEqual({ code: 4410, reason: { code: 'CURSOR_EXPIRED', snapshot: '/v1/agents' } });
+    expect(client.frames).toMatchObject([{ event: 'error', data: { code: 'CURSOR_EXPIRED', oldest: '5' } }]);
+  });
+});
+
+describe('a slow consumer', () => {
+  it('B3 is cut off with the cursor to resume from, and delays no one', async () => {
+    const slow = await (await connect()).subscribe({ after: '0' });
+    const quick = await (await connect()).subscribe({ after: '0' });
+    const error = 'x'.repeat(40_000);
+    slow.socket.pause();
+    for (let index = 0; index < 400; index += 20) {
+      const drafts = Array.from({ length: 20 }, (_, offset) => ({
+        type: 'agent.shutdown_failed' as const,
+        subject: `a-${index + offset}`,
+        data: { agentType: 'api', provider: 'test', error },
+      }));
+      await tell(api, ...drafts);
+    }
+    await until('the quick one has all', () => quick.events.length === 400);
+    await until('the slow one was cut off', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
+    slow.socket.resume();
+    const { code, reason } = await slow.closed();
+    expect([code, reason['code'], slow.seqs]).toEqual([4408, 'SLOW_CONSUMER', upTo(Number(reason['after']))]);
+    expect(slow.events.length).toBeLessThan(400);
+    const back = await (await connect()).subscribe({ after: reason['after'] });
+    await until('it has the rest', () => slow.events.length + back.events.length === 400);
+    expect([...slow.seqs, ...back.seqs]).toEqual(upTo(400));
+    for (const { socket } of [back, quick]) socket.close();
+  }, 30_000);
+});
+
+describe('who may open it', () => {
+  it('is asked before the socket opens', async () => {
+    expect(await EventClient.refusal(api.url, {})).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
+    expect(await EventClient.refusal(api.url, { key: 'nope' })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
+    expect(await EventClient.refusal(api.url, { key: await api.keyFor('agent') })).toEqual({
+      status: 403,
+      code: 'FORBIDDEN',
+    });
+  });
+
+  it('a ticket opens one socket, on any replica, for 30 seconds', async () => {
+    const other = await api.replica();
+    const ticket = await ticketFrom(await api.keyFor('viewer'));
+    const entries = await Promise.allSettled([
+      EventClient.connect(api.url, { ticket }),
+      EventClient.connect(other.url, { ticket }),
+    ]);
+    expect(entries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const refused = { status: 401, code: 'UNAUTHENTICATED' };
+    expect(await EventClient.refusal(api.url, { ticket })).toEqual(refused);
+    const late = await ticketFrom();
+    await api.database.db.query(`UPDATE event_ticket SET expires_at = expires_at - interval '31 seconds'`);
+    expect(await EventClient.refusal(api.url, { ticket: late })).toEqual(refused);
+    for (const entry of entries) if (entry.status === 'fulfilled') entry.value.socket.close();
+    await other.stop();
+  });
+
+  it('a ticket is not kept as it is, and ends with the key it was made with', async () => {
+    const key = await api.keyFor('viewer');
+    const ticket = await ticketFrom(key);
+    const rows = await api.database.db.query<{ text: string }>('SELECT event_ticket::text AS text FROM event_ticket');
+    expect(rows[0]?.text).not.toContain(ticket);
+    const id = (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
+    await api.call('DELETE', `/v1/keys/${id}`);
+    expect((await EventClient.refusal(api.url, { ticket })).status).toBe(401);
+  });
+
+  it('is asked again all the time: a revoked or expired key closes it within two seconds, on every replica', async () => {
+    const other = await api.replica();
+    const [revoked, expired] = [await api.keyFor('viewer'), await api.keyFor('viewer')];
+    const idOf = async (key: string): Promise<string> =>
+      (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
+    const clients = [await connect(api, revoked), await connect(other, revoked), await connect(other, expired)];
+    const bystander = await (await connect(other)).subscribe();
+    for (const client of clients) await client.subscribe();
+    await api.call('DELETE', `/v1/keys/${await idOf(revoked)}`);
+    await api.app.nest
+      .get(Database, { strict: false })
+      .query('UPDATE api_key SET expires_at = clock_timestamp() WHERE id = $1', [await idOf(expired)]);
+    const since = performance.now();
+    for (const client of clients) expect(await client.closed()).toMatchObject({ code: 4401 });
+    expect(performance.now() - since).toBeLessThan(2_000);
+    expect(bystander.end).toBeUndefined();
+    bystander.socket.close();
+    await other.stop();
+  });
+});
+
+describe('an open socket', () => {
+  it('that does not answer pings is dropped, one that does is kept', async () => {
+    const [dead, alive] = [await connect(), await connect()];
+    dead.socket.pause();
+    const keeper = api.app.nest.get(StreamKeeper, { strict: false });
+    const heard = once(alive.socket, 'ping');
+    keeper.beat();
+    await heard;
+    await alive.subscribe(); // comes after the pong, so that one was heard when this is answered
+    keeper.beat();
+    await until('the dead one is dropped', () => keeper.count === 1);
+    expect(alive.end).toBeUndefined();
+    alive.socket.close();
+  });
+
+  it('is closed in order when the replica leaves', async () => {
+    const other = await api.replica();
+    const client = await (await connect(other)).subscribe({ after: '0' });
+    await tell(other, joined('a-1'));
+    await until('it came', () => client.events.length === 1);
+    await other.stop();
+    expect(await client.closed()).toEqual({ code: 1001, reason: { code: 'SHUTTING_DOWN', after: '1' } });
+  });
+});

@@ -1,0 +1,186 @@
+import { RegistryEvents } from '#rollcall/registry';
+import { until } from '#rollcall/registry/testing';
+import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
+import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { joined, left, many, tell, upTo } from '../support/events.js';
+
+interface Page {
+  items: CloudEvent[];
+  next: string;
+  head: string;
+}
+
+let api: TestApi;
+beforeEach(async () => {
+  // short, so that what waits longer than an ordinary request may is seen to be let
+  api = await startApi({ ROLLCALL_HANDLER_TIMEOUT: '1000ms', ROLLCALL_DATABASE_TIMEOUT: '900ms' });
+});
+afterEach(async () => await api.stop());
+
+const page = async (query = ''): Promise<Answer<Page>> => await api.call<Page>('GET', `/v1/events${query}`);
+const seqs = ({ body }: Answer<Page>): number[] => body.items.map(({ sequence }) => Number(sequence));
+const logged = async (head: number): Promise<void> =>
+  await until(`event ${head} is logged`, async () => (await page('?after=latest')).body.head === String(head));
+
+describe('GET /v1/events', () => {
+  it('B3 gives CloudEvents in order, with the cursor for the next page', async () => {
+    await tell(api, joined('a-1', ['code', 'review']), left('a-1'));
+    await logged(2);
+    const first = await page('?limit=1');
+    expect(first).toMatchObject({ status: 200, body: { next: '1', head: '2' } });
+    expect(first.body.items).toEqual([
+      {
+        specversion: '1.0',
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+        source: 'urn:rollcall:registry',
+        type: 'agent.joined',
+        subject: 'a-1',
+        time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        datacontenttype: 'application/json',
+        sequence: '1',
+        capabilities: 'code,review',
+        data: { generation: 1, name: 'a-1', capabilities: ['code', 'review'] },
+      },
+    ]);
+    const second = await page(`?after=${first.body.next}`);
+    expect(second.body).toMatchObject({ items: [{ type: 'agent.left', subject: 'a-1' }], next: '2', head: '2' });
+    expect(await page('?after=2')).toMatchObject({ body: { items: [], next: '2', head: '2' } });
+  });
+
+  it('filters by type, family, agent and capability, and goes past what does not match', async () => {
+    await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), {
+      type: 'run.started',
+      subject: 'run-1',
+      data: { agentId: 'a-2' },
+    });
+    await logged(4);
+    expect(seqs(await page('?types=agent.left'))).toEqual([3]);
+    expect(seqs(await page('?types=agent.*'))).toEqual([1, 2, 3]);
+    expect(seqs(await page('?agentIds=a-2'))).toEqual([2, 4]);
+    expect(seqs(await page('?capabilities=draw,paint'))).toEqual([2]);
+    expect(seqs(await page('?types=run.*,agent.joined&agentIds=a-2'))).toEqual([2, 4]);
+    expect((await page('?types=circuit.*')).body).toEqual({ items: [], next: '4', head: '4' });
+  });
+
+  it('refuses a type nobody will ever send, and says which there are', async () => {
+    const answer = await page('?types=agent.exploded');
+    expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    expect(JSON.stringify(answer.body)).toContain('agent.joined, agent.left');
+  });
+
+  it('waits for the next event when asked to, longer than other requests may take', async () => {
+    await tell(api, joined('a-1'));
+    await logged(1);
+    const started = performance.now();
+    const waiting = page('?after=1&waitMs=20000&types=agent.left');
+    await until('it waited past the limit of others', () => performance.now() - started > 1_800);
+    await tell(api, joined('a-2'), left('a-1'), left('a-2'));
+    const answer = await waiting;
+    expect([seqs(answer), answer.body.next]).toEqual([[3, 4], '4']);
+    expect((await page('?after=4&waitMs=50')).body).toEqual({ items: [], next: '4', head: '4' });
+  });
+
+  it('B3 says when a cursor is too old to go on from, and where the snapshot is', async () => {
+    await tell(api, ...many(20));
+    await logged(20);
+    await api.database.db.query('DELETE FROM event_log WHERE seq <= 15');
+    expect(await page('?after=3')).toMatchObject({
+      status: 410,
+      body: { code: 'CURSOR_EXPIRED', oldest: '15', snapshot: '/v1/agents' },
+    });
+    expect(seqs(await page())).toEqual(upTo(20, 16));
+    expect(await page('?after=21')).toMatchObject({ status: 400, body: { code: 'CURSOR_AHEAD', head: '20' } });
+    expect(await page('?after=x')).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('is for those who may read events', async () => {
+    expect((await api.call('GET', '/v1/events', { key: await api.keyFor('viewer') })).status).toBe(200);
+    expect((await api.call('GET', '/v1/events', { key: await api.keyFor('operator') })).status).toBe(200);
+    expect(await api.call('GET', '/v1/events', { key: await api.keyFor('agent') })).toMatchObject({ status: 403 });
+  });
+
+  it('has one log for all replicas', async () => {
+    const other = await api.replica();
+    for (let index = 0; index < 10; index++) await tell(index % 2 ? api : other, joined(`a-${index}`));
+    await logged(10);
+    expect((await other.call<Page>('GET', '/v1/events')).body.items).toEqual((await page()).body.items);
+    await other.stop();
+  });
+});
+
+/** Server-sent events as text, as they come. */
+async function openStream(query = '', headers: Record<string, string> = {}, key = api.adminKey) {
+  const abort = new AbortController();
+  const response = await fetch(`${api.url}/v1/events/stream${query}`, {
+    headers: { authorization: `Bearer ${key}`, ...headers },
+    signal: abort.signal,
+  });
+  const stream = { response, text: '', over: false, close: () => abort.abort() };
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) stream.text += decoder.decode(chunk as Uint8Array, { stream: true });
+  };
+  void read()
+    .catch(() => undefined) // we hung up
+    .finally(() => (stream.over = true));
+  return stream;
+}
+
+const idsIn = (text: string): number[] => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+
+describe('GET /v1/events/stream', () => {
+  it('B3 goes on after Last-Event-ID without a hole or a repetition', async () => {
+    await tell(api, ...many(300));
+    await logged(300);
+    const stream = await openStream('?after=oldest', { 'last-event-id': '100' });
+    expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    await tell(api, joined('live'));
+    await until('all came', () => idsIn(stream.text).length === 201);
+    expect(idsIn(stream.text)).toEqual(upTo(301, 101));
+    expect(stream.text).toContain('event: agent.joined\ndata: {"specversion":"1.0"');
+    stream.close();
+  });
+
+  it('starts with what is new, beats, tells how far it is, and is not cut off', async () => {
+    await tell(api, ...many(5));
+    await logged(5);
+    const started = performance.now();
+    const stream = await openStream('?types=agent.left');
+    await until('it outlived ordinary requests', () => performance.now() - started > 1_800);
+    await tell(api, joined('a-1'));
+    await logged(6);
+    await until('the feed is there', () => api.app.nest.get(RegistryEvents, { strict: false }).feed.position === 6);
+    api.app.nest.get(StreamKeeper, { strict: false }).beat();
+    await until('it beat', () => stream.text.includes(': still here'));
+    await until('it told its position', () => idsIn(stream.text).includes(6));
+    await tell(api, left('a-1'));
+    await until('the event came', () => stream.text.includes('event: agent.left'));
+    expect([idsIn(stream.text), stream.over]).toEqual([[6, 7], false]);
+    stream.close();
+  });
+
+  it('refuses a cursor it cannot go on from', async () => {
+    const { status } = (await openStream('?after=7')).response;
+    expect(status).toBe(400);
+  });
+
+  it('ends with the credential, and with the replica', async () => {
+    const key = await api.keyFor('viewer');
+    const id = (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
+    const [revoked, other] = [await openStream('', {}, key), await openStream()];
+    await api.call('DELETE', `/v1/keys/${id}`);
+    await until('it ended', () => revoked.over);
+    expect([revoked.text.includes('CREDENTIAL_ENDED'), other.over]).toEqual([true, false]);
+    const waiting = page('?after=latest&waitMs=50000');
+    await until('both are open', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
+    const replica = api;
+    api = await startApi();
+    const started = performance.now();
+    await replica.stop();
+    expect(performance.now() - started).toBeLessThan(3_000);
+    await until('it ended too', () => other.over);
+    expect(other.text).toContain('"code":"SHUTTING_DOWN","after":"0"');
+    expect((await waiting).status).toBe(200);
+  });
+});

@@ -1,0 +1,25 @@
+import { Database, type EventDraft, RegistryEvents } from '#rollcall/registry';
+import type { TestApi } from './api.js';
+
+/** Appends events on a replica as its services would. */
+export async function tell({ app }: Pick<TestApi, 'app'>, ...drafts: EventDraft[]): Promise<void> {
+  const db = app.nest.get(Database, { strict: false });
+  const { outbox } = app.nest.get(RegistryEvents, { strict: false });
+  await db.transaction(async () => await outbox.appendAll(drafts));
+}
+
+export function joined(subject: string, capabilities: string[] = []): EventDraft {
+  return { type: 'agent.joined', subject, capabilities, data: { generation: 1, name: subject, capabilities } };
+}
+
+export function left(subject: string): EventDraft {
+  return { type: 'agent.left', subject, data: { generation: 1, reason: 'deregistered' } };
+}
+
+export function many(count: number): EventDraft[] {
+  return Array.from({ length: count }, (_, index) => joined(`a-${index}`));
+}
+
+export function upTo(last: number, first = 1): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
