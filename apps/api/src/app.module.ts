@@ -2,6 +2,7 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { TerminusModule } from '@nestjs/terminus';
 import { Database } from '#rollcall/registry';
+import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config/config.schema.js';
@@ -58,6 +59,7 @@ export class AppModule {
         AuthModule,
         KeysModule,
         EventsModule,
+        AgentsModule,
         ModelsModule,
       ],
       controllers: [HealthController, MetricsController],

@@ -82,3 +82,4 @@ export { EventFeed, type FeedOptions } from './events/event.feed.js';
 export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.js';
 export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
 export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
+export { ProtectionStore, type Protection } from './leases/protection.store.js';

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { hashOfToken, isLeaseToken } from '#rollcall/registry';
 import { ApiError } from '../http/api.error.js';
 import { KeysService } from '../keys/keys.service.js';
 import { OidcVerifier } from './oidc.verifier.js';
+import { LEASE_PERMISSIONS } from './permissions.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
 
@@ -46,6 +48,7 @@ export class Authenticator {
     if (!authorization) throw unauthenticated(HOW_TO);
     const known = this.remembered.get(authorization);
     if (known && known.freshUntil > performance.now()) return stillValid(known.principal);
+    if (isLeaseToken(authorization.slice(7))) return leaseHolder(authorization.slice(7));
     this.lookups.spend(request.ip);
     return this.identify(authorization);
   }
@@ -75,6 +78,23 @@ export class Authenticator {
     if (this.remembered.size >= REMEMBERED) this.remembered.clear();
     this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
   }
+}
+
+/** Not looked up: it may do nothing but act for the agent it belongs to, and that is checked where it acts. */
+function leaseHolder(token: string): Principal {
+  const leaseHash = hashOfToken(token);
+  const fingerprint = leaseHash.slice(0, 16);
+  const id = `lease:${fingerprint}`;
+  return {
+    id,
+    kind: 'lease',
+    name: id,
+    leaseHash,
+    roles: [],
+    permissions: LEASE_PERMISSIONS,
+    fingerprint,
+    expiresAt: null,
+  };
 }
 
 function stillValid(principal: Principal): Principal {

@@ -1,6 +1,11 @@
 /** Everything a credential can be allowed to do. A closed list: a route names one of these or is public. */
 export const PERMISSIONS = [
   'self:read',
+  'agents:read',
+  'agents:register',
+  'agents:self',
+  'agents:report',
+  'agents:operate',
   'models:read',
   'events:read',
   'metrics:read',
@@ -12,12 +17,15 @@ export type Permission = (typeof PERMISSIONS)[number];
 export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-const VIEWER: Permission[] = ['self:read', 'models:read', 'events:read', 'metrics:read'];
+const VIEWER: Permission[] = ['self:read', 'agents:read', 'models:read', 'events:read', 'metrics:read'];
+const AGENT: Permission[] = ['self:read', 'agents:read', 'agents:register', 'agents:report'];
+/** What an agent may do with its lease token. Whose it is, is checked by the statement that acts. */
+export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, 'audit:read'],
-  agent: ['self:read'],
+  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'audit:read'],
+  agent: AGENT,
   viewer: VIEWER,
 };
 

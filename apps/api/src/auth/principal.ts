@@ -2,9 +2,11 @@ import type { Permission, Role } from './permissions.js';
 
 /** Who is asking, as far as we could make sure. */
 export interface Principal {
-  /** Stable over requests: `key:<id>` or `oidc:<subject>`. */
+  /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   id: string;
-  kind: 'key' | 'oidc';
+  kind: 'key' | 'oidc' | 'lease';
+  /** Of an agent's lease token; the statement that acts compares it with the agent's. */
+  leaseHash?: string;
   name: string;
   roles: readonly Role[];
   /** Sorted. */

@@ -2,7 +2,7 @@ import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
 import type { Config } from './config.schema.js';
 
 /** Settings that are each right but do not fit together. Every message says which to change, and why. */
-export function relationFaults({ http, database, auth, shutdown, models }: Config): string[] {
+export function relationFaults({ http, database, auth, shutdown, models, registry }: Config): string[] {
   const faults = presetFaults(models);
   if (database.operationTimeout >= http.handlerTimeout) {
     faults.push(
@@ -27,6 +27,11 @@ export function relationFaults({ http, database, auth, shutdown, models }: Confi
   }
   if (!auth.oidcIssuer && (auth.oidcAudience || auth.oidcJwksUri)) {
     faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
+  }
+  if (registry.heartbeatEvery < 2_000) {
+    faults.push(
+      `registry.heartbeatEvery (${registry.heartbeatEvery}ms) must be at least 2s: the sweep looks once a second`,
+    );
   }
   return faults;
 }

@@ -240,6 +240,38 @@ const events = z.strictObject({
   }),
 });
 
+const registry = z.strictObject({
+  heartbeatEvery: setting(duration('10s'), {
+    env: 'ROLLCALL_HEARTBEAT_EVERY',
+    about: 'How often agents must beat. They are told with every answer.',
+    expects: A_DURATION,
+    defaultText: '10s',
+  }),
+  missedBeats: setting(integer(3, 100, 3), {
+    env: 'ROLLCALL_MISSED_BEATS',
+    about: 'So many missed beats in a row evict an agent; two make it suspect.',
+    expects: 'a whole number from 3 to 100',
+  }),
+  keepLeft: setting(duration('7d'), {
+    env: 'ROLLCALL_KEEP_LEFT_AGENTS',
+    about: 'How long agents that have left are kept as history.',
+    expects: A_DURATION,
+    defaultText: '7d',
+  }),
+});
+
+const egress = z.strictObject({
+  allow: setting(
+    list([]).refine((all) => all.every(isNetwork)),
+    {
+      env: 'ROLLCALL_EGRESS_ALLOW',
+      about:
+        'Networks agents may live in beside the public Internet. This machine itself is allowed with the embedded Postgres only.',
+      expects: 'addresses or CIDR ranges separated by commas, such as 10.0.0.0/8',
+    },
+  ),
+});
+
 export const ConfigSchema = z.strictObject({
   http: http.prefault({}),
   database: database.prefault({}),
@@ -250,6 +282,8 @@ export const ConfigSchema = z.strictObject({
   idempotency: idempotency.prefault({}),
   models,
   events: events.prefault({}),
+  registry: registry.prefault({}),
+  egress: egress.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

@@ -30,6 +30,8 @@ export interface JoinRequest {
   facts: Registration;
 }
 
+const PRUNE_STEP = 500;
+
 /** Lets agents join and leave, and takes note of what operators want of them. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
@@ -93,6 +95,14 @@ export class AgentsService {
       await this.events.wanted(record, by);
       return record;
     });
+  }
+
+  /** Forgets those that left longer ago than that; answers how many. */
+  async forget(keepMs: number): Promise<number> {
+    let total = 0;
+    for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
+      pruned = await this.store.prune(keepMs, PRUNE_STEP);
+    return total;
   }
 
   private async leave(

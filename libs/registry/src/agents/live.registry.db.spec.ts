@@ -126,6 +126,21 @@ describe('leaving', () => {
     ]);
   });
 
+  it('S3.3 is forgotten after its time, and not before; the living are left alone', async () => {
+    await here.agents.deregister(claimOf(await join('old')));
+    await here.agents.deregister(claimOf(await join('recent')));
+    await join('alive');
+    await db.query(
+      `UPDATE agent SET left_at = left_at - interval '8 days', registered_at = registered_at - interval '9 days' WHERE agent_id IN ('old', 'alive')`,
+    );
+    expect(await here.agents.forget(7 * 86_400_000)).toBe(1);
+    await expect(here.agents.get('old')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
+    expect([(await here.agents.get('recent')).status, (await here.agents.get('alive')).status]).toEqual([
+      'left',
+      'active',
+    ]);
+  });
+
   it('S3.3 of an unknown agentId is refused, and nothing is told', async () => {
     await expect(here.agents.remove('nobody', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await expect(here.agents.deregister({ agentId: 'nobody', generation: 1, tokenHash: 'x' })).rejects.toMatchObject({
@@ -165,7 +180,9 @@ describe('heartbeats', () => {
   it('S3.4 renew the lease and report load, in batches of one statement', async () => {
     const agents = await Promise.all(Array.from({ length: 50 }, async (_, index) => await join(`beating-${index}`)));
     await silence(60_000, ...agents.map(({ record }) => record.agentId));
-    const results = await here.heartbeats.beatAll(agents.map((agent) => Object.assign(claimOf(agent), { inFlight: 3 })));
+    const results = await here.heartbeats.beatAll(
+      agents.map((agent) => Object.assign(claimOf(agent), { inFlight: 3 })),
+    );
     expect(results.every(({ ok }) => ok)).toBe(true);
     expect(await here.agents.get('beating-7')).toMatchObject({ load: { inFlight: 3 }, health: { state: 'active' } });
     await sweptJustNow();

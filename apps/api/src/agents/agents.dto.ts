@@ -1,0 +1,236 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Length,
+  Matches,
+  Max,
+  MaxLength,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { LABELS_RULE, IsLabels } from './labels.validator.js';
+
+const AGENT_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
+const CAPABILITY = /^[^\s.](?:.{0,98}[^\s.])?$/;
+const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
+
+export class ProviderBody {
+  @ApiProperty({ example: 'copilot' }) @IsString() @Length(1, 100) adapter: string;
+  @ApiProperty({ example: 'subscription', description: '`subscription`, `api`, `local`, …' })
+  @IsString()
+  @Length(1, 50)
+  type: string;
+  @ApiPropertyOptional({ type: String, nullable: true, example: 'github-copilot-business' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(100)
+  plan?: string | null;
+}
+
+export class BudgetBody {
+  @ApiPropertyOptional({
+    type: Number,
+    nullable: true,
+    example: 500_000,
+    description: 'Null, or left out, is unlimited.',
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(MOST_TOKENS)
+  totalTokens?: number | null;
+  @ApiPropertyOptional({ example: 123_456, default: 0 })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(MOST_TOKENS)
+  usedTokens?: number;
+  @ApiPropertyOptional({ example: 'langfuse', default: 'reported' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 50)
+  source?: string;
+}
+
+export class CostModelBody {
+  @ApiPropertyOptional({ type: Number, nullable: true, example: 0 })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  @Max(1e6)
+  usdPerTask?: number | null;
+  @ApiPropertyOptional({ type: Number, nullable: true, example: 0.003 })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  @Max(1e6)
+  usdPer1kTokens?: number | null;
+}
+
+export class RegisterBody {
+  @ApiPropertyOptional({ example: 'builder-01', description: 'Proposed; one is given if it is left out.' })
+  @IsOptional()
+  @Matches(AGENT_ID, { message: 'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : - and begin with a letter or digit' })
+  agentId?: string;
+
+  @ApiPropertyOptional({ description: 'Of an agent that is registered already, and comes again.' })
+  @IsOptional()
+  @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be one that a registration answered' })
+  leaseToken?: string;
+
+  @ApiProperty({ example: 'swarm-builder' })
+  @IsString()
+  @Length(1, 200)
+  @Matches(/\S/, { message: 'name must not be blank' })
+  name: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    example: 'https://builder.example:5091',
+    description: 'Null for an agent without an address of its own.',
+  })
+  @IsOptional()
+  @IsString()
+  @MaxLength(2_000)
+  endpoint?: string | null;
+
+  @ApiPropertyOptional({
+    type: Object,
+    nullable: true,
+    description: 'The A2A card, kept as it is.',
+    example: { name: 'swarm-builder' },
+  })
+  @IsOptional()
+  @IsObject()
+  agentCard?: Record<string, unknown> | null;
+
+  @ApiProperty({ example: ['plan', 'build', 'code-generation'] })
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(200)
+  @ArrayUnique((text: unknown) => String(text).trim().toLowerCase())
+  @IsString({ each: true })
+  @Matches(CAPABILITY, {
+    each: true,
+    message: 'each capability must have 1 to 100 characters, and no dot or blank at its ends',
+  })
+  capabilities: string[];
+
+  @ApiPropertyOptional({ example: 2, default: 0 }) @IsOptional() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
+  @ApiPropertyOptional({ type: ProviderBody, description: 'Who answers for its model.' })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => ProviderBody)
+  provider?: ProviderBody;
+  @ApiPropertyOptional({ type: BudgetBody, description: 'What it may spend.' })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => BudgetBody)
+  budget?: BudgetBody;
+  @ApiPropertyOptional({ type: CostModelBody, description: 'What it costs.' })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => CostModelBody)
+  costModel?: CostModelBody;
+  @ApiPropertyOptional({ example: 8, description: 'How many tasks it can do at once.' })
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(1e6)
+  capacity?: number;
+  @ApiPropertyOptional({ example: 1_200, description: 'How long an answer usually takes, by its own word.' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(1e9)
+  declaredMs?: number;
+  @ApiPropertyOptional({ example: '1.4.2' }) @IsOptional() @IsString() @Length(1, 100) version?: string;
+  @ApiPropertyOptional({ example: { team: 'platform' }, description: LABELS_RULE })
+  @IsOptional()
+  @IsLabels()
+  labels?: Record<string, string>;
+}
+
+export class BeatBody {
+  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) @IsInt() @Min(1) generation: number;
+  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(1e6)
+  inFlight?: number;
+  @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  @Max(1_000)
+  load?: number;
+  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  @Max(1e9)
+  latencyMs?: number;
+  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(MOST_TOKENS)
+  usedTokens?: number;
+}
+
+export class BatchBeat extends BeatBody {
+  @ApiProperty({ example: 'builder-01' }) @IsString() @Length(1, 128) agentId: string;
+  @ApiProperty({ description: 'Of that agent.' }) @IsString() @Length(1, 200) leaseToken: string;
+}
+
+export class BatchBody {
+  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' })
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(1_000)
+  @ValidateNested({ each: true })
+  @Type(() => BatchBeat)
+  beats: BatchBeat[];
+}
+
+export class LeaveQuery {
+  @ApiProperty({ example: 1 }) @Type(() => Number) @IsInt() @Min(1) generation: number;
+}
+
+export class WishBody {
+  @ApiPropertyOptional({ example: 'maintenance on node 7' }) @IsOptional() @IsString() @MaxLength(500) note?: string;
+}
+
+export class OutcomeBody {
+  @ApiProperty({ example: false }) @IsIn([true, false]) ok: boolean;
+  @ApiPropertyOptional({ description: 'If this call was the probe.', example: 'p-1' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  probeId?: string;
+}
+
+export class ProbeBody {
+  @ApiProperty({ example: 'p-1', description: 'A name of the caller’s making; goes into the outcome.' })
+  @IsString()
+  @Length(1, 100)
+  probeId: string;
+}
+
+export class OverrideBody {
+  @ApiProperty({ enum: ['auto', 'protect', 'evict'], description: 'By the numbers, never, or at once.' })
+  @IsIn(['auto', 'protect', 'evict'])
+  override: 'auto' | 'protect' | 'evict';
+}

@@ -1,0 +1,112 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsOptional,
+  IsString,
+  Length,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from '#rollcall/registry';
+import { IsLabels } from './labels.validator.js';
+
+class ProviderFilter {
+  @ApiPropertyOptional({ example: 'copilot' }) @IsOptional() @IsString() @Length(1, 100) adapter?: string;
+  @ApiPropertyOptional({ example: 'subscription' }) @IsOptional() @IsString() @Length(1, 50) type?: string;
+}
+
+class FilterBody {
+  @ApiPropertyOptional({ type: ProviderFilter })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => ProviderFilter)
+  provider?: ProviderFilter;
+  @ApiPropertyOptional({ example: 2, description: 'Exactly this level.' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(100)
+  sandboxLevel?: number;
+  @ApiPropertyOptional({ example: 0.1 }) @IsOptional() @IsNumber() @Min(0) maxUsdPerTask?: number;
+  @ApiPropertyOptional({ example: 0.01 }) @IsOptional() @IsNumber() @Min(0) maxUsdPer1kTokens?: number;
+  @ApiPropertyOptional({ example: 10_000 }) @IsOptional() @IsInt() @Min(0) minRemainingTokens?: number;
+  @ApiPropertyOptional({ example: { team: 'platform' } }) @IsOptional() @IsLabels() labels?: Record<string, string>;
+}
+
+export class QueryBody {
+  @ApiPropertyOptional({ example: ['build'], description: 'All of these.' })
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(MOST_CAPABILITIES)
+  @IsString({ each: true })
+  @Length(1, 100, { each: true })
+  capabilities?: string[];
+  @ApiPropertyOptional({ example: ['plan', 'review'], description: 'At least one of these.' })
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(MOST_CAPABILITIES)
+  @IsString({ each: true })
+  @Length(1, 100, { each: true })
+  any?: string[];
+  @ApiPropertyOptional({ example: ['deploy'], description: 'None of these.' })
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(MOST_CAPABILITIES)
+  @IsString({ each: true })
+  @Length(1, 100, { each: true })
+  none?: string[];
+  @ApiPropertyOptional({ type: FilterBody, description: 'Which of those that can.' })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => FilterBody)
+  filter?: FilterBody;
+  @ApiPropertyOptional({
+    example: 'cheapest',
+    default: 'cheapest',
+    description: 'cheapest, fastest, round-robin or least-loaded.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, 50)
+  prefer?: string;
+  @ApiPropertyOptional({ example: 10, default: 10 }) @IsOptional() @IsInt() @Min(1) @Max(LARGEST_LIMIT) limit?: number;
+  @ApiPropertyOptional({ default: false, description: 'Also say who was left out, and what would make them eligible.' })
+  @IsOptional()
+  @IsBoolean()
+  explain?: boolean;
+  @ApiPropertyOptional({
+    default: false,
+    description: 'Take similarly spelled capabilities where nobody claims the right one.',
+  })
+  @IsOptional()
+  @IsBoolean()
+  fuzzy?: boolean;
+  @ApiPropertyOptional({
+    enum: ['directory', 'strong'],
+    default: 'directory',
+    description: '`strong` reads Postgres first.',
+  })
+  @IsOptional()
+  @IsIn(['directory', 'strong'])
+  consistency?: 'directory' | 'strong';
+}
+
+export function toQuery({
+  capabilities: all,
+  any,
+  none,
+  filter,
+  prefer,
+  limit,
+  explain,
+  fuzzy,
+}: QueryBody): AgentQuery {
+  return { capabilities: { all, any, none }, filter, prefer, limit, explain, fuzzy };
+}
