@@ -29,6 +29,7 @@ export class Database {
   static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
     const dataSource = new DataSource(dataSourceOptions(options, schema));
     await dataSource.initialize();
+    poolOf(dataSource).on('connect', hearErrors); // at once: the server may cut a connection in the moment it is made
     return new Database(dataSource, poolOf(dataSource), options);
   }
 
@@ -123,7 +124,7 @@ class ClientLease {
 
   async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
-    if (client.listenerCount('error') === 0) client.on('error', leaveItToTheQuery);
+    hearErrors(client);
     if (this.discarded) {
       client.release();
       throw this.discarded;
@@ -151,6 +152,10 @@ class ClientLease {
 }
 
 /** A connection may break while no query is under way on it; the next query says so. Unheard, the event would end the process. */
+function hearErrors(client: PoolClient): void {
+  if (!client.listeners('error').includes(leaveItToTheQuery)) client.on('error', leaveItToTheQuery);
+}
+
 function leaveItToTheQuery(): void {}
 
 async function rows<Row extends QueryResultRow>(
