@@ -11,7 +11,15 @@ export type RegistryErrorCode =
   | 'REGISTER_AGAIN'
   | 'AGENT_ALREADY_REGISTERED'
   | 'STALE_GENERATION'
-  | 'LEASE_TOKEN_REFUSED';
+  | 'LEASE_TOKEN_REFUSED'
+  | 'BUDGET_NOT_FOUND'
+  | 'BUDGET_EXISTS'
+  | 'BUDGET_EXHAUSTED'
+  | 'BUDGET_UNLIMITED'
+  | 'INVALID_BUDGET'
+  | 'RESERVATION_NOT_FOUND'
+  | 'RESERVATION_CLOSED'
+  | 'RESERVATION_KEY_REUSED';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

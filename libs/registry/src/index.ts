@@ -24,6 +24,20 @@ export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 export type { BeatResult, Heartbeat } from './leases/heartbeat.js';
+export * from './budgets/budget.js';
+export * from './budgets/budget.errors.js';
+export { BudgetLedger } from './budgets/budget.ledger.js';
+export type { BudgetFilter, BudgetReading } from './budgets/budget.store.js';
+export type { BudgetRetention, BudgetSweep } from './budgets/budget.sweeper.js';
+export { BUDGET_WINDOWS, isTimeZone, nextWindow, type BudgetWindow } from './budgets/budget.window.js';
+export { BudgetsService, type BudgetWish } from './budgets/budgets.service.js';
+export type { Forecast, UnitForecast } from './budgets/forecast.js';
+export type { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
+export { ENTRY_KINDS, type EntryKind, type ChargeMark } from './budgets/ledger.entry.js';
+export type { Discrepancy, Reconciliation } from './budgets/reconciliation.store.js';
+export { RegistryBudgets, type RegistryBudgetsOptions } from './budgets/registry.budgets.js';
+export * from './budgets/reservation.js';
+export type { BudgetSource, RefreshResult, ReportedUsage, UsageQuestion } from './budgets/usage.refresher.js';
 export * from './circuit/circuit.breaker.js';
 export {
   LARGEST_LIMIT,
@@ -47,10 +61,8 @@ export {
   isRoutable,
   nextChangeAt,
   routability,
-  USUAL_LOW_BUDGET,
   type Exclusion,
   type ExclusionCode,
-  type LowBudgetPolicy,
 } from './discovery/routability.js';
 export { CheapestStrategy } from './discovery/strategies/cheapest.strategy.js';
 export { FastestStrategy } from './discovery/strategies/fastest.strategy.js';

@@ -1,6 +1,13 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { EventFeed, type FeedSubscription, LiveRegistry, type RegistryEvent, RegistryEvents } from '#rollcall/registry';
+import {
+  agentOf,
+  EventFeed,
+  type FeedSubscription,
+  LiveRegistry,
+  type RegistryEvent,
+  RegistryEvents,
+} from '#rollcall/registry';
 
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
@@ -68,6 +75,6 @@ export class RegistryLoops implements OnApplicationBootstrap {
 }
 
 function agentsIn(events: readonly RegistryEvent[]): string[] {
-  const about = events.filter(({ type }) => type.startsWith('agent.') || type.startsWith('circuit.'));
-  return [...new Set(about.map(({ subject }) => subject))];
+  const about = events.filter(({ type }) => /^(agent|circuit|budget)\./.test(type));
+  return [...new Set(about.map(agentOf).filter((agentId) => agentId !== undefined))];
 }

@@ -2,7 +2,15 @@ import { EVENT_SUBJECTS, EVENT_TYPES, type EventPayloads } from '#rollcall/regis
 
 type EventDocs = { [T in keyof EventPayloads]: { about: string; data: EventPayloads[T] } };
 
-const BUDGET = { totalTokens: 500_000, remaining: 12_000 };
+const BUDGET = {
+  kind: 'agent',
+  of: 'builder-1',
+  window: 'total',
+  unit: 'tokens',
+  limit: 500_000,
+  remaining: 12_000,
+  agentId: 'builder-1',
+} as const;
 const SPAWNED = { agentType: 'api', provider: 'anthropic' };
 const RUN = { agentId: 'builder-1' };
 
@@ -44,12 +52,12 @@ const EVENT_DOCS: EventDocs = {
   },
   'circuit.half_opened': { about: 'One probe is under way.', data: {} },
   'circuit.closed': { about: 'Calls go to it again.', data: {} },
-  'budget.low': { about: 'Little is left of its tokens.', data: BUDGET },
+  'budget.low': { about: 'Little is left of a budget.', data: BUDGET },
   'budget.exhausted': {
-    about: 'Nothing is left; it finishes its task and leaves the ranking.',
+    about: 'Nothing is left. An agent finishes its task and leaves the ranking.',
     data: { ...BUDGET, remaining: 0 },
   },
-  'budget.replenished': { about: 'There are tokens again.', data: { ...BUDGET, remaining: 500_000 } },
+  'budget.replenished': { about: 'There is something again.', data: { ...BUDGET, remaining: 500_000 } },
   'definition.registered': { about: 'A definition was registered.', data: { revision: 1 } },
   'definition.replaced': { about: 'It has a new revision.', data: { revision: 2 } },
   'definition.unregistered': { about: 'It was removed; this was its last revision.', data: { revision: 2 } },

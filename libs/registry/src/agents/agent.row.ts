@@ -1,8 +1,18 @@
+import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
+import { rolled, type Budget } from '../budgets/budget.js';
+import { BUDGET_COLUMNS, toBudget, type BudgetRow } from '../budgets/budget.row.js';
 import { circuitPhase } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 import { suppressedUntil, type FlapPolicy } from '../leases/flap.damping.js';
 import type { AgentEntity } from './agent.entity.js';
-import { agentBudget, agentLoad, agentStatus, type AgentRecord, type DesiredState } from './agent.record.js';
+import {
+  agentBudget,
+  agentLoad,
+  agentStatus,
+  type AgentBudget,
+  type AgentRecord,
+  type DesiredState,
+} from './agent.record.js';
 
 /** An agent with its lease and the operator's wish, as `AGENT_COLUMNS` reads them. */
 export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
@@ -16,6 +26,8 @@ export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 
   loadRatio: number | null;
   observedMs: number | null;
   usedTokens: string | null;
+  /** Its budgets, as JSON. */
+  budgets: BudgetRow[];
 }
 
 export const AGENT_COLUMNS = `
@@ -25,7 +37,9 @@ export const AGENT_COLUMNS = `
   a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.circuit, a.flap, a.registered_at AS "registeredAt",
   a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
   coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
-  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens"`;
+  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens",
+  (SELECT coalesce(jsonb_agg(to_jsonb(g)), '[]') FROM (
+     SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS g) AS budgets`;
 
 export const AGENT_TABLES = `agent a
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
@@ -43,11 +57,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     capabilities: row.capabilities,
     sandboxLevel: row.sandboxLevel,
     provider: row.provider,
-    budget: agentBudget({
-      totalTokens: row.budgetTotal === null ? null : Number(row.budgetTotal),
-      usedTokens: Math.max(Number(row.budgetUsed), Number(row.usedTokens ?? 0)),
-      source: row.budgetSource,
-    }),
+    budget: budgetIn(row, budgetsOf(row, now)),
     health: {
       state: health,
       lastHeartbeat: row.lastBeatAt?.toISOString() ?? null,
@@ -77,5 +87,19 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
     circuit: row.circuit,
     suspectAt: null,
     dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
+    budgets: budgetsOf(row, now),
   };
+}
+
+/** As of now, with what the last beat reported. */
+function budgetsOf({ budgets, usedTokens }: AgentRow, now: number): Budget[] {
+  return budgets.map((row) => withReported(rolled(toBudget(row), now), Number(usedTokens ?? 0)));
+}
+
+/** The ledger's; what the agent declared only where there is none, as in the moment it joins. */
+function budgetIn(row: AgentRow, budgets: readonly Budget[]): AgentBudget {
+  const binding = bindingOf(budgets);
+  if (binding) return toAgentBudget(binding);
+  const totalTokens = row.budgetTotal === null ? null : Number(row.budgetTotal);
+  return agentBudget({ totalTokens, usedTokens: Number(row.budgetUsed), source: row.budgetSource });
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { Database } from '../db/database.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import {
@@ -40,6 +41,7 @@ export class AgentsService {
     private readonly store: AgentStore,
     private readonly events: AgentEvents,
     private readonly flapPolicy: FlapPolicy,
+    private readonly budgets: AgentBudgets,
   ) {}
 
   async register({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Promise<Joined> {
@@ -51,6 +53,7 @@ export class AgentsService {
       const generation = await this.store.join({ agentId, tokenHash, registeredBy: by, facts });
       if (generation === undefined) throw new AgentAlreadyRegisteredError(agentId);
       await this.store.startLease(agentId, generation, tokenHash);
+      await this.budgets.declare(agentId, facts.budget, by);
       if (before) await this.store.saveFlap(agentId, noteFlap(before.flap, await this.store.now(), this.flapPolicy));
       const record = await this.get(agentId);
       if (before && before.leftAt === null) await this.events.replaced(record, generation - 1);
@@ -71,9 +74,10 @@ export class AgentsService {
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
 
-  /** The agent's own goodbye. */
+  /** The agent's own goodbye. One that has nothing left to spend says it for that reason. */
   async deregister(claim: LeaseClaim): Promise<void> {
-    await this.leave(claim, 'deregistered', () => this.whyNot(claim));
+    const isSpent = await this.budgets.isExhausted(claim.agentId);
+    await this.leave(claim, isSpent ? 'budget_exhausted' : 'deregistered', () => this.whyNot(claim));
   }
 
   /** An operator's, or a supervisor's, end of whichever life is the current one. */

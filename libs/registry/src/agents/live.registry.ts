@@ -1,3 +1,4 @@
+import { RegistryBudgets, type RegistryBudgetsOptions } from '../budgets/registry.budgets.js';
 import type { CircuitPolicy } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import type { Database } from '../db/database.js';
@@ -22,6 +23,7 @@ export interface LiveRegistryOptions {
   circuit: CircuitPolicy;
   flap: FlapPolicy;
   directory?: DirectoryOptions;
+  budgets?: RegistryBudgetsOptions;
 }
 
 /** One replica's view of who is there, wired on one database and its events. */
@@ -34,19 +36,22 @@ export class LiveRegistry {
   readonly directory: Directory;
   readonly sync: DirectorySync;
   readonly ranker: Ranker;
+  readonly budgets: RegistryBudgets;
 
-  constructor(db: Database, { outbox }: RegistryEvents, options: LiveRegistryOptions) {
+  constructor(db: Database, registryEvents: RegistryEvents, options: LiveRegistryOptions) {
     const store = new AgentStore(db);
     const leases = new LeaseStore(db);
-    const events = new AgentEvents(db, outbox);
+    const events = new AgentEvents(db, registryEvents.outbox);
+    this.budgets = new RegistryBudgets(db, registryEvents, options.budgets);
     this.protection = new ProtectionStore(db);
-    this.agents = new AgentsService(db, store, events, options.flap);
+    this.agents = new AgentsService(db, store, events, options.flap, this.budgets.agents);
     this.circuits = new CircuitService(db, store, events, options.circuit);
     this.heartbeats = new HeartbeatBatcher(db, leases);
     this.sweeper = new EvictionSweeper(db, leases, this.protection, events, options);
-    this.directory = new Directory(options.directory);
-    this.sync = new DirectorySync(this.directory, store, leases, options.flap);
+    this.directory = new Directory({ lowBudget: this.budgets.low, ...options.directory });
+    this.sync = new DirectorySync(this.directory, store, leases, options.flap, this.budgets.store);
     this.ranker = new Ranker(this.directory);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
+    this.budgets.events.onChange((budgets) => this.sync.takeBudgets(budgets));
   }
 }

@@ -1,5 +1,8 @@
 import { AgentEntity } from '../agents/agent.entity.js';
 import { IntentEntity } from '../agents/intent.entity.js';
+import { BudgetEntity } from '../budgets/budget.entity.js';
+import { LedgerEntryEntity } from '../budgets/ledger-entry.entity.js';
+import { ReservationEntity } from '../budgets/reservation.entity.js';
 import { EventCounterEntity } from '../events/event-counter.entity.js';
 import { LoggedEventEntity } from '../events/logged-event.entity.js';
 import { StagedEventEntity } from '../events/staged-event.entity.js';
@@ -8,6 +11,7 @@ import { ProtectionEntity } from '../leases/protection.entity.js';
 import type { Schema } from './database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
+import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -19,6 +23,9 @@ export const REGISTRY_SCHEMA: Schema = {
     StagedEventEntity,
     LoggedEventEntity,
     EventCounterEntity,
+    BudgetEntity,
+    ReservationEntity,
+    LedgerEntryEntity,
   ],
-  migrations: [Events1763262000000, Agents1763265600000],
+  migrations: [Events1763262000000, Agents1763265600000, Budgets1763270000000],
 };

@@ -2,7 +2,7 @@ import { agentStatus, type AgentRecord } from '../agents/agent.record.js';
 import { circuitPhase } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from './directory.entry.js';
 import { priceOf, type Price } from './price.js';
-import { isLowBudget, isRoutable, nextChangeAt, type LowBudgetPolicy } from './routability.js';
+import { isLow, isRoutable, nextChangeAt, type LowBudgetPolicy } from './routability.js';
 
 /** What a caller should know before picking this candidate. */
 export type CandidateMark = 'low_budget' | 'saturated' | 'suspect' | 'probe' | 'fuzzy_match';
@@ -32,7 +32,7 @@ export interface Assessment {
 export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowBudgetPolicy): Assessment {
   const record = recordAt(entry, now);
   const standing = standingOf(record);
-  const lowBudget = isLowBudget(record.budget, lowBudgetPolicy);
+  const lowBudget = isLow(entry, lowBudgetPolicy);
   return {
     agentId: record.agentId,
     record,

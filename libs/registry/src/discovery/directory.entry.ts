@@ -1,4 +1,6 @@
 import type { AgentLoad, AgentRecord } from '../agents/agent.record.js';
+import { bindingOf, toAgentBudget } from '../budgets/agent.standing.js';
+import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 
 /**
@@ -14,6 +16,8 @@ export interface DirectoryEntry {
   suspectAt: number | null;
   /** Until when it is kept out because it came and went too often; null when it is not. */
   dampedUntil: number | null;
+  /** What the ledger says; the record shows the one that binds. */
+  budgets?: readonly Budget[];
 }
 
 /** Which write is the newer: generation first, then revision. */
@@ -33,4 +37,15 @@ export interface Vitals {
   load?: AgentLoad;
   observedMs?: number;
   suspectAt: number | null;
+}
+
+/** With these budgets, each the newer of the one known and the one told; the same entry when nothing is news. */
+export function withBudgets(entry: DirectoryEntry, news: readonly Budget[]): DirectoryEntry {
+  const known = new Map((entry.budgets ?? []).map((budget) => [budget.id, budget]));
+  const newer = news.filter(({ id, version }) => version > (known.get(id)?.version ?? 0));
+  if (newer.length === 0) return entry;
+  for (const budget of newer) known.set(budget.id, budget);
+  const budgets = [...known.values()];
+  const binding = bindingOf(budgets);
+  return binding ? { ...entry, budgets, record: { ...entry.record, budget: toAgentBudget(binding) } } : entry;
 }

@@ -2,6 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { agentLoad } from '../agents/agent.record.js';
 import { toEntry } from '../agents/agent.row.js';
 import { AgentStore } from '../agents/agent.store.js';
+import type { Budget } from '../budgets/budget.js';
+import type { BudgetStore } from '../budgets/budget.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import { LeaseStore, type BeatRow } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
@@ -19,12 +21,14 @@ const OVERLAP_MS = 5_000;
 export class DirectorySync {
   private readonly log = new Logger('directory');
   private beatsSeenUntil = 0;
+  private budgetsSeenUntil = 0;
 
   constructor(
     private readonly directory: Directory,
     private readonly agents: AgentStore,
     private readonly leases: LeaseStore,
     private readonly flapPolicy: FlapPolicy,
+    private readonly budgets: BudgetStore,
   ) {}
 
   /** Takes in the whole fleet as it is now. What was written here meanwhile is not undone. */
@@ -40,6 +44,7 @@ export class DirectorySync {
     }
     this.directory.replaceAll(entries, mark, now);
     this.beatsSeenUntil = now;
+    this.budgetsSeenUntil = now;
     return entries.length;
   }
 
@@ -50,9 +55,14 @@ export class DirectorySync {
     const now = await this.agents.now();
     for (const row of rows) {
       const entry = toEntry(row, now, this.flapPolicy);
-      if (row.leftAt === null) this.directory.upsert(entry, now);
+      if (row.leftAt === null) this.take(row.agentId, entry, now);
       else this.directory.remove(row.agentId, { generation: entry.record.generation, revision: entry.revision }, now);
     }
+  }
+
+  /** The ledger writes past the record: when that is no news, the budgets may be. */
+  private take(agentId: string, entry: DirectoryEntry, now: number): void {
+    if (!this.directory.upsert(entry, now)) this.directory.charge(agentId, entry.budgets ?? [], now);
   }
 
   /** After a write of this replica's own: at once, and without holding up the answer to it. */
@@ -67,6 +77,23 @@ export class DirectorySync {
     const news = rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now));
     this.beatsSeenUntil = now;
     return news.length;
+  }
+
+  /** Budgets that this replica has just changed. */
+  takeBudgets(budgets: readonly Budget[]): number {
+    const ofAgents = Map.groupBy(budgets, ({ kind, subject }) => (kind === 'agent' ? subject : null));
+    ofAgents.delete(null);
+    const now = this.directory.advance(-Infinity);
+    const news = [...ofAgents].filter(([agentId, theirs]) => this.directory.charge(agentId ?? '', theirs, now));
+    return news.length;
+  }
+
+  /** Budgets that other replicas charged. Answers how many agents it was news for. */
+  async hearBudgets(): Promise<number> {
+    const now = await this.agents.now();
+    const changed = await this.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));
+    this.budgetsSeenUntil = now;
+    return this.takeBudgets(changed);
   }
 }
 

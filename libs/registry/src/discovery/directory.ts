@@ -1,7 +1,8 @@
+import type { Budget } from '../budgets/budget.js';
 import { assess } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
-import { isNewer, type DirectoryEntry, type Revision, type Vitals } from './directory.entry.js';
+import { isNewer, withBudgets, type DirectoryEntry, type Revision, type Vitals } from './directory.entry.js';
 import { Fences } from './fences.js';
 import { Listing } from './listing.js';
 import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
@@ -63,7 +64,7 @@ export class Directory {
     const listing = this.listings.get(agentId);
     if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.fences.stops(agentId, write)) return false;
     const at = this.advance(now);
-    if (listing) this.update(listing, withLaterBeat(entry, listing.entry), at);
+    if (listing) this.update(listing, withLaterNews(entry, listing.entry), at);
     else this.list(entry, at);
     return true;
   }
@@ -74,6 +75,15 @@ export class Directory {
     if (!listing || listing.entry.record.generation !== vitals.generation) return false;
     if (vitals.beatAt <= beatOf(listing.entry)) return false;
     this.update(listing, withVitals(listing.entry, vitals), this.advance(now));
+    return true;
+  }
+
+  /** What the ledger says of an agent's budgets. Never lists anyone; an older word on a budget than the last is no news. */
+  charge(agentId: string, budgets: readonly Budget[], now: number): boolean {
+    const listing = this.listings.get(agentId);
+    const entry = listing && withBudgets(listing.entry, budgets);
+    if (!listing || !entry || entry === listing.entry) return false;
+    this.update(listing, entry, this.advance(now));
     return true;
   }
 
@@ -183,7 +193,11 @@ function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
   return { ...entry, suspectAt, record: { ...record, health, load, latency: { ...record.latency, observedMs } } };
 }
 
-/** A write to the record may have been read before the last beat was: the beat we heard stays. */
+/** A write to the record may have been read before the last beat or charge was: what we heard of those stays. */
+function withLaterNews(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
+  return withBudgets(withLaterBeat(entry, known), known.budgets ?? []);
+}
+
 function withLaterBeat(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   if (entry.record.generation !== known.record.generation || beatOf(entry) >= beatOf(known)) return entry;
   const { load, latency } = known.record;

@@ -1,4 +1,6 @@
 import type { AgentBudget } from '../agents/agent.record.js';
+import { bindingOf, exhaustedUnit } from '../budgets/agent.standing.js';
+import { conditionOf, USUAL_LOW_BUDGET, type Budget, type LowBudgetPolicy } from '../budgets/budget.js';
 import { circuitPhase, nextCircuitChange, probeIsFree } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from './directory.entry.js';
 
@@ -29,14 +31,13 @@ export interface Exclusion {
   };
 }
 
-export interface LowBudgetPolicy {
-  /** Low when less than this share of the total is left … */
-  fraction: number;
-  /** … or fewer tokens than this, whatever the total. */
-  tokens: number;
-}
+export { USUAL_LOW_BUDGET, type LowBudgetPolicy };
 
-export const USUAL_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
+/** By its budgets where they are known, each with a mark of its own; else by what its record says. */
+export function isLow({ record, budgets }: DirectoryEntry, policy: LowBudgetPolicy): boolean {
+  if (!budgets || budgets.length === 0) return isLowBudget(record.budget, policy);
+  return budgets.some((budget) => conditionOf(budget, policy) !== 'ample');
+}
 
 export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boolean {
   const { remaining, totalTokens } = budget;
@@ -50,12 +51,12 @@ export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boole
  * whose circuit is half open with the probe slot free: without a call it could never close.
  */
 export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
-  const found = [operatorWish(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry)];
+  const found = [operatorWish(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry, now)];
   return found.filter((exclusion) => exclusion !== undefined);
 }
 
 export function isRoutable(entry: DirectoryEntry, now: number): boolean {
-  return !operatorWish(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry);
+  return !operatorWish(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
 }
 
 /** The next moment at which time alone changes what routability or health say; Infinity when it never does. */
@@ -95,10 +96,22 @@ function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusio
   return { code: 'circuit_probing', text, eligibleWhen: waiting('the probe has ended, at the latest', inMs) };
 }
 
-function budgetLeft({ record }: DirectoryEntry): Exclusion | undefined {
+function budgetLeft({ record, budgets = [] }: DirectoryEntry, now: number): Exclusion | undefined {
   if (record.budget.remaining === null || record.budget.remaining > 0) return undefined;
+  const binding = bindingOf(budgets);
+  const unit = binding && exhaustedUnit(binding);
+  if (binding && unit) return spent(binding, unit, now);
   const text = `its budget of ${record.budget.totalTokens ?? 0} tokens is used up`;
-  return { code: 'budget_exhausted', text, eligibleWhen: { text: 'its token budget is raised or refreshed' } };
+  return { code: 'budget_exhausted', text, eligibleWhen: { text: 'its token budget is topped up or refreshed' } };
+}
+
+function spent({ window, windowEnd, limit }: Budget, unit: 'tokens' | 'microUsd', now: number): Exclusion {
+  const most = unit === 'tokens' ? `${limit.tokens} tokens` : `${limit.microUsd} micro-dollars`;
+  const text = `its ${window === 'total' ? '' : `${window} `}budget of ${most} is used up`;
+  const topUp = 'its budget is topped up';
+  const eligibleWhen =
+    windowEnd === null ? { text: topUp } : waiting(`${topUp}, or begins anew`, Math.max(0, windowEnd - now));
+  return { code: 'budget_exhausted', text, eligibleWhen };
 }
 
 function waiting(text: string, inMs: number): Exclusion['eligibleWhen'] {

@@ -6,8 +6,16 @@ interface AgentFact {
 }
 
 interface BudgetFact {
-  totalTokens: number;
+  kind: 'agent' | 'caller' | 'run' | 'fleet';
+  /** Whose it is: an agentId, a caller, a run, or `fleet`. */
+  of: string;
+  window: 'total' | 'daily' | 'monthly';
+  /** Which of the two is the scarcer. */
+  unit: 'tokens' | 'microUsd';
+  limit: number;
   remaining: number;
+  /** Of an agent's. */
+  agentId?: string;
 }
 
 interface RunFact {
@@ -70,7 +78,7 @@ export interface EventPayloads {
 export type EventType = keyof EventPayloads;
 
 /** What the `subject` of an event is the id of. */
-export type SubjectKind = 'agent' | 'definition' | 'run' | 'contract' | 'registry';
+export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'registry';
 
 export const EVENT_SUBJECTS = {
   'agent.joined': 'agent',
@@ -88,9 +96,9 @@ export const EVENT_SUBJECTS = {
   'circuit.opened': 'agent',
   'circuit.half_opened': 'agent',
   'circuit.closed': 'agent',
-  'budget.low': 'agent',
-  'budget.exhausted': 'agent',
-  'budget.replenished': 'agent',
+  'budget.low': 'budget',
+  'budget.exhausted': 'budget',
+  'budget.replenished': 'budget',
   'definition.registered': 'definition',
   'definition.replaced': 'definition',
   'definition.unregistered': 'definition',
@@ -118,7 +126,7 @@ interface EventOf<T extends EventType> {
   /** A UUID, for consumers that gather events of several registries. */
   id: string;
   type: T;
-  /** The id of what it is about: an agentId, a definition's name, a run, a contract, or `registry`. */
+  /** The id of what it is about: an agentId, a budget, a definition's name, a run, a contract, or `registry`. */
   subject: string;
   /** What the agent it is about can do, where there is one. */
   capabilities: string[];

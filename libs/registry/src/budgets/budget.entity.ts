@@ -1,0 +1,50 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { BudgetKind } from './budget.js';
+import type { BudgetWindow } from './budget.window.js';
+
+/**
+ * A budget with its limits and counters. Half-filled pages and no index on what a charge changes, so that a charge is a HOT
+ * update. Rows are locked in the order of their ids, by everyone.
+ */
+@Entity('budget')
+@Index('budget_subject', ['kind', 'subject', 'window'], { unique: true })
+export class BudgetEntity {
+  @PrimaryColumn({
+    type: 'bigint',
+    generated: 'identity',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'budget_pkey',
+  })
+  id: string;
+  @Column({ type: 'text' }) kind: BudgetKind;
+  @Column({ type: 'text' }) subject: string;
+  @Column({ type: 'text', name: 'window_kind' }) window: BudgetWindow;
+  @Column({ type: 'text', name: 'time_zone' }) timeZone: string;
+  /** The budgets of the runs above, the root first. */
+  @Column({ type: 'bigint', array: true }) path: string[];
+  @Index('budget_root', { where: 'root_id IS NOT NULL' })
+  @Column({ type: 'bigint', name: 'root_id', nullable: true })
+  rootId: string | null;
+  @Column({ type: 'bigint', name: 'limit_tokens', nullable: true }) limitTokens: string | null;
+  @Column({ type: 'bigint', name: 'limit_micro_usd', nullable: true }) limitMicroUsd: string | null;
+  @Column({ type: 'bigint', name: 'low_tokens', nullable: true }) lowTokens: string | null;
+  @Column({ type: 'bigint', name: 'low_micro_usd', nullable: true }) lowMicroUsd: string | null;
+  @Column({ type: 'bigint', name: 'used_tokens', default: 0 }) usedTokens: string;
+  @Column({ type: 'bigint', name: 'used_micro_usd', default: 0 }) usedMicroUsd: string;
+  @Column({ type: 'bigint', name: 'own_tokens', default: 0 }) ownTokens: string;
+  @Column({ type: 'bigint', name: 'own_micro_usd', default: 0 }) ownMicroUsd: string;
+  @Column({ type: 'bigint', name: 'reserved_tokens', default: 0 }) reservedTokens: string;
+  @Column({ type: 'bigint', name: 'reserved_micro_usd', default: 0 }) reservedMicroUsd: string;
+  @Column({ type: 'timestamptz', name: 'window_start' }) windowStart: Date;
+  @Index('budget_window_end', { where: 'window_end IS NOT NULL' })
+  @Column({ type: 'timestamptz', name: 'window_end', nullable: true })
+  windowEnd: Date | null;
+  @Column({ type: 'text' }) source: string;
+  @Column({ type: 'boolean', default: false }) declared: boolean;
+  @Column({ type: 'timestamptz', name: 'refreshed_at', nullable: true }) refreshedAt: Date | null;
+  @Column({ type: 'text', name: 'refresh_error', nullable: true }) refreshError: string | null;
+  @Column({ type: 'bigint', default: 1 }) version: string;
+  @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' }) createdAt: Date;
+  @Column({ type: 'text', name: 'created_by' }) createdBy: string;
+  @Column({ type: 'timestamptz', name: 'changed_at', default: () => 'clock_timestamp()' }) changedAt: Date;
+}

@@ -1,0 +1,445 @@
+import type { Database } from '../db/database.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import { aBudget, anAsk, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
+import { testDatabase, type TestDatabase } from '../testing/test-database.js';
+import { readAll } from '../testing/test-events.js';
+import type { BudgetExhaustedError } from './budget.errors.js';
+
+let database: TestDatabase;
+let db: Database;
+let here: TestBudgets;
+let there: TestBudgets;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  here = testBudgets(db);
+  there = testBudgets(await database.connectAgain());
+});
+afterEach(async () => await database.drop());
+
+const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
+const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
+
+async function expectSound(): Promise<void> {
+  const { checked, discrepancies } = await here.reconciliation.reconcile();
+  expect(checked).toBeGreaterThan(0);
+  expect(discrepancies).toEqual([]);
+}
+
+async function told(): Promise<RegistryEvent[]> {
+  while ((await here.feed.sequencer.runOnce()).moved > 0);
+  return (await readAll(here.feed)).filter(({ type }) => type.startsWith('budget.'));
+}
+
+describe('reserving', () => {
+  it('B2 grants exactly what there is to 1,000 callers on two replicas', async () => {
+    const { id } = await here.budgets.open(aBudget(50));
+    const tries = Array.from(
+      { length: 1_000 },
+      async (_, index) => await (index % 2 ? here : there).ledger.reserve(anAsk(1)),
+    );
+    const results = await Promise.allSettled(tries);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(50);
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'BUDGET_EXHAUSTED' });
+    expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(50));
+    await expectSound();
+  });
+
+  it('B2 takes from every budget concerned, or from none', async () => {
+    const fleet = await here.budgets.open(aBudget(100));
+    const caller = await here.budgets.open(aBudget(10, { kind: 'caller', subject: 'key:a' }));
+    await here.ledger.reserve(anAsk(8, { callerId: 'key:a' }));
+    await expect(here.ledger.reserve(anAsk(3, { callerId: 'key:a' }))).rejects.toMatchObject({
+      code: 'BUDGET_EXHAUSTED',
+      details: { budget: { id: String(caller.id), limit: 10, reserved: 8 }, asked: 3 },
+    } satisfies Partial<Record<keyof BudgetExhaustedError, unknown>>);
+    await here.ledger.reserve(anAsk(3, { callerId: 'key:b' }));
+    expect((await here.budgets.get(fleet.id)).budget.reserved).toEqual(tokens(11));
+    expect((await here.budgets.get(caller.id)).budget.reserved).toEqual(tokens(8));
+    await expectSound();
+  });
+
+  it('B2 binds by money as well as by tokens', async () => {
+    await here.budgets.open(aBudget(null, { limit: { tokens: null, microUsd: 1_000 } }));
+    const first = await here.ledger.reserve(anAsk(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
+    await expect(here.ledger.reserve(anAsk(1, { amount: { tokens: 1, microUsd: 401 } }))).rejects.toMatchObject({
+      details: { budget: { unit: 'microUsd' } },
+    });
+    await here.ledger.settle(of(first), { tokens: 50_000, microUsd: 1_000 });
+    await expect(here.ledger.reserve(anAsk(1))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
+    await expectSound();
+  });
+
+  it('B2 takes fewer tokens where the caller is content with them', async () => {
+    await here.budgets.open(aBudget(100));
+    await here.ledger.reserve(anAsk(70));
+    expect((await here.ledger.reserve(anAsk(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
+    await expect(here.ledger.reserve(anAsk(1_000, { atLeastTokens: 1 }))).rejects.toMatchObject({
+      code: 'BUDGET_EXHAUSTED',
+    });
+  });
+
+  it('B2 reserves once for one key, however often and wherever it is asked', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const ask = anAsk(10);
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => await (index % 2 ? here : there).ledger.reserve(ask)),
+    );
+    expect(new Set(answers.map(({ key }) => key))).toEqual(new Set([ask.key]));
+    expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(10));
+    await expect(here.ledger.reserve({ ...ask, amount: tokens(11) })).rejects.toMatchObject({
+      code: 'RESERVATION_KEY_REUSED',
+    });
+    await expectSound();
+  });
+
+  it('B2 is refused where an agent or a run that is named has no budget: a slip of the pen is no licence', async () => {
+    await expect(here.ledger.reserve(anAsk(1, { agentId: 'nobody' }))).rejects.toMatchObject({
+      code: 'BUDGET_NOT_FOUND',
+    });
+    await expect(here.ledger.reserve(anAsk(1, { runId: 'nothing' }))).rejects.toMatchObject({
+      code: 'BUDGET_NOT_FOUND',
+    });
+    expect((await here.ledger.reserve(anAsk(1))).budgetIds).toEqual([]);
+  });
+
+  it('B2 is part of the transaction it is called in: undone with it', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const failing = db.transaction(async () => {
+      await here.ledger.reserve(anAsk(60));
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    await db.transaction(async () => void (await here.ledger.reserve(anAsk(90))));
+    expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(90));
+  });
+
+  it.each([
+    ['a fraction', { amount: tokens(0.5) }],
+    ['less than nothing', { amount: tokens(-1) }],
+    ['more than a trillion', { amount: tokens(1e12 + 1) }],
+    ['no key', { key: '' }],
+    ['a key with a NUL', { key: 'a\0b' }],
+    ['no time', { ttlMs: 0 }],
+    ['more at least than at most', { atLeastTokens: 2 }],
+  ])('B2 refuses %s before it can spoil the batch of others', async (_, wishes) => {
+    await expect(here.ledger.reserve(anAsk(1, wishes))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+  });
+});
+
+describe('settling', () => {
+  it('B2 charges what was used and gives the rest back', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const held = await here.ledger.reserve(anAsk(80));
+    expect(await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 })).toMatchObject({
+      state: 'settled',
+      overdraft: false,
+      estimated: false,
+    });
+    expect((await here.budgets.get(id)).budget).toMatchObject({
+      used: { tokens: 30, microUsd: 7 },
+      reserved: tokens(0),
+    });
+    await here.ledger.reserve(anAsk(70));
+    await expectSound();
+  });
+
+  it('B2 above the reservation is charged in full, marked, and the next call is refused', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const held = await here.ledger.reserve(anAsk(80));
+    expect(await here.ledger.settle(of(held), { tokens: 130, microUsd: 0 })).toMatchObject({ overdraft: true });
+    expect((await here.budgets.get(id)).budget.used).toEqual(tokens(130));
+    await expect(here.ledger.reserve(anAsk(0))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
+    expect((await here.budgets.lines(id, 1, undefined))[0]).toMatchObject({ kind: 'charged', marks: ['overdraft'] });
+    await expectSound();
+  });
+
+  it('B2 of an unknown usage charges what was reserved, and says that it is an estimate', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const held = await here.ledger.reserve(anAsk(40));
+    expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
+    expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
+  });
+
+  it('B2 twice charges once, and whoever releases after is told', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const held = await here.ledger.reserve(anAsk(40));
+    const usage = { tokens: 40, microUsd: 0 };
+    const both = [here, there].flatMap(({ ledger }) =>
+      Array.from({ length: 10 }, () => ledger.settle(of(held), usage)),
+    );
+    await Promise.all(both);
+    expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
+    await expect(here.ledger.release(of(held))).rejects.toMatchObject({ code: 'RESERVATION_CLOSED' });
+    await expect(here.ledger.settle({ owner: 'other', key: held.key }, usage)).rejects.toMatchObject({
+      code: 'RESERVATION_NOT_FOUND',
+    });
+    await expectSound();
+  });
+
+  it('B2 and releasing at the same moment end in one of the two', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const all = await Promise.all(Array.from({ length: 50 }, async () => await here.ledger.reserve(anAsk(10))));
+    const ends = all.flatMap((held) => [
+      here.ledger.settle(of(held), { tokens: 10, microUsd: 0 }),
+      there.ledger.release(of(held)),
+    ]);
+    const results = await Promise.allSettled(ends);
+    const settled = results.filter(({ status }, index) => index % 2 === 0 && status === 'fulfilled').length;
+    const released = results.filter(({ status }, index) => index % 2 === 1 && status === 'fulfilled').length;
+    expect(settled + released).toBe(50);
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(settled * 10), reserved: tokens(0) });
+    await expectSound();
+  });
+});
+
+describe('owners that die', () => {
+  const lateBy = async (interval: string): Promise<unknown> =>
+    await db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - $1::interval`, [interval]);
+
+  it('B2 get back what they held, once, by any number of sweepers', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    await Promise.all(Array.from({ length: 10 }, async () => await here.ledger.reserve(anAsk(10))));
+    expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });
+    await lateBy('1 second');
+    const sweeps = await Promise.all([here, there, here, there].map(async ({ sweeper }) => await sweeper.sweep()));
+    expect(sweeps.reduce((sum, { expired }) => sum + expired, 0)).toBe(10);
+    expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(0));
+    await here.ledger.reserve(anAsk(100));
+    await expectSound();
+  });
+
+  it('B2 and come back late are charged all the same, and marked', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    const held = await here.ledger.reserve(anAsk(60));
+    await lateBy('1 second');
+    await here.sweeper.sweep();
+    expect(await here.ledger.settle(of(held), { tokens: 50, microUsd: 0 })).toMatchObject({ state: 'settled' });
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(50), reserved: tokens(0) });
+    expect((await here.budgets.lines(id, 1, undefined))[0]).toMatchObject({ marks: ['late'] });
+    await expectSound();
+  });
+});
+
+describe('a delegation tree', () => {
+  it('B2 of depth 3 with parallel children spends no more than its cap, and knows own and subtree of each node', async () => {
+    const noLimit = { tokens: null, microUsd: null };
+    const root = await here.budgets.openRun('root', null, { tokens: 500, microUsd: null }, 'test');
+    const spent = new Map<string, number>();
+    const children = ['a', 'b', 'c'];
+    for (const child of children) {
+      await here.budgets.openRun(child, 'root', child === 'b' ? { tokens: 60, microUsd: null } : noLimit, 'test');
+      for (const leaf of ['1', '2']) await here.budgets.openRun(child + leaf, child, noLimit, 'test');
+    }
+    const nodes = ['root', ...children, ...children.flatMap((child) => [`${child}1`, `${child}2`])];
+    const work = nodes.flatMap((runId, index) =>
+      Array.from({ length: 30 }, async (_, turn) => {
+        const { ledger } = (index + turn) % 2 ? here : there;
+        const held = await ledger.reserve(anAsk(7, { runId })).catch(() => undefined);
+        if (!held) return;
+        await ledger.settle(of(held), { tokens: 1 + (turn % 7), microUsd: 0 });
+        spent.set(runId, (spent.get(runId) ?? 0) + 1 + (turn % 7));
+      }),
+    );
+    await Promise.all(work);
+    const total = [...spent.values()].reduce((sum, count) => sum + count, 0);
+    expect(total).toBeGreaterThan(250);
+    expect(total).toBeLessThanOrEqual(500);
+    const below = (runId: string): number =>
+      nodes
+        .filter(
+          (node) =>
+            runId === 'root' || node === runId || (runId.length === 1 && node.startsWith(runId) && node !== 'root'),
+        )
+        .reduce((sum, node) => sum + (spent.get(node) ?? 0), 0);
+    for (const runId of nodes) {
+      const [reading] = await here.budgets.of('run', runId);
+      expect({ runId, own: reading?.budget.own.tokens, subtree: reading?.budget.used.tokens }).toEqual({
+        runId,
+        own: spent.get(runId) ?? 0,
+        subtree: below(runId),
+      });
+    }
+    expect(below('b')).toBeLessThanOrEqual(60);
+    const [rootReading] = await here.budgets.of('run', 'root');
+    const listed = await here.budgets.list(100, 0, { under: rootReading?.budget });
+    expect(listed.map(({ budget }) => budget.subject).toSorted()).toEqual(
+      nodes.filter((node) => node !== 'root').toSorted(),
+    );
+    expect(root.path).toEqual([]);
+    await expectSound();
+  });
+
+  it('B2 opens a node once, and only below one that is there', async () => {
+    const limit = { tokens: 5, microUsd: null };
+    const nodes = await Promise.all(
+      Array.from(
+        { length: 10 },
+        async (_, index) => await (index % 2 ? here : there).budgets.openRun('r', null, limit, 't'),
+      ),
+    );
+    expect(new Set(nodes.map(({ id }) => id)).size).toBe(1);
+    await expect(here.budgets.openRun('x', 'nowhere', limit, 't')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
+  });
+});
+
+describe('windows', () => {
+  const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
+  const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
+
+  it('B2 that end while charges race: every charge is in exactly one of them, and none overshoots', async () => {
+    let now = DAY_1;
+    const early = testBudgets(db, { clock: () => now });
+    const late = testBudgets(await database.connectAgain(), { clock: () => now });
+    const { id } = await early.budgets.open(aBudget(300, { window: 'daily' }));
+    await db.query('UPDATE budget SET window_start = $1, window_end = $2', [
+      new Date(Date.UTC(2026, 1, 28)),
+      new Date(Date.UTC(2026, 2, 1)),
+    ]);
+    await db.query('UPDATE budget_entry SET window_start = $1', [new Date(Date.UTC(2026, 1, 28))]);
+    let charged = 0;
+    const work = Array.from({ length: 400 }, async (_, index) => {
+      const { ledger } = index % 2 ? early : late;
+      const held = await ledger.reserve(anAsk(2)).catch(() => undefined);
+      if (index === 60) now = DAY_2;
+      if (!held) return;
+      await ledger.settle(of(held), { tokens: 2, microUsd: 0 });
+      charged += 2;
+      if (index === 200) now = DAY_1; // a clock that goes back changes nothing
+    });
+    await Promise.all(work);
+    await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const held = await late.ledger.reserve(anAsk(2)).catch(() => undefined);
+        if (!held) return;
+        await late.ledger.settle(of(held), { tokens: 2, microUsd: 0 });
+        charged += 2;
+      }),
+    );
+    const sums = await db.query<{ start: Date; tokens: string }>(
+      `SELECT window_start AS start, sum(tokens) AS tokens FROM budget_entry GROUP BY window_start ORDER BY window_start`,
+    );
+    expect(sums.reduce((sum, row) => sum + Number(row.tokens), 0)).toBe(charged);
+    expect(sums).toHaveLength(2);
+    for (const { tokens: sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(300);
+    const [reading] = await early.budgets.of('fleet', 'fleet');
+    expect(reading?.budget.id).toBe(id);
+    await expectSound();
+  });
+
+  it('B2 begin anew by the sweeper when nobody spends, and tell of it', async () => {
+    const { id } = await here.budgets.open(aBudget(10, { window: 'monthly' }));
+    const held = await here.ledger.reserve(anAsk(10));
+    await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
+    await db.query(`UPDATE budget SET window_end = clock_timestamp() - interval '1 second'`);
+    expect((await here.budgets.get(id)).budget.used).toEqual(tokens(0));
+    expect(await here.sweeper.sweep()).toMatchObject({ rolled: 1 });
+    expect((await told()).map(({ type }) => type)).toEqual(['budget.exhausted', 'budget.replenished']);
+  });
+});
+
+describe('events', () => {
+  it('S3.10 tell when a budget becomes low, exhausted and ample again, once each', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    for (let call = 0; call < 11; call++) {
+      const held = await here.ledger.reserve(anAsk(9)).catch(() => undefined);
+      if (held) await here.ledger.settle(of(held), { tokens: 9, microUsd: 0 });
+    }
+    const last = await here.ledger.reserve(anAsk(1));
+    await here.ledger.settle(of(last), { tokens: 1, microUsd: 0 });
+    await here.budgets.topUp(id, { tokens: 5 }, { by: 'op', note: null });
+    await here.budgets.topUp(id, { tokens: 500 }, { by: 'op', note: null });
+    const events = await told();
+    expect(events.map(({ type }) => type)).toEqual([
+      'budget.low',
+      'budget.exhausted',
+      'budget.replenished',
+      'budget.replenished',
+    ]);
+    expect(events[1]).toMatchObject({
+      subject: String(id),
+      data: { kind: 'fleet', of: 'fleet', unit: 'tokens', limit: 100, remaining: 0 },
+    });
+  });
+});
+
+describe('operators', () => {
+  it('S3.10 top up, adjust and see every line', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    await here.budgets.topUp(id, { tokens: 50 }, { by: 'key:op', note: 'for the release' });
+    await here.budgets.adjust(
+      id,
+      { limit: { microUsd: 9 }, used: { tokens: 20 } },
+      { by: 'key:op', note: 'as billed' },
+    );
+    expect((await here.budgets.get(id)).budget).toMatchObject({
+      limit: { tokens: 150, microUsd: 9 },
+      used: tokens(20),
+    });
+    const lines = await here.budgets.lines(id, 10, undefined);
+    expect(lines.map(({ kind, tokens: count, note }) => [kind, Number(count), note])).toEqual([
+      ['adjusted', 20, 'as billed'],
+      ['topped_up', 0, 'for the release'],
+      ['opened', 0, null],
+    ]);
+    await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'key:op', note: null });
+    await expect(here.budgets.topUp(id, { tokens: 1 }, { by: 'o', note: null })).rejects.toMatchObject({
+      code: 'BUDGET_UNLIMITED',
+    });
+    await expectSound();
+  });
+
+  it('S3.10 are told by the reconciliation when someone wrote past the ledger', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    await db.query('UPDATE budget SET used_tokens = 3');
+    expect(await here.reconciliation.reconcile()).toMatchObject({
+      checked: 1,
+      discrepancies: [{ id: String(id), counters: { usedTokens: '3' }, ledger: { usedTokens: '0' } }],
+    });
+  });
+
+  it('S3.10 keep a ledger that is summed up when it is old, without changing what it says', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const all = await Promise.all(Array.from({ length: 20 }, async () => await here.ledger.reserve(anAsk(3))));
+    await Promise.all(all.map(async (held) => await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 })));
+    await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
+    await db.query(`UPDATE budget_reservation SET closed_at = closed_at - interval '2 days'`);
+    expect(await here.sweeper.forget({ reservationsMs: 86_400_000, linesMs: 86_400_000 })).toBe(40);
+    expect(
+      (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
+    ).toEqual([
+      ['carried', 60],
+      ['opened', 0],
+    ]);
+    await expectSound();
+  });
+
+  it('S3.10 hear when it runs out at this rate', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const held = await here.ledger.reserve(anAsk(600));
+    await here.ledger.settle(of(held), { tokens: 600, microUsd: 0 });
+    await db.query(`UPDATE budget SET created_at = created_at - interval '6 hours'`);
+    const { tokens: burn, overMs, runsOutAt } = await here.budgets.forecast(id);
+    expect(burn).toMatchObject({ perHour: 100, available: 400 });
+    const hours = ((runsOutAt ?? 0) - (await here.store.now())) / 3_600_000;
+    expect(Math.round(hours)).toBe(4);
+    expect(Math.round(overMs / 3_600_000)).toBe(6);
+  });
+
+  it.each([
+    ['windows of a run', { kind: 'run', subject: 'r', window: 'daily' }],
+    ['a parent of an agent', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
+    ['a second fleet', { kind: 'fleet', subject: 'other' }],
+    ['a time zone nobody knows', { timeZone: 'Mars/Olympus' }],
+  ] as const)('S3.10 cannot make %s', async (_, wishes) => {
+    await expect(here.budgets.open(aBudget(1, wishes))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+  });
+
+  it('S3.10 cannot make the same budget twice', async () => {
+    await here.budgets.open(aBudget(1));
+    await expect(there.budgets.open(aBudget(2))).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
+    await there.budgets.open(aBudget(2, { window: 'daily' }));
+  });
+});

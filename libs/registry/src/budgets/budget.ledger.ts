@@ -1,0 +1,168 @@
+import { Injectable } from '@nestjs/common';
+import { DatabaseBusyError, DatabaseUnavailableError } from '../db/database.errors.js';
+import { Database } from '../db/database.js';
+import { RegistryError } from '../errors.js';
+import type { Budget } from './budget.js';
+import { ReservationNotFoundError } from './budget.errors.js';
+import { BudgetEvents } from './budget.events.js';
+import type { Correction } from './correction.js';
+import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
+import { FLEET_SCOPE, LedgerStore, type BudgetScope } from './ledger.store.js';
+import { checkAmount, checkAsk, checkKey, type Reservation, type ReserveAsk, type Usage } from './reservation.js';
+
+interface Waiting {
+  op: LedgerOp;
+  done: (outcome: LedgerOutcome) => void;
+}
+
+const LARGEST_BATCH = 500;
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Spending, exact to the token. A call reserves what it may use on every budget it concerns, all or nothing; then settles what
+ * it really used, or releases. Reserved and used together never exceed a limit by a reservation, whatever races and whoever
+ * dies; only a call that used more than it reserved does, and then the next one is refused.
+ *
+ * Operations commit in groups: while one batch is under way the next collects, so a hot budget costs one lock and one commit
+ * for many callers. Inside a transaction of the caller's, an operation is part of that instead.
+ */
+@Injectable()
+export class BudgetLedger {
+  private waiting: Waiting[] = [];
+  private running?: Promise<void>;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: LedgerStore,
+    private readonly events: BudgetEvents,
+    /** In tests, where windows end by hand. */
+    private readonly clock?: () => number,
+  ) {}
+
+  async reserve(ask: ReserveAsk): Promise<Reservation> {
+    checkAsk(ask);
+    return reservationOf(await this.run({ op: 'reserve', ask }));
+  }
+
+  /** Charged in full. A second settlement answers the first one. */
+  async settle(of: ReservationKey, usage: Usage): Promise<Reservation> {
+    checkKey(of);
+    checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
+    return reservationOf(await this.run({ op: 'settle', of, usage }));
+  }
+
+  async release(of: ReservationKey): Promise<Reservation> {
+    checkKey(of);
+    return reservationOf(await this.run({ op: 'release', of }));
+  }
+
+  async get(of: ReservationKey): Promise<Reservation> {
+    const found = await this.store.find(of);
+    if (!found) throw new ReservationNotFoundError(of.key);
+    return found;
+  }
+
+  async correct(correction: Correction): Promise<Budget> {
+    const [outcome] = await this.applyAll([{ op: 'correct', correction }]);
+    if (!outcome?.ok || !outcome.budget) throw errorOf(outcome);
+    return outcome.budget;
+  }
+
+  /** All of them in one transaction, each with an outcome of its own. */
+  async applyAll(ops: readonly LedgerOp[]): Promise<LedgerOutcome[]> {
+    const joined = this.db.inTransaction;
+    for (let attempt = 0; ops.length > 0; attempt++) {
+      try {
+        // new keys are not looked up at first, because they nearly always are new
+        return await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
+      } catch (error) {
+        if (!(error instanceof KeyTaken)) throw error;
+        if (joined || attempt === MOST_ATTEMPTS) throw new DatabaseBusyError(error);
+      }
+    }
+    return [];
+  }
+
+  /** Settles when nothing is under way. */
+  async idle(): Promise<void> {
+    await this.running;
+  }
+
+  private async run(op: LedgerOp): Promise<LedgerOutcome> {
+    if (this.db.inTransaction) return (await this.applyAll([op]))[0] ?? unanswered();
+    return await new Promise((done) => {
+      this.waiting.push({ op, done });
+      this.running ??= this.db.detached(async () => await this.drain());
+    });
+  }
+
+  private async drain(): Promise<void> {
+    await new Promise(setImmediate); // what arrives in this turn of the loop goes together
+    while (this.waiting.length > 0) await this.commit(this.waiting.splice(0, LARGEST_BATCH));
+    this.running = undefined;
+  }
+
+  private async commit(batch: readonly Waiting[]): Promise<void> {
+    const ops = batch.map(({ op }) => op);
+    const outcomes = await this.applyAll(ops).catch((error: unknown) => ops.map(() => failure(error)));
+    batch.forEach(({ done }, index) => done(outcomes[index] ?? unanswered()));
+  }
+
+  private async decide(ops: readonly LedgerOp[], lookUp: boolean): Promise<LedgerOutcome[]> {
+    const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
+    const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
+    const { budgets, now } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)]);
+    const batch = new LedgerBatch(budgets, reservations, this.clock?.() ?? now);
+    const outcomes = ops.map((op) => batch.apply(op));
+    const writes = batch.writes();
+    const isIdle = writes.budgets.length + writes.opened.length + writes.closed.length === 0;
+    if (isIdle) return outcomes;
+    if ((await this.store.write(writes)) < writes.opened.length) throw new KeyTaken();
+    await this.events.tell(batch, writes.budgets);
+    return outcomes;
+  }
+}
+
+/** Someone else has just opened a reservation with the same key. */
+class KeyTaken extends Error {}
+
+function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
+  return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.ask] : []));
+}
+
+function idsIn(ops: readonly LedgerOp[]): number[] {
+  return ops.flatMap((op) => (op.op === 'correct' ? [op.correction.budgetId] : op.op === 'roll' ? [op.budgetId] : []));
+}
+
+function scopesIn(ops: readonly LedgerOp[]): BudgetScope[] {
+  const scopes = new Map<string, BudgetScope>();
+  const add = (kind: BudgetScope['kind'], subject: string | null): void => {
+    if (subject !== null) scopes.set(`${kind}\n${subject}`, { kind, subject });
+  };
+  for (const op of ops) {
+    if (op.op !== 'reserve') continue;
+    const { agentId, callerId, runId } = op.ask.scopes;
+    add('agent', agentId);
+    add('caller', callerId);
+    add('run', runId);
+    add(FLEET_SCOPE.kind, FLEET_SCOPE.subject);
+  }
+  return [...scopes.values()];
+}
+
+function reservationOf(outcome: LedgerOutcome): Reservation {
+  if (!outcome.ok || !outcome.reservation) throw errorOf(outcome);
+  return outcome.reservation;
+}
+
+function errorOf(outcome: LedgerOutcome | undefined): Error {
+  return outcome && !outcome.ok ? outcome.error : new Error('a ledger operation had no result');
+}
+
+function unanswered(): LedgerOutcome {
+  return failure(new Error('a ledger operation was not answered'));
+}
+
+function failure(error: unknown): LedgerOutcome {
+  return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };
+}

@@ -1,0 +1,205 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../db/database.js';
+import type { Amount, Budget, BudgetKind, Limit } from './budget.js';
+import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
+import type { BudgetWindow, WindowSpan } from './budget.window.js';
+import type { Burn } from './forecast.js';
+import type { LedgerEntryEntity } from './ledger-entry.entity.js';
+
+export interface NewBudget {
+  kind: BudgetKind;
+  subject: string;
+  window: BudgetWindow;
+  timeZone: string;
+  path: readonly number[];
+  limit: Limit;
+  low: Limit;
+  used: Amount;
+  source: string;
+  declared: boolean;
+  by: string;
+}
+
+export interface BudgetFilter {
+  kind?: BudgetKind;
+  subject?: string;
+  /** The runs below this one. */
+  under?: Budget;
+}
+
+/** A budget with what is known of how fresh its counters are. */
+export interface BudgetReading {
+  budget: Budget;
+  createdAt: Date;
+  refreshedAt: Date | null;
+  refreshError: string | null;
+  /** When it was read, by the database's clock. */
+  now: number;
+}
+
+type ReadingRow = BudgetRow & { createdAt: Date; refreshedAt: Date | null; refreshError: string | null; now: Date };
+
+const READING = `${BUDGET_COLUMNS}, b.created_at AS "createdAt", b.refreshed_at AS "refreshedAt",
+  b.refresh_error AS "refreshError", clock_timestamp() AS now`;
+
+const BURN_LINES = 10_000;
+
+@Injectable()
+export class BudgetStore {
+  constructor(private readonly db: Database) {}
+
+  async now(): Promise<number> {
+    const rows = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return rows[0]?.now.getTime() ?? 0;
+  }
+
+  /** With its first line in the ledger; undefined when there is one already. */
+  async insert(budget: NewBudget, { start, end }: WindowSpan): Promise<Budget | undefined> {
+    const { kind, subject, window, timeZone, path, limit, low, used, source, declared, by } = budget;
+    const rows = await this.db.query<BudgetRow>(
+      `WITH b AS (
+         INSERT INTO budget (kind, subject, window_kind, time_zone, path, root_id, limit_tokens, limit_micro_usd, low_tokens,
+           low_micro_usd, used_tokens, used_micro_usd, own_tokens, own_micro_usd, window_start, window_end, source, declared,
+           created_by)
+         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16)
+         ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *),
+       entered AS (
+         INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
+           window_start, marks, by)
+         SELECT id, 'opened', used_tokens, used_micro_usd, true, true, limit_tokens, limit_micro_usd, window_start, '{}', $16
+         FROM b)
+       SELECT ${BUDGET_COLUMNS} FROM b`,
+      [
+        kind,
+        subject,
+        window,
+        timeZone,
+        path,
+        limit.tokens,
+        limit.microUsd,
+        low.tokens,
+        low.microUsd,
+        used.tokens,
+        used.microUsd,
+        new Date(start),
+        end === null ? null : new Date(end),
+        source,
+        declared,
+        by,
+      ],
+    );
+    return rows[0] && toBudget(rows[0]);
+  }
+
+  async find(id: number): Promise<BudgetReading | undefined> {
+    const rows = await this.db.query<ReadingRow>(`SELECT ${READING} FROM budget b WHERE b.id = $1`, [id]);
+    return rows[0] && toReading(rows[0]);
+  }
+
+  async findOf(kind: BudgetKind, subject: string): Promise<BudgetReading[]> {
+    const rows = await this.db.query<ReadingRow>(
+      `SELECT ${READING} FROM budget b WHERE b.kind = $1 AND b.subject = $2 ORDER BY b.id`,
+      [kind, subject],
+    );
+    return rows.map(toReading);
+  }
+
+  async page(limit: number, after: number, { kind, subject, under }: BudgetFilter): Promise<BudgetReading[]> {
+    const rows = await this.db.query<ReadingRow>(
+      `SELECT ${READING} FROM budget b
+       WHERE b.id > $2 AND ($3::text IS NULL OR b.kind = $3) AND ($4::text IS NULL OR b.subject = $4)
+         AND ($5::bigint IS NULL OR (b.root_id = $5 AND b.path @> ARRAY[$6::bigint])) ORDER BY b.id LIMIT $1`,
+      [limit, after, kind ?? null, subject ?? null, under ? (under.path[0] ?? under.id) : null, under?.id ?? null],
+    );
+    return rows.map(toReading);
+  }
+
+  /** Newest first. */
+  async lines(id: number, limit: number, before: string | undefined): Promise<LedgerEntryEntity[]> {
+    return await this.db.query<LedgerEntryEntity>(
+      `SELECT seq, kind, tokens, micro_usd AS "microUsd", own, limit_changed AS "limitChanged",
+         limit_tokens AS "limitTokens", limit_micro_usd AS "limitMicroUsd", window_start AS "windowStart", owner, key, marks,
+         by, note, at
+       FROM budget_entry WHERE budget_id = $1 AND ($3::bigint IS NULL OR seq < $3) ORDER BY seq DESC LIMIT $2`,
+      [id, limit, before ?? null],
+    );
+  }
+
+  /** What was charged in the last `overMs`, and since when: a budget may be younger, or its lines too many to look at. */
+  async burn(id: number, overMs: number): Promise<Burn> {
+    const rows = await this.db.query<{ tokens: string; microUsd: string; overMs: string }>(
+      `WITH span AS (
+         SELECT greatest(b.created_at, clock_timestamp() - $2 * interval '1 millisecond') AS start FROM budget b WHERE b.id = $1),
+       latest AS (
+         SELECT kind, tokens, micro_usd, at FROM budget_entry WHERE budget_id = $1 ORDER BY seq DESC LIMIT ${BURN_LINES}),
+       seen AS (SELECT CASE WHEN count(*) < ${BURN_LINES} THEN '-infinity' ELSE min(at) END AS start FROM latest)
+       SELECT coalesce(sum(l.tokens), 0) AS tokens, coalesce(sum(l.micro_usd), 0) AS "microUsd",
+         (extract(epoch FROM clock_timestamp() - max(greatest(span.start, seen.start))) * 1000)::bigint AS "overMs"
+       FROM span, seen LEFT JOIN latest l ON l.kind IN ('charged', 'reported', 'refreshed')
+         AND l.at >= (SELECT start FROM span)`,
+      [id, overMs],
+    );
+    const [row] = rows;
+    return { tokens: Number(row?.tokens), microUsd: Number(row?.microUsd), overMs: Math.max(1, Number(row?.overMs)) };
+  }
+
+  /** The windows that are over and that nobody has begun anew. */
+  async endedWindows(limit: number): Promise<number[]> {
+    const rows = await this.db.query<{ id: string }>(
+      'SELECT id FROM budget WHERE window_end <= clock_timestamp() ORDER BY window_end LIMIT $1',
+      [limit],
+    );
+    return rows.map(({ id }) => Number(id));
+  }
+
+  /** Agents that told more by heartbeat than their ledger knows. */
+  async reportedAhead(limit: number): Promise<{ budgetId: number; tokens: number }[]> {
+    const rows = await this.db.query<{ id: string; tokens: string }>(
+      `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
+       JOIN budget b ON b.kind = 'agent' AND b.subject = l.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
+       WHERE l.used_tokens > b.used_tokens LIMIT $1`,
+      [limit],
+    );
+    return rows.map(({ id, tokens }) => ({ budgetId: Number(id), tokens: Number(tokens) }));
+  }
+
+  /** Of agents that are live, with a usage source of this name. */
+  async ofSource(source: string): Promise<Budget[]> {
+    const rows = await this.db.query<BudgetRow>(
+      `SELECT ${BUDGET_COLUMNS} FROM budget b JOIN agent a ON a.agent_id = b.subject AND a.left_at IS NULL
+       WHERE b.kind = 'agent' AND b.source = $1 ORDER BY b.id`,
+      [source],
+    );
+    return rows.map(toBudget);
+  }
+
+  async noteRefresh(ids: readonly number[], error: string | null): Promise<void> {
+    await this.db.query(
+      `UPDATE budget b SET refreshed_at = CASE WHEN $2::text IS NULL THEN clock_timestamp() ELSE refreshed_at END,
+         refresh_error = $2
+       FROM (SELECT id FROM budget WHERE id = ANY ($1) ORDER BY id FOR UPDATE) AS locked WHERE b.id = locked.id`,
+      [ids, error],
+    );
+  }
+
+  async setSource(id: number, source: string): Promise<void> {
+    await this.db.query('UPDATE budget SET source = $2, version = version + 1 WHERE id = $1 AND source <> $2', [
+      id,
+      source,
+    ]);
+  }
+
+  /** The agents' budgets that changed since: how replicas that did not charge them hear of it. */
+  async changedSince(since: Date): Promise<Budget[]> {
+    const rows = await this.db.query<BudgetRow>(
+      `SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.changed_at >= $1`,
+      [since],
+    );
+    return rows.map(toBudget);
+  }
+}
+
+function toReading(row: ReadingRow): BudgetReading {
+  const { createdAt, refreshedAt, refreshError, now } = row;
+  return { budget: toBudget(row), createdAt, refreshedAt, refreshError, now: now.getTime() };
+}

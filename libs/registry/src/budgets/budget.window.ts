@@ -1,0 +1,79 @@
+/** How long a budget counts before it begins again. */
+export const BUDGET_WINDOWS = ['total', 'daily', 'monthly'] as const;
+export type BudgetWindow = (typeof BUDGET_WINDOWS)[number];
+
+export interface WindowSpan {
+  start: number;
+  /** When the next one begins; null never. */
+  end: number | null;
+}
+
+interface CivilDate {
+  year: number;
+  /** 0 is January, and 12 the January after, as `Date.UTC` has it. */
+  month: number;
+  day: number;
+}
+
+const FORMATS = new Map<string, Intl.DateTimeFormat>();
+
+/** Whether it names a time zone we can reckon in. */
+export function isTimeZone(timeZone: string): boolean {
+  try {
+    formatOf(timeZone);
+    return true;
+  } catch {
+    return false; // that is the answer: Intl has no other way to ask
+  }
+}
+
+/** The window a moment lies in. It begins and ends at midnight in the time zone, also when clocks are changed there. */
+export function nextWindow(window: BudgetWindow, now: number, timeZone: string): WindowSpan {
+  if (window === 'total') return { start: now, end: null };
+  const { year, month, day } = civilDate(now, timeZone);
+  const first = window === 'daily' ? { year, month, day } : { year, month, day: 1 };
+  const next = window === 'daily' ? { year, month, day: day + 1 } : { year, month: month + 1, day: 1 };
+  return { start: midnight(first, timeZone), end: midnight(next, timeZone) };
+}
+
+function civilDate(at: number, timeZone: string): CivilDate {
+  const local = new Date(at + offsetMs(at, timeZone));
+  return { year: local.getUTCFullYear(), month: local.getUTCMonth(), day: local.getUTCDate() };
+}
+
+/** The first moment of a day there. Twice, since the offset at the first guess may be that of the other side of a change. */
+function midnight({ year, month, day }: CivilDate, timeZone: string): number {
+  const local = Date.UTC(year, month, day);
+  const guess = local - offsetMs(local, timeZone);
+  return local - offsetMs(guess, timeZone);
+}
+
+/** How far local time is ahead of UTC at that moment. */
+function offsetMs(at: number, timeZone: string): number {
+  if (timeZone === 'UTC') return 0;
+  const parts = Object.fromEntries(
+    formatOf(timeZone)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
+  const local = Date.UTC(year, month - 1, day, hour, minute, second);
+  return local - Math.floor(at / 1_000) * 1_000;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = FORMATS.get(timeZone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  FORMATS.set(timeZone, format);
+  return format;
+}

@@ -1,0 +1,274 @@
+import type { RegistryError } from '../errors.js';
+import {
+  available,
+  charge,
+  conditionOf,
+  FLEET,
+  hold,
+  letGo,
+  isNothing,
+  rolled,
+  shortOf,
+  UNITS,
+  type Amount,
+  type Budget,
+  type BudgetCondition,
+  type LowBudgetPolicy,
+  type Unit,
+} from './budget.js';
+import {
+  BudgetExhaustedError,
+  BudgetNotFoundError,
+  BudgetUnlimitedError,
+  ReservationClosedError,
+  ReservationKeyReusedError,
+  ReservationNotFoundError,
+} from './budget.errors.js';
+import { corrected, type Correction } from './correction.js';
+import type { ChargeMark, LedgerLine } from './ledger.entry.js';
+import type { Reservation, ReserveAsk, Scopes, Usage } from './reservation.js';
+
+export interface ReservationKey {
+  owner: string;
+  key: string;
+}
+
+export type LedgerOp =
+  | { op: 'reserve'; ask: ReserveAsk }
+  | { op: 'settle'; of: ReservationKey; usage: Usage }
+  | { op: 'release'; of: ReservationKey }
+  /** Only if its time is over. */
+  | { op: 'expire'; of: ReservationKey }
+  | { op: 'correct'; correction: Correction }
+  /** Begins a new window, if the old one is over. */
+  | { op: 'roll'; budgetId: number };
+
+export type LedgerOutcome =
+  { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: RegistryError };
+
+/** A reservation as it was found, and whether its time is over by the database's clock. */
+export interface FoundReservation extends Reservation {
+  isOver: boolean;
+}
+
+export interface Turn {
+  budget: Budget;
+  from: BudgetCondition;
+  to: BudgetCondition;
+}
+
+/** What is to be written when all operations of a batch were decided. */
+export interface LedgerWrites {
+  budgets: Budget[];
+  opened: (Reservation & { ttlMs: number })[];
+  closed: Reservation[];
+  lines: LedgerLine[];
+}
+
+const keyOf = ({ owner, key }: ReservationKey): string => `${owner}\n${key}`;
+const scopeOf = (kind: string, subject: string): string => `${kind}\n${subject}`;
+
+/**
+ * Decides a batch of ledger operations, one after the other, on budgets and reservations whose rows are locked. Pure: it
+ * knows neither the database nor the clock. Each operation happens in full or not at all.
+ */
+export class LedgerBatch {
+  private readonly budgets = new Map<number, Budget>();
+  private readonly before = new Map<number, Budget>();
+  private readonly byScope = new Map<string, number[]>();
+  private readonly reservations: Map<string, FoundReservation>;
+  private readonly opened = new Map<string, number>();
+  private readonly closed = new Set<string>();
+  private readonly lines: LedgerLine[] = [];
+
+  constructor(
+    budgets: readonly Budget[],
+    reservations: readonly FoundReservation[],
+    private readonly now: number,
+  ) {
+    for (const budget of budgets) {
+      this.before.set(budget.id, budget);
+      this.budgets.set(budget.id, rolled(budget, now));
+      const scope = scopeOf(budget.kind, budget.subject);
+      this.byScope.set(scope, [...(this.byScope.get(scope) ?? []), budget.id]);
+    }
+    this.reservations = new Map(reservations.map((one) => [keyOf(one), one]));
+  }
+
+  apply(op: LedgerOp): LedgerOutcome {
+    switch (op.op) {
+      case 'reserve':
+        return this.reserve(op.ask);
+      case 'settle':
+        return this.settle(op.of, op.usage);
+      case 'release':
+        return this.close(op.of, 'released');
+      case 'expire':
+        return this.close(op.of, 'expired');
+      case 'correct':
+        return this.correct(op.correction);
+      case 'roll':
+        return this.answer(op.budgetId);
+    }
+  }
+
+  writes(): LedgerWrites {
+    const changed = [...this.budgets.values()].filter((budget) => budget !== this.before.get(budget.id));
+    const all = [...this.reservations.entries()];
+    return {
+      budgets: changed.map((budget) => ({ ...budget, version: budget.version + 1 })),
+      opened: all.flatMap(([key, one]) => {
+        const ttlMs = this.opened.get(key);
+        return ttlMs === undefined ? [] : [{ ...one, ttlMs }];
+      }),
+      closed: all.filter(([key]) => this.closed.has(key) && !this.opened.has(key)).map(([, one]) => one),
+      lines: this.lines,
+    };
+  }
+
+  /** The budgets whose condition is another one than before. */
+  turns(policy: LowBudgetPolicy): Turn[] {
+    const turns: Turn[] = [];
+    for (const [id, before] of this.before) {
+      const budget = this.budgets.get(id) ?? before;
+      if (budget === before) continue;
+      const [from, to] = [conditionOf(before, policy), conditionOf(budget, policy)];
+      if (from !== to) turns.push({ budget, from, to });
+    }
+    return turns;
+  }
+
+  private reserve(ask: ReserveAsk): LedgerOutcome {
+    const known = this.reservations.get(keyOf(ask));
+    if (known) return isSame(known, ask) ? { ok: true, reservation: known, replayed: true } : reused(ask.key);
+    const found = this.budgetsOf(ask.scopes);
+    if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
+    const amount = fitting(ask, found.budgets);
+    for (const budget of found.budgets) {
+      const unit = shortOf(budget, amount);
+      if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, ask.amount, this.now) };
+    }
+    for (const budget of found.budgets) this.budgets.set(budget.id, hold(budget, amount));
+    return { ok: true, reservation: this.open(ask, amount, found.budgets) };
+  }
+
+  private open(ask: ReserveAsk, held: Amount, budgets: readonly Budget[]): Reservation {
+    const { owner, key, scopes, ttlMs } = ask;
+    const ids = budgets.map(({ id }) => id);
+    const facts = { owner, key, scopes, budgetIds: ids, held, used: null, overdraft: false, estimated: false };
+    const reservation = { ...facts, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
+    this.reservations.set(keyOf(ask), reservation);
+    this.opened.set(keyOf(ask), ttlMs);
+    return reservation;
+  }
+
+  /** Charged in full, above the reservation and after its expiry too. Unknown usage is charged as it was reserved. */
+  private settle(of: ReservationKey, usage: Usage): LedgerOutcome {
+    const found = this.reservations.get(keyOf(of));
+    if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
+    if (found.state === 'settled') return { ok: true, reservation: found, replayed: true };
+    if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
+    const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
+    const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.counts(unit, found));
+    const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
+    const marks: ChargeMark[] = [];
+    if (overdraft) marks.push('overdraft');
+    if (found.state === 'expired') marks.push('late');
+    if (estimated) marks.push('estimated');
+    for (const budget of this.concerned(found)) this.chargeOne(budget, found, used, marks);
+    return { ok: true, reservation: this.end(found, { state: 'settled', used, overdraft, estimated }) };
+  }
+
+  /** Who reserves tokens only, where nobody limits money, did not promise to spend none. */
+  private counts(unit: Unit, found: Reservation): boolean {
+    return unit === 'tokens' || found.held[unit] > 0 || this.concerned(found).some(({ limit }) => limit[unit] !== null);
+  }
+
+  private chargeOne(budget: Budget, reservation: Reservation, used: Amount, marks: ChargeMark[]): void {
+    const { owner, key, scopes, held, state } = reservation;
+    const own = budget.kind !== 'run' || budget.subject === scopes.runId;
+    const free = state === 'held' ? letGo(budget, held) : budget;
+    this.budgets.set(budget.id, charge(free, used, own));
+    if (isNothing(used)) return;
+    const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
+    this.lines.push({ ...at, kind: 'charged', amount: used, own, limit: null, marks, by: owner, note: null });
+  }
+
+  private close(of: ReservationKey, as: 'released' | 'expired'): LedgerOutcome {
+    const found = this.reservations.get(keyOf(of));
+    if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
+    if (found.state !== 'held') {
+      const isDone = found.state === as || found.state === 'expired' || as === 'expired';
+      if (isDone) return { ok: true, reservation: found, replayed: true };
+      return { ok: false, error: new ReservationClosedError(of.key, found.state) };
+    }
+    if (as === 'expired' && !found.isOver) return { ok: true, reservation: found, replayed: true };
+    for (const budget of this.concerned(found)) this.budgets.set(budget.id, letGo(budget, found.held));
+    return { ok: true, reservation: this.end(found, { state: as }) };
+  }
+
+  private end(found: FoundReservation, changes: Partial<Reservation>): Reservation {
+    const ended = { ...found, ...changes };
+    this.reservations.set(keyOf(found), ended);
+    this.closed.add(keyOf(found));
+    return ended;
+  }
+
+  private correct(correction: Correction): LedgerOutcome {
+    const budget = this.budgets.get(correction.budgetId);
+    if (!budget) return { ok: false, error: new BudgetNotFoundError(String(correction.budgetId)) };
+    const result = corrected(budget, correction);
+    if ('unlimited' in result) return { ok: false, error: new BudgetUnlimitedError(budget.id, result.unlimited) };
+    this.budgets.set(budget.id, result.budget);
+    if (result.line) this.lines.push(result.line);
+    return this.answer(budget.id);
+  }
+
+  private answer(budgetId: number): LedgerOutcome {
+    const budget = this.budgets.get(budgetId);
+    return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(String(budgetId)) };
+  }
+
+  /** In the order of their ids, which is the order they are locked in. */
+  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: string } {
+    const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
+    if (agentId !== null && agent.length === 0) return { missing: `of the agent "${agentId}"` };
+    if (runId !== null && run.length === 0) return { missing: `of the run "${runId}"` };
+    const above = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
+    const ids = new Set([...agent, ...run, ...above, ...this.idsOf('caller', callerId), ...this.idsOf('fleet', FLEET)]);
+    const sorted = [...ids].toSorted((one, other) => one - other);
+    return { budgets: sorted.map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined) };
+  }
+
+  private idsOf(kind: string, subject: string | null): number[] {
+    return subject === null ? [] : (this.byScope.get(scopeOf(kind, subject)) ?? []);
+  }
+
+  private concerned({ budgetIds }: Reservation): Budget[] {
+    return budgetIds.map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined);
+  }
+}
+
+/** As many tokens as every budget has, if the caller is content with fewer. */
+function fitting({ amount, atLeastTokens }: ReserveAsk, budgets: readonly Budget[]): Amount {
+  if (atLeastTokens === undefined) return amount;
+  const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
+  const tokens = Math.min(amount.tokens, ...most);
+  return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
+}
+
+function isSame({ scopes, held }: Reservation, ask: ReserveAsk): boolean {
+  const least = ask.atLeastTokens ?? ask.amount.tokens;
+  return (
+    scopes.agentId === ask.scopes.agentId &&
+    scopes.callerId === ask.scopes.callerId &&
+    scopes.runId === ask.scopes.runId &&
+    held.microUsd === ask.amount.microUsd &&
+    held.tokens <= ask.amount.tokens &&
+    held.tokens >= Math.min(least, ask.amount.tokens)
+  );
+}
+
+function reused(key: string): LedgerOutcome {
+  return { ok: false, error: new ReservationKeyReusedError(key) };
+}

@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../db/database.js';
+
+/** A budget whose counters are not what its ledger says. There is none, unless someone wrote past the ledger. */
+export interface Discrepancy {
+  id: string;
+  counters: Numbers;
+  ledger: Numbers;
+}
+
+type Numbers = Record<
+  'usedTokens' | 'usedMicroUsd' | 'ownTokens' | 'ownMicroUsd' | 'heldTokens' | 'heldMicroUsd',
+  string
+> &
+  Record<'limitTokens' | 'limitMicroUsd', string | null>;
+
+export interface Reconciliation {
+  checked: number;
+  discrepancies: Discrepancy[];
+}
+
+const MOST_SHOWN = 100;
+
+const PAIRS = `
+  jsonb_build_object('usedTokens', used_tokens::text, 'usedMicroUsd', used_micro_usd::text, 'ownTokens', own_tokens::text,
+    'ownMicroUsd', own_micro_usd::text, 'heldTokens', reserved_tokens::text, 'heldMicroUsd', reserved_micro_usd::text,
+    'limitTokens', limit_tokens::text, 'limitMicroUsd', limit_micro_usd::text)`;
+
+/** Proves that counters and ledger say the same, and keeps the ledger from growing without end. */
+@Injectable()
+export class ReconciliationStore {
+  constructor(private readonly db: Database) {}
+
+  /** Everything in one statement, so as of one moment, whatever is being spent meanwhile. */
+  async reconcile(): Promise<Reconciliation> {
+    const rows = await this.db.query<{ checked: string; discrepancies: Discrepancy[] | null }>(
+      `WITH lines AS (
+         SELECT e.budget_id, sum(e.tokens) AS used_tokens, sum(e.micro_usd) AS used_micro_usd,
+           coalesce(sum(e.tokens) FILTER (WHERE e.own), 0) AS own_tokens,
+           coalesce(sum(e.micro_usd) FILTER (WHERE e.own), 0) AS own_micro_usd
+         FROM budget_entry e JOIN budget b ON b.id = e.budget_id AND b.window_start = e.window_start GROUP BY e.budget_id),
+       limits AS (
+         SELECT DISTINCT ON (budget_id) budget_id, limit_tokens, limit_micro_usd FROM budget_entry
+         WHERE limit_changed ORDER BY budget_id, seq DESC),
+       holds AS (
+         SELECT id, sum(held_tokens) AS tokens, sum(held_micro_usd) AS micro_usd
+         FROM budget_reservation, unnest(budget_ids) AS id WHERE state = 'held' GROUP BY id),
+       counters AS (SELECT b.id, ${PAIRS} AS numbers FROM budget b),
+       ledger AS (
+         SELECT id, ${PAIRS} AS numbers FROM (
+           SELECT b.id, coalesce(l.used_tokens, 0) AS used_tokens, coalesce(l.used_micro_usd, 0) AS used_micro_usd,
+             coalesce(l.own_tokens, 0) AS own_tokens, coalesce(l.own_micro_usd, 0) AS own_micro_usd,
+             coalesce(h.tokens, 0) AS reserved_tokens, coalesce(h.micro_usd, 0) AS reserved_micro_usd,
+             m.limit_tokens, m.limit_micro_usd
+           FROM budget b LEFT JOIN lines l ON l.budget_id = b.id LEFT JOIN holds h ON h.id = b.id
+             LEFT JOIN limits m ON m.budget_id = b.id) AS sums),
+       wrong AS (
+         SELECT c.id::text AS id, c.numbers AS counters, l.numbers AS ledger FROM counters c JOIN ledger l USING (id)
+         WHERE c.numbers <> l.numbers ORDER BY c.id LIMIT ${MOST_SHOWN})
+       SELECT (SELECT count(*) FROM counters) AS checked, (SELECT jsonb_agg(to_jsonb(wrong)) FROM wrong) AS discrepancies`,
+    );
+    return { checked: Number(rows[0]?.checked), discrepancies: rows[0]?.discrepancies ?? [] };
+  }
+
+  /** Forgets reservations that ended long ago; answers how many. */
+  async pruneReservations(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query(
+      `DELETE FROM budget_reservation WHERE (owner, key) IN (SELECT owner, key FROM budget_reservation
+         WHERE closed_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      [keepMs, limit],
+    );
+    return rows.length;
+  }
+
+  /**
+   * Puts one line in the place of the old ones of each budget and window; answers how many went. The sums stay what they
+   * are, and so does the last limit, so this needs no lock on the budgets.
+   */
+  async compact(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query<{ gone: string }>(
+      `WITH gone AS (
+         DELETE FROM budget_entry WHERE (budget_id, seq) IN (
+           SELECT e.budget_id, e.seq FROM budget_entry e
+           WHERE e.at < clock_timestamp() - $1 * interval '1 millisecond' AND NOT e.limit_changed AND e.kind <> 'carried'
+           ORDER BY e.budget_id, e.seq LIMIT $2 FOR UPDATE SKIP LOCKED)
+         RETURNING *),
+       carried AS (
+         INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, window_start, marks, note, at)
+         SELECT budget_id, 'carried', sum(tokens), sum(micro_usd), own, false, window_start, '{}',
+           'the sum of ' || count(*) || ' lines', max(at)
+         FROM gone GROUP BY budget_id, own, window_start)
+       SELECT count(*) AS gone FROM gone`,
+      [keepMs, limit],
+    );
+    return Number(rows[0]?.gone);
+  }
+}

@@ -1,0 +1,48 @@
+import type { Database } from '../db/database.js';
+import type { RegistryEvents } from '../events/registry.events.js';
+import { AgentBudgets } from './agent.budgets.js';
+import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './budget.js';
+import { BudgetEvents } from './budget.events.js';
+import { BudgetLedger } from './budget.ledger.js';
+import { BudgetStore } from './budget.store.js';
+import { BudgetSweeper } from './budget.sweeper.js';
+import { BudgetsService } from './budgets.service.js';
+import { LedgerStore } from './ledger.store.js';
+import { ReconciliationStore } from './reconciliation.store.js';
+import { UsageRefresher } from './usage.refresher.js';
+
+export interface RegistryBudgetsOptions {
+  low?: LowBudgetPolicy;
+  /** In tests, where windows end by hand. */
+  clock?: () => number;
+}
+
+/** The parts of the ledger on one database. */
+export class RegistryBudgets {
+  readonly low: LowBudgetPolicy;
+  readonly events: BudgetEvents;
+  readonly store: BudgetStore;
+  readonly ledger: BudgetLedger;
+  readonly budgets: BudgetsService;
+  readonly agents: AgentBudgets;
+  readonly sweeper: BudgetSweeper;
+  readonly refresher: UsageRefresher;
+  readonly reconciliation: ReconciliationStore;
+
+  constructor(
+    db: Database,
+    { outbox }: RegistryEvents,
+    { low = USUAL_LOW_BUDGET, clock }: RegistryBudgetsOptions = {},
+  ) {
+    const reservations = new LedgerStore(db);
+    this.low = low;
+    this.events = new BudgetEvents(db, outbox, low);
+    this.store = new BudgetStore(db);
+    this.ledger = new BudgetLedger(db, reservations, this.events, clock);
+    this.budgets = new BudgetsService(db, this.store, this.ledger, this.events);
+    this.agents = new AgentBudgets(this.store, this.ledger, this.events);
+    this.reconciliation = new ReconciliationStore(db);
+    this.sweeper = new BudgetSweeper(this.store, reservations, this.ledger, this.reconciliation);
+    this.refresher = new UsageRefresher(this.store, this.ledger);
+  }
+}
