@@ -5,6 +5,7 @@ import { Database } from '#rollcall/registry';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
+import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
 import { EventsModule } from './events/events.module.js';
@@ -60,6 +61,7 @@ export class AppModule {
         KeysModule,
         EventsModule,
         AgentsModule,
+        BudgetsModule,
         ModelsModule,
       ],
       controllers: [HealthController, MetricsController],

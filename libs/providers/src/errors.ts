@@ -43,6 +43,11 @@ const TRAITS = {
   AGENT_FAILED: { retryable: false, fault: 'remote' },
   AGENT_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
 
+  USAGE_KEY_REFUSED: { retryable: false, fault: 'operator' },
+  USAGE_RATE_LIMITED: { retryable: true, fault: 'remote' },
+  USAGE_SOURCE_UNAVAILABLE: { retryable: true, fault: 'remote' },
+  USAGE_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
+
   EGRESS_DENIED: { retryable: false, fault: 'caller' },
   EGRESS_REDIRECTED: { retryable: false, fault: 'remote' },
   EGRESS_TOO_LARGE: { retryable: false, fault: 'remote' },

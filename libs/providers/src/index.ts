@@ -49,3 +49,11 @@ export {
   ClaudeSdkAgentProvider,
   type ClaudeSdkProviderOptions,
 } from './agents/claude-sdk/claude-sdk.agent-provider.js';
+
+export {
+  LANGFUSE_AGENT_FIELDS,
+  LangfuseUsage,
+  type LangfuseAgentField,
+  type LangfuseUsageOptions,
+  type UsageCount,
+} from './usage/langfuse.usage.js';

@@ -31,6 +31,7 @@ import { RegistryLoops } from './registry.loops.js';
           protection: USUAL_PROTECTION_POLICY,
           circuit: USUAL_CIRCUIT_POLICY,
           flap: USUAL_FLAP_POLICY,
+          budgets: { low: { fraction: config.budgets.lowPercent / 100, tokens: config.budgets.lowTokens } },
         }),
     },
     {

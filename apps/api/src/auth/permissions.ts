@@ -6,6 +6,9 @@ export const PERMISSIONS = [
   'agents:self',
   'agents:report',
   'agents:operate',
+  'budgets:read',
+  'budgets:spend',
+  'budgets:write',
   'models:read',
   'events:read',
   'metrics:read',
@@ -17,14 +20,21 @@ export type Permission = (typeof PERMISSIONS)[number];
 export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-const VIEWER: Permission[] = ['self:read', 'agents:read', 'models:read', 'events:read', 'metrics:read'];
-const AGENT: Permission[] = ['self:read', 'agents:read', 'agents:register', 'agents:report'];
+const VIEWER: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'models:read', 'events:read', 'metrics:read'];
+const AGENT: Permission[] = [
+  'self:read',
+  'agents:read',
+  'agents:register',
+  'agents:report',
+  'budgets:read',
+  'budgets:spend',
+];
 /** What an agent may do with its lease token. Whose it is, is checked by the statement that acts. */
 export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'audit:read'],
+  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'budgets:write', 'audit:read'],
   agent: AGENT,
   viewer: VIEWER,
 };

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
-import { byteSize, duration, integer, json, list, setting } from './setting.js';
+import { budgets, langfuse } from './budget.settings.js';
+import { A_DURATION, byteSize, duration, integer, json, list, setting } from './setting.js';
 
-const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** Only signatures by a private key: with a shared secret every verifier could also mint tokens. */
 export const JWT_ALGORITHMS = [
@@ -283,6 +283,8 @@ export const ConfigSchema = z.strictObject({
   models,
   events: events.prefault({}),
   registry: registry.prefault({}),
+  budgets: budgets.prefault({}),
+  langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
 });
 

@@ -32,6 +32,9 @@ export function listSettings(schema: z.ZodType, path: string[] = []): SettingEnt
   return [{ ...facts, path, fallback: fallback.success ? fallback.data : undefined }];
 }
 
+/** What every duration expects. */
+export const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
+
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const SIZES: Record<string, number> = { '': 1, B: 1, KB: 1_024, MB: 1_048_576 };
 

@@ -21,6 +21,8 @@ export const PROVIDER_PROBLEMS = {
   AGENT_PROVIDER_TAKEN: { status: 500, title: 'Two agent providers have one name' },
   AGENT_PACKAGE_MISSING: { status: 500, title: 'A package this agent needs is not installed' },
   AGENT_CREDENTIAL_REFUSED: { status: 500, title: 'The agent refused our credential' },
+  USAGE_KEY_REFUSED: { status: 500, title: 'The usage source refused our keys' },
+  USAGE_ANSWER_UNREADABLE: { status: 502, title: "The usage source's answer cannot be read" },
   MODEL_STREAM_BROKEN: { status: 502, title: "The model's answer broke off" },
   MODEL_ANSWER_UNREADABLE: { status: 502, title: "The model's answer cannot be read" },
   AGENT_CRASHED: { status: 502, title: 'The agent broke down while it worked' },
@@ -33,6 +35,8 @@ export const PROVIDER_PROBLEMS = {
   MODEL_UNAVAILABLE: { status: 503, title: 'The model vendor is not there' },
   AGENT_RATE_LIMITED: { status: 503, title: 'The agent wants us to slow down' },
   AGENT_UNREACHABLE: { status: 503, title: 'The agent cannot be reached' },
+  USAGE_RATE_LIMITED: { status: 503, title: 'The usage source wants us to slow down' },
+  USAGE_SOURCE_UNAVAILABLE: { status: 503, title: 'The usage source is not there' },
   EGRESS_UNREACHABLE: { status: 503, title: 'The address cannot be reached' },
   EGRESS_TIMED_OUT: { status: 504, title: 'The other side did not answer in time' },
 } satisfies Record<ProviderErrorCode, { status: number; title: string }>;

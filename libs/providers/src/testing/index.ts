@@ -17,3 +17,4 @@ export { openAiResponsesWire } from './wires/openai-responses.wire.js';
 export type { Scenario, ScenarioCall, Wire } from './wires/scenario.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { until } from './until.js';
+export { LangfuseServer, type TracedCall } from './langfuse.server.js';

@@ -116,7 +116,7 @@ export class LedgerBatch {
     const changed = [...this.budgets.values()].filter((budget) => budget !== this.before.get(budget.id));
     const all = [...this.reservations.entries()];
     return {
-      budgets: changed.map((budget) => ({ ...budget, version: budget.version + 1 })),
+      budgets: changed.map(nextVersion),
       opened: all.flatMap(([key, one]) => {
         const ttlMs = this.opened.get(key);
         return ttlMs === undefined ? [] : [{ ...one, ttlMs }];
@@ -255,6 +255,10 @@ function fitting({ amount, atLeastTokens }: ReserveAsk, budgets: readonly Budget
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);
   return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
+}
+
+function nextVersion(budget: Budget): Budget {
+  return { ...budget, version: budget.version + 1 };
 }
 
 function isSame({ scopes, held }: Reservation, ask: ReserveAsk): boolean {

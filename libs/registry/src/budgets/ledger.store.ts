@@ -65,7 +65,7 @@ export class LedgerStore {
 
   /** Answers how many reservations were new: one that was not, another transaction has opened in the meantime. */
   async write({ budgets, opened, closed, lines }: LedgerWrites): Promise<number> {
-    const rows = await this.db.query<{ opened: number }>(WRITE, [
+    const rows = await this.db.query<{ opened: string }>(WRITE, [
       ...budgetArrays(budgets),
       ...reservationArrays(opened),
       opened.map(({ ttlMs }) => ttlMs),

@@ -1,0 +1,87 @@
+import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { costOf, PresetBook, resolveModel } from '#rollcall/providers';
+import { type BudgetLedger, LiveRegistry, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
+import { Caller } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
+import { Permit } from '../auth/route.access.js';
+import { Mutation } from '../mutation/mutation.js';
+import { type ReservationView, toReservationView } from './budget.view.js';
+import { ReservationParams, ReserveBody, SettleBody } from './budgets.dto.js';
+import { RESERVATION_EXAMPLE } from './budgets.examples.js';
+
+const SETTLED = { ...RESERVATION_EXAMPLE, state: 'settled', used: { tokens: 1_500, microUsd: 22_500 } };
+
+/** For runtimes that are not ours: the same ledger, spent from over HTTP. A key is its caller's own. */
+@ApiTags('budgets')
+@Controller('budgets/reservations')
+@Permit('budgets:spend')
+export class ReservationsController {
+  private readonly ledger: BudgetLedger;
+
+  constructor(
+    registry: LiveRegistry,
+    private readonly presets: PresetBook,
+  ) {
+    this.ledger = registry.budgets.ledger;
+  }
+
+  @Post()
+  @Mutation({ audit: null })
+  @ApiOperation({
+    summary: 'Reserve before a call',
+    description:
+      'On every budget concerned: of the agent, of you, of the run and all above it, and of the fleet. All or none.',
+  })
+  @ApiCreatedResponse({ schema: { example: RESERVATION_EXAMPLE } })
+  @ApiResponse({ status: 402, description: 'BUDGET_EXHAUSTED: `budget` says which one, and how much it has.' })
+  async reserve(@Body() body: ReserveBody, @Caller() { id: owner }: Principal): Promise<ReservationView> {
+    const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
+    const ttlMs = ttlSeconds === undefined ? USUAL_TTL_MS : ttlSeconds * 1_000;
+    const scopes = { agentId, callerId: owner, runId };
+    const ask = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
+    return toReservationView(await this.ledger.reserve(ask));
+  }
+
+  @Get(':key')
+  @ApiOperation({ summary: 'Look at a reservation of yours' })
+  @ApiOkResponse({ schema: { example: RESERVATION_EXAMPLE } })
+  async get(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
+    return toReservationView(await this.ledger.get({ owner, key }));
+  }
+
+  @Post(':key/settle')
+  @HttpCode(200)
+  @Mutation({ audit: null })
+  @ApiOperation({
+    summary: 'Charge what a call really used',
+    description: 'In full, also above the reservation and after its expiry. What was not used is free again.',
+  })
+  @ApiOkResponse({ schema: { example: SETTLED } })
+  async settle(
+    @Param() { key }: ReservationParams,
+    @Body() body: SettleBody,
+    @Caller() { id: owner }: Principal,
+  ): Promise<ReservationView> {
+    return toReservationView(await this.ledger.settle({ owner, key }, this.usageIn(body)));
+  }
+
+  @Post(':key/release')
+  @HttpCode(200)
+  @Mutation({ audit: null })
+  @ApiOperation({ summary: 'Give a reservation back', description: 'When nothing was used.' })
+  @ApiOkResponse({ schema: { example: { ...RESERVATION_EXAMPLE, state: 'released' } } })
+  async release(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
+    return toReservationView(await this.ledger.release({ owner, key }));
+  }
+
+  /** Money out of the price list, where the caller does not say. What is not known stays unknown. */
+  private usageIn({ tokens = null, microUsd = null, usage, model }: SettleBody): Usage {
+    if (!usage) return { tokens, microUsd };
+    const { inputTokens, outputTokens } = usage;
+    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
+    const prices = model === undefined ? undefined : resolveModel(model, this.presets).choice.prices;
+    const price = prices && costOf(usage, prices);
+    return { tokens: tokens ?? (isKnown ? inputTokens + outputTokens : null), microUsd: microUsd ?? price ?? null };
+  }
+}

@@ -1,0 +1,86 @@
+import { LocalServer, type RecordedRequest } from './local-server.js';
+import type { ServerResponse } from 'node:http';
+
+interface MetricsQuery {
+  view: string;
+  dimensions: { field: string }[];
+  metrics: { measure: string; aggregation: string }[];
+  filters: { column: string; operator: string; value: string[]; type: string }[];
+  fromTimestamp: string;
+  toTimestamp: string;
+}
+
+/** One generation, as Langfuse would have it in its traces. */
+export interface TracedCall {
+  agentId: string;
+  totalTokens: number;
+  totalCost: number;
+  at: Date;
+}
+
+/** Speaks the metrics API of Langfuse: Basic authentication, one JSON question in the address, sums as text. */
+export class LangfuseServer {
+  readonly traced: TracedCall[] = [];
+  /** Answers this instead, for as long as it is set. */
+  fault?: { status: number; headers?: Record<string, string> };
+  /** An installation from before the second metrics API. */
+  isOld = false;
+
+  private constructor(
+    private readonly server: LocalServer,
+    readonly keys: { publicKey: string; secretKey: string },
+  ) {}
+
+  static async start(): Promise<LangfuseServer> {
+    const answer = (request: RecordedRequest, response: ServerResponse): void => langfuse.answer(request, response);
+    const keys = { publicKey: 'pk-lf-test', secretKey: 'sk-lf-test' };
+    const langfuse = new LangfuseServer(await LocalServer.start(answer), keys);
+    return langfuse;
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  /** The questions it was asked, in their order. */
+  get questions(): MetricsQuery[] {
+    return this.server.requests.map(({ path }) => questionIn(path));
+  }
+
+  async close(): Promise<void> {
+    await this.server.close();
+  }
+
+  private answer({ path, headers }: RecordedRequest, response: ServerResponse): void {
+    const { publicKey, secretKey } = this.keys;
+    const { pathname } = new URL(path, this.url);
+    const known = this.isOld ? '/api/public/metrics' : '/api/public/v2/metrics';
+    if (this.fault) return send(response, this.fault.status, { message: 'not now' }, this.fault.headers);
+    if (headers.authorization !== `Basic ${btoa(`${publicKey}:${secretKey}`)}`)
+      return send(response, 401, {
+        message: 'Invalid credentials. Confirm that you have configured the correct host.',
+      });
+    if (pathname !== known) return send(response, 404, { message: 'Not found' });
+    send(response, 200, { data: this.sums(questionIn(path)) });
+  }
+
+  private sums({ dimensions, filters, fromTimestamp, toTimestamp }: MetricsQuery): Record<string, unknown>[] {
+    const field = dimensions[0]?.field ?? '';
+    const wanted = new Set(filters.find(({ column }) => column === field)?.value);
+    const [from, to] = [Date.parse(fromTimestamp), Date.parse(toTimestamp)];
+    const seen = this.traced.filter(({ agentId, at }) => wanted.has(agentId) && +at >= from && +at < to);
+    return [...Map.groupBy(seen, ({ agentId }) => agentId)].map(([agentId, calls]) => ({
+      [field]: agentId,
+      sum_totalTokens: String(calls.reduce((sum, { totalTokens }) => sum + totalTokens, 0)),
+      sum_totalCost: calls.reduce((sum, { totalCost }) => sum + totalCost, 0),
+    }));
+  }
+}
+
+function questionIn(path: string): MetricsQuery {
+  return JSON.parse(new URL(path, 'http://langfuse').searchParams.get('query') ?? '{}') as MetricsQuery;
+}
+
+function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}

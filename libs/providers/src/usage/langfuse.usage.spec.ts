@@ -1,0 +1,92 @@
+import { EgressPolicy } from '../egress/egress.policy.js';
+import { Secret } from '../secret.js';
+import { LangfuseServer } from '../testing/langfuse.server.js';
+import { LangfuseUsage, type LangfuseUsageOptions } from './langfuse.usage.js';
+
+let server: LangfuseServer;
+beforeEach(async () => void (server = await LangfuseServer.start()));
+afterEach(async () => await server.close());
+
+const policy = new EgressPolicy({ allowLoopback: true });
+
+function source(wishes: Partial<LangfuseUsageOptions> = {}): LangfuseUsage {
+  const { publicKey, secretKey } = server.keys;
+  const facts = { baseUrl: server.url, publicKey, secretKey: new Secret(secretKey), policy, timeoutMs: 1_000 };
+  return new LangfuseUsage({ ...facts, agentField: 'traceName', ...wishes });
+}
+
+const YESTERDAY = new Date('2026-02-23T10:00:00Z');
+const TODAY = new Date('2026-02-24T10:00:00Z');
+
+describe('usage from Langfuse', () => {
+  it('S3.10 is the sum of tokens and money of each agent, ever or since a moment', async () => {
+    server.traced.push(
+      { agentId: 'builder', totalTokens: 1_000, totalCost: 0.25, at: YESTERDAY },
+      { agentId: 'builder', totalTokens: 234, totalCost: 0.000001, at: TODAY },
+      { agentId: 'stranger', totalTokens: 9, totalCost: 9, at: TODAY },
+    );
+    const langfuse = source();
+    expect(await langfuse.usage({ agentIds: ['builder', 'idle'], since: null })).toEqual(
+      new Map([['builder', { tokens: 1_234, microUsd: 250_001 }]]),
+    );
+    const since = new Date('2026-02-24T00:00:00Z');
+    expect(await langfuse.usage({ agentIds: ['builder'], since })).toEqual(
+      new Map([['builder', { tokens: 234, microUsd: 1 }]]),
+    );
+    expect(server.questions[0]).toMatchObject({ view: 'observations', dimensions: [{ field: 'traceName' }] });
+  });
+
+  it('S3.10 of more agents than fit into one question is asked for page by page', async () => {
+    const agentIds = Array.from({ length: 130 }, (_, index) => `agent-${index}`);
+    for (const agentId of agentIds) server.traced.push({ agentId, totalTokens: 7, totalCost: 0, at: TODAY });
+    const usage = await source().usage({ agentIds, since: null });
+    expect(usage.size).toBe(130);
+    expect(server.questions.map(({ filters }) => filters[0]?.value.length)).toEqual([50, 50, 30]);
+    const long = Array.from({ length: 50 }, (_, index) => `${'x'.repeat(120)}-${index}`);
+    await source().usage({ agentIds: long, since: null });
+    expect(server.questions.slice(3).map(({ filters }) => filters[0]?.value.length)).toEqual([32, 18]);
+  });
+
+  it('S3.10 can be asked of an installation that knows the first metrics API only', async () => {
+    server.isOld = true;
+    server.traced.push({ agentId: 'builder', totalTokens: 5, totalCost: 0, at: TODAY });
+    const langfuse = source({ agentField: 'name' });
+    expect((await langfuse.usage({ agentIds: ['builder'], since: null })).get('builder')?.tokens).toBe(5);
+    await langfuse.usage({ agentIds: ['builder'], since: null });
+    expect(server.questions).toHaveLength(3);
+  });
+
+  it('S3.10 with a wrong key says so, without the key', async () => {
+    const langfuse = source({ secretKey: new Secret('sk-lf-stolen') });
+    const refusal = await langfuse.usage({ agentIds: ['a'], since: null }).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: 'USAGE_KEY_REFUSED', status: 401, fault: 'operator' });
+    expect(String(refusal)).not.toContain('sk-lf-stolen');
+  });
+
+  it('S3.10 asked for too often says when to come again, and does not try by itself', async () => {
+    server.fault = { status: 429, headers: { 'retry-after': '7' } };
+    await expect(source().usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+      code: 'USAGE_RATE_LIMITED',
+      retryAfterMs: 7_000,
+      retryable: true,
+    });
+    expect(server.questions).toHaveLength(1);
+  });
+
+  it('S3.10 from a server that is broken or gone is an outage', async () => {
+    const langfuse = source();
+    server.fault = { status: 502 };
+    await expect(langfuse.usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+      code: 'USAGE_SOURCE_UNAVAILABLE',
+    });
+    await server.close();
+    await expect(langfuse.usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+      code: 'USAGE_SOURCE_UNAVAILABLE',
+      retryable: true,
+    });
+  });
+
+  it('S3.10 is not asked of an address the egress policy denies', () => {
+    expect(() => source({ policy: new EgressPolicy() })).toThrow(expect.objectContaining({ code: 'EGRESS_DENIED' }));
+  });
+});

@@ -1,0 +1,191 @@
+import type { Database } from '../db/database.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import { aBudget, anAsk, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
+import { testDatabase, type TestDatabase } from '../testing/test-database.js';
+import { readAll } from '../testing/test-events.js';
+
+let database: TestDatabase;
+let db: Database;
+let here: TestBudgets;
+let there: TestBudgets;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  here = testBudgets(db);
+  there = testBudgets(await database.connectAgain());
+});
+afterEach(async () => await database.drop());
+
+const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
+const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
+
+async function expectSound(): Promise<void> {
+  const { checked, discrepancies } = await here.reconciliation.reconcile();
+  expect(checked).toBeGreaterThan(0);
+  expect(discrepancies).toEqual([]);
+}
+
+async function told(): Promise<RegistryEvent[]> {
+  while ((await here.feed.sequencer.runOnce()).moved > 0);
+  return (await readAll(here.feed)).filter(({ type }) => type.startsWith('budget.'));
+}
+
+describe('windows', () => {
+  const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
+  const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
+
+  it('B2 that end while charges race: every charge is in exactly one of them, and none overshoots', async () => {
+    let now = DAY_1;
+    const early = testBudgets(db, { clock: () => now });
+    const late = testBudgets(await database.connectAgain(), { clock: () => now });
+    const { id } = await early.budgets.open(aBudget(300, { window: 'daily' }));
+    await db.query('UPDATE budget SET window_start = $1, window_end = $2', [
+      new Date(Date.UTC(2026, 1, 28)),
+      new Date(Date.UTC(2026, 2, 1)),
+    ]);
+    await db.query('UPDATE budget_entry SET window_start = $1', [new Date(Date.UTC(2026, 1, 28))]);
+    let charged = 0;
+    const work = Array.from({ length: 400 }, async (_, index) => {
+      const { ledger } = index % 2 ? early : late;
+      const held = await ledger.reserve(anAsk(2)).catch(() => undefined);
+      if (index === 60) now = DAY_2;
+      if (!held) return;
+      await ledger.settle(of(held), { tokens: 2, microUsd: 0 });
+      charged += 2;
+      if (index === 200) now = DAY_1; // a clock that goes back changes nothing
+    });
+    await Promise.all(work);
+    await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const held = await late.ledger.reserve(anAsk(2)).catch(() => undefined);
+        if (!held) return;
+        await late.ledger.settle(of(held), { tokens: 2, microUsd: 0 });
+        charged += 2;
+      }),
+    );
+    const sums = await db.query<{ start: Date; tokens: string }>(
+      `SELECT window_start AS start, sum(tokens) AS tokens FROM budget_entry GROUP BY window_start ORDER BY window_start`,
+    );
+    expect(sums.reduce((sum, row) => sum + Number(row.tokens), 0)).toBe(charged);
+    expect(sums).toHaveLength(2);
+    for (const { tokens: sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(300);
+    const [reading] = await early.budgets.of('fleet', 'fleet');
+    expect(reading?.budget.id).toBe(id);
+    await expectSound();
+  });
+
+  it('B2 begin anew by the sweeper when nobody spends, and tell of it', async () => {
+    const { id } = await here.budgets.open(aBudget(10, { window: 'monthly' }));
+    const held = await here.ledger.reserve(anAsk(10));
+    await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
+    await db.query(`UPDATE budget SET window_end = clock_timestamp() - interval '1 second'`);
+    expect((await here.budgets.get(id)).budget.used).toEqual(tokens(0));
+    expect(await here.sweeper.sweep()).toMatchObject({ rolled: 1 });
+    expect((await told()).map(({ type }) => type)).toEqual(['budget.exhausted', 'budget.replenished']);
+  });
+});
+
+describe('events', () => {
+  it('S3.10 tell when a budget becomes low, exhausted and ample again, once each', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    for (let call = 0; call < 11; call++) {
+      const held = await here.ledger.reserve(anAsk(9)).catch(() => undefined);
+      if (held) await here.ledger.settle(of(held), { tokens: 9, microUsd: 0 });
+    }
+    const last = await here.ledger.reserve(anAsk(1));
+    await here.ledger.settle(of(last), { tokens: 1, microUsd: 0 });
+    await here.budgets.topUp(id, { tokens: 5 }, { by: 'op', note: null });
+    await here.budgets.topUp(id, { tokens: 500 }, { by: 'op', note: null });
+    const events = await told();
+    expect(events.map(({ type }) => type)).toEqual([
+      'budget.low',
+      'budget.exhausted',
+      'budget.replenished',
+      'budget.replenished',
+    ]);
+    expect(events[1]).toMatchObject({
+      subject: String(id),
+      data: { kind: 'fleet', of: 'fleet', unit: 'tokens', limit: 100, remaining: 0 },
+    });
+  });
+});
+
+describe('operators', () => {
+  it('S3.10 top up, adjust and see every line', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    await here.budgets.topUp(id, { tokens: 50 }, { by: 'key:op', note: 'for the release' });
+    await here.budgets.adjust(
+      id,
+      { limit: { microUsd: 9 }, used: { tokens: 20 } },
+      { by: 'key:op', note: 'as billed' },
+    );
+    expect((await here.budgets.get(id)).budget).toMatchObject({
+      limit: { tokens: 150, microUsd: 9 },
+      used: tokens(20),
+    });
+    const lines = await here.budgets.lines(id, 10, undefined);
+    expect(lines.map(({ kind, tokens: count, note }) => [kind, Number(count), note])).toEqual([
+      ['adjusted', 20, 'as billed'],
+      ['topped_up', 0, 'for the release'],
+      ['opened', 0, null],
+    ]);
+    await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'key:op', note: null });
+    await expect(here.budgets.topUp(id, { tokens: 1 }, { by: 'o', note: null })).rejects.toMatchObject({
+      code: 'BUDGET_UNLIMITED',
+    });
+    await expectSound();
+  });
+
+  it('S3.10 are told by the reconciliation when someone wrote past the ledger', async () => {
+    const { id } = await here.budgets.open(aBudget(100));
+    await db.query('UPDATE budget SET used_tokens = 3');
+    expect(await here.reconciliation.reconcile()).toMatchObject({
+      checked: 1,
+      discrepancies: [{ id: String(id), counters: { usedTokens: '3' }, ledger: { usedTokens: '0' } }],
+    });
+  });
+
+  it('S3.10 keep a ledger that is summed up when it is old, without changing what it says', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const all = await Promise.all(Array.from({ length: 20 }, async () => await here.ledger.reserve(anAsk(3))));
+    await Promise.all(all.map(async (held) => await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 })));
+    await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
+    await db.query(`UPDATE budget_reservation SET closed_at = closed_at - interval '2 days'`);
+    expect(await here.sweeper.forget({ reservationsMs: 86_400_000, linesMs: 86_400_000 })).toBe(40);
+    expect(
+      (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
+    ).toEqual([
+      ['carried', 60],
+      ['opened', 0],
+    ]);
+    await expectSound();
+  });
+
+  it('S3.10 hear when it runs out at this rate', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const held = await here.ledger.reserve(anAsk(600));
+    await here.ledger.settle(of(held), { tokens: 600, microUsd: 0 });
+    await db.query(`UPDATE budget SET created_at = created_at - interval '6 hours'`);
+    const { tokens: burn, overMs, runsOutAt } = await here.budgets.forecast(id);
+    expect(burn).toMatchObject({ perHour: 100, available: 400 });
+    const hours = ((runsOutAt ?? 0) - (await here.store.now())) / 3_600_000;
+    expect(Math.round(hours)).toBe(4);
+    expect(Math.round(overMs / 3_600_000)).toBe(6);
+  });
+
+  it.each([
+    ['windows of a run', { kind: 'run', subject: 'r', window: 'daily' }],
+    ['a parent of an agent', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
+    ['a second fleet', { kind: 'fleet', subject: 'other' }],
+    ['a time zone nobody knows', { timeZone: 'Mars/Olympus' }],
+  ] as const)('S3.10 cannot make %s', async (_, wishes) => {
+    await expect(here.budgets.open(aBudget(1, wishes))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+  });
+
+  it('S3.10 cannot make the same budget twice', async () => {
+    await here.budgets.open(aBudget(1));
+    await expect(there.budgets.open(aBudget(2))).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
+    await there.budgets.open(aBudget(2, { window: 'daily' }));
+  });
+});
