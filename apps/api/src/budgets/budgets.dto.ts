@@ -4,6 +4,7 @@ import {
   IsIn,
   IsInt,
   IsNumberString,
+  IsObject,
   IsOptional,
   IsString,
   Length,
@@ -48,7 +49,7 @@ export class AmountBody {
 }
 
 export class OpenBudgetBody {
-  @ApiProperty({ enum: BUDGET_KINDS }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
     description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. The fleet needs none.',
@@ -57,7 +58,7 @@ export class OpenBudgetBody {
   @IsString()
   @Length(1, 200)
   subject?: string;
-  @ApiPropertyOptional({ enum: BUDGET_WINDOWS, default: 'total' })
+  @ApiPropertyOptional({ enum: BUDGET_WINDOWS, default: 'total', description: 'When it begins anew.' })
   @IsOptional()
   @IsIn(BUDGET_WINDOWS)
   window?: BudgetWindow;
@@ -67,6 +68,7 @@ export class OpenBudgetBody {
   @Length(1, 64)
   timeZone?: string;
   @ApiProperty({ type: LimitBody, description: 'What may be spent in a window.' })
+  @IsObject()
   @ValidateNested()
   @Type(() => LimitBody)
   limit: LimitBody;

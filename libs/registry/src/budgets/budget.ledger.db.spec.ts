@@ -88,6 +88,18 @@ describe('reserving', () => {
     await expectSound();
   });
 
+  it('B2 repeats the answer to a key also when nothing would be left for a new one', async () => {
+    await here.budgets.open(aBudget(10));
+    const ask = anAsk(10);
+    const first = await here.ledger.reserve(ask);
+    const again = await Promise.allSettled([there.ledger.reserve(ask), there.ledger.reserve(anAsk(1))]);
+    expect(again[0]).toMatchObject({ status: 'fulfilled', value: { key: first.key, held: tokens(10) } });
+    expect(again[1]).toMatchObject({ status: 'rejected', reason: { code: 'BUDGET_EXHAUSTED' } });
+    await here.ledger.settle(of(first), { tokens: 10, microUsd: 0 });
+    expect(await there.ledger.reserve(ask)).toMatchObject({ state: 'settled' });
+    await expectSound();
+  });
+
   it('B2 is refused where an agent or a run that is named has no budget: a slip of the pen is no licence', async () => {
     await expect(here.ledger.reserve(anAsk(1, { agentId: 'nobody' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',

@@ -114,6 +114,7 @@ export class BudgetLedger {
     const { budgets, now } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)]);
     const batch = new LedgerBatch(budgets, reservations, this.clock?.() ?? now);
     const outcomes = ops.map((op) => batch.apply(op));
+    if (!lookUp) await this.checkRefusals(ops, outcomes);
     const writes = batch.writes();
     const isIdle = writes.budgets.length + writes.opened.length + writes.closed.length === 0;
     if (isIdle) return outcomes;
@@ -121,9 +122,15 @@ export class BudgetLedger {
     await this.events.tell(batch, writes.budgets);
     return outcomes;
   }
+
+  /** What looks like too much may be the repetition of what was granted before. */
+  private async checkRefusals(ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): Promise<void> {
+    const refused = ops.filter((op, index) => op.op === 'reserve' && !outcomes[index]?.ok);
+    if (refused.length > 0 && (await this.store.isAnyKnown(keysIn(refused, true)))) throw new KeyTaken();
+  }
 }
 
-/** Someone else has just opened a reservation with the same key. */
+/** There is a reservation with one of the keys already: all is to be decided again, with a look at them. */
 class KeyTaken extends Error {}
 
 function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {

@@ -83,6 +83,15 @@ export class LedgerStore {
     return rows[0] && toReservation(rows[0]);
   }
 
+  async isAnyKnown(keys: readonly ReservationKey[]): Promise<boolean> {
+    const rows = await this.db.query(
+      `SELECT 1 FROM unnest($1::text[], $2::text[]) AS k (owner, key)
+       WHERE EXISTS (SELECT FROM budget_reservation r WHERE r.owner = k.owner AND r.key = k.key) LIMIT 1`,
+      [keys.map(({ owner }) => owner), keys.map(({ key }) => key)],
+    );
+    return rows.length > 0;
+  }
+
   /** Held although their time is over, the longest over first. */
   async overdue(limit: number): Promise<ReservationKey[]> {
     return await this.db.query<{ owner: string; key: string }>(

@@ -5,3 +5,4 @@ export { readAll, testEvents, type TestEvents } from './test-events.js';
 export { eventStorm, type StormOptions, type StormReport } from './event-storm.js';
 export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 export { aBudget, aBudgetState, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
+export { budgetCrashes, budgetRace, type CrashReport, type RaceReport } from './budget-storm.js';

@@ -1,0 +1,219 @@
+import type { Joined } from '../agents/agents.service.js';
+import { hashOfToken } from '../agents/lease.token.js';
+import type { AgentRecord } from '../agents/agent.record.js';
+import type { Database } from '../db/database.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import { anAsk } from '../testing/test-budgets.js';
+import { testDatabase, type TestDatabase } from '../testing/test-database.js';
+import { readAll } from '../testing/test-events.js';
+import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { until } from '../testing/until.js';
+import type { BudgetSource } from './usage.refresher.js';
+
+let database: TestDatabase;
+let db: Database;
+let here: TestRegistry;
+let there: TestRegistry;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  here = testRegistry(db);
+  there = testRegistry(await database.connectAgain());
+});
+afterEach(async () => await database.drop());
+
+async function join(agentId: string, totalTokens: number | null, source = 'ledger', token?: string): Promise<Joined> {
+  const facts = aRegistration({ budget: { totalTokens, usedTokens: 0, source } });
+  return await here.agents.register({ agentId, leaseToken: token ?? null, by: 'test', facts });
+}
+
+async function spend(agentId: string, count: number): Promise<void> {
+  const { owner, key } = await here.budgets.ledger.reserve(anAsk(count, { agentId }));
+  await here.budgets.ledger.settle({ owner, key }, { tokens: count, microUsd: 0 });
+}
+
+const ranked = (registry: TestRegistry): string[] =>
+  registry.ranker.rank({ capabilities: ['build'], limit: 10 }, 0).candidates.map(({ agent }) => agent.agentId);
+const seen = (registry: TestRegistry, agentId: string): AgentRecord['budget'] | undefined =>
+  registry.directory.find(agentId)?.record.budget;
+
+async function totalOf(agentId: string): Promise<number> {
+  const [reading] = await here.budgets.budgets.of('agent', agentId);
+  return reading?.budget.id ?? 0;
+}
+
+async function told(type: string): Promise<RegistryEvent[]> {
+  while ((await here.events.sequencer.runOnce()).moved > 0);
+  return (await readAll(here.events)).filter((event) => event.type === type);
+}
+
+describe("an agent's record", () => {
+  it('S3.10 shows what the ledger says, to this replica at once and to others when they look', async () => {
+    await join('builder', 500_000);
+    await there.sync.load();
+    await until('it is listed', () => seen(here, 'builder') !== undefined);
+    await spend('builder', 123_456);
+    const budget = { totalTokens: 500_000, usedTokens: 123_456, remaining: 376_544, source: 'ledger' };
+    expect(seen(here, 'builder')).toEqual(budget);
+    expect((await there.agents.get('builder')).budget).toEqual(budget);
+    expect(seen(there, 'builder')).toMatchObject({ usedTokens: 0 });
+    expect(await there.sync.hearBudgets()).toBe(1);
+    expect(seen(there, 'builder')).toEqual(budget);
+    expect(await there.sync.hearBudgets()).toBe(0);
+  });
+
+  it('S3.10 shows the budget that binds, where there are several', async () => {
+    await join('builder', 500_000);
+    const limit = { tokens: 1_000, microUsd: null };
+    await here.budgets.budgets.open({ kind: 'agent', subject: 'builder', window: 'daily', limit, by: 'op' });
+    await until('it is listed', () => seen(here, 'builder') !== undefined);
+    await spend('builder', 1_000);
+    const budget = { totalTokens: 1_000, usedTokens: 1_000, remaining: 0 };
+    expect((await here.agents.get('builder')).budget).toMatchObject(budget);
+    expect(seen(here, 'builder')).toMatchObject(budget);
+    const { candidates, excluded } = here.ranker.rank(
+      { capabilities: ['build'], explain: true },
+      await here.budgets.store.now(),
+    );
+    expect(candidates).toEqual([]);
+    expect(excluded?.[0]?.exclusions[0]).toMatchObject({
+      code: 'budget_exhausted',
+      text: 'its daily budget of 1000 tokens is used up',
+      eligibleWhen: { inMs: expect.any(Number) as number },
+    });
+  });
+});
+
+describe('an exhausted agent', () => {
+  it('S3.10 leaves the ranking with a reason, stays registered, and topping up brings it back', async () => {
+    await join('builder', 1_000);
+    await there.sync.load();
+    await until('it is listed', () => ranked(here).length === 1);
+    await spend('builder', 1_000);
+    expect(ranked(here)).toEqual([]);
+    const { excluded } = here.ranker.rank({ capabilities: ['build'], explain: true }, 0);
+    expect(excluded?.[0]?.exclusions[0]).toMatchObject({
+      code: 'budget_exhausted',
+      eligibleWhen: { text: 'its budget is topped up' },
+    });
+    expect((await here.agents.get('builder')).status).toBe('active');
+    const [event] = await told('budget.exhausted');
+    expect(event).toMatchObject({ data: { agentId: 'builder', limit: 1_000, remaining: 0 }, capabilities: ['build'] });
+    expect(await told('agent.left')).toEqual([]);
+    await there.sync.refresh(['builder']); // as the event has every replica do
+    expect(ranked(there)).toEqual([]);
+
+    await here.budgets.budgets.topUp(await totalOf('builder'), { tokens: 50_000 }, { by: 'op', note: null });
+    expect(ranked(here)).toEqual(['builder']);
+    expect(await told('budget.replenished')).toHaveLength(1);
+    await there.sync.refresh(['builder']);
+    expect(ranked(there)).toEqual(['builder']);
+  });
+
+  it('S3.10 that says goodbye has left for that reason', async () => {
+    const { record, leaseToken } = await join('builder', 10);
+    await spend('builder', 10);
+    await here.agents.deregister({
+      agentId: 'builder',
+      generation: record.generation,
+      tokenHash: hashOfToken(leaseToken),
+    });
+    expect(await told('agent.left')).toMatchObject([{ subject: 'builder', data: { reason: 'budget_exhausted' } }]);
+  });
+
+  it('S3.10 does not become rich by leaving and coming back', async () => {
+    const { leaseToken } = await join('builder', 10);
+    await spend('builder', 10);
+    expect((await join('builder', 10, 'ledger', leaseToken)).record.budget).toMatchObject({
+      usedTokens: 10,
+      remaining: 0,
+    });
+    await here.agents.remove('builder', 'evicted');
+    expect((await join('builder', 10)).record.budget).toMatchObject({ usedTokens: 10, remaining: 0 });
+  });
+});
+
+describe('a declared limit', () => {
+  it('S3.10 follows the agent until an operator has set another, which then holds', async () => {
+    const { leaseToken } = await join('builder', 100);
+    expect((await join('builder', 200, 'ledger', leaseToken)).record.budget.totalTokens).toBe(200);
+    await here.budgets.budgets.topUp(await totalOf('builder'), { tokens: 50 }, { by: 'op', note: null });
+    expect((await join('builder', 7, 'ledger', leaseToken)).record.budget.totalTokens).toBe(250);
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+});
+
+describe('use that an agent reports', () => {
+  it('S3.10 by heartbeat is in its record at once and in the ledger with the next sweep', async () => {
+    const { record, leaseToken } = await join('builder', 1_000, 'reported');
+    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+    await here.heartbeats.beatAll([{ ...beat, usedTokens: 600 }]);
+    expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });
+    expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
+    await here.heartbeats.beatAll([{ ...beat, usedTokens: 100 }]);
+    expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
+    const lines = await here.budgets.budgets.lines(await totalOf('builder'), 10, undefined);
+    expect(lines.map(({ kind, tokens }) => [kind, Number(tokens)])).toEqual([
+      ['reported', 600],
+      ['opened', 0],
+    ]);
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+});
+
+describe('use that a source counts', () => {
+  const asked: unknown[] = [];
+  const source = (answer: () => Record<string, number>): BudgetSource => ({
+    name: 'langfuse',
+    usage: async (question) => {
+      asked.push(question);
+      return new Map(Object.entries(answer()).map(([agentId, tokens]) => [agentId, { tokens, microUsd: tokens * 3 }]));
+    },
+  });
+  beforeEach(() => void asked.splice(0));
+
+  it('S3.10 raises the count, never lowers it, and asks once for all that count from the same moment', async () => {
+    await join('one', 1_000, 'langfuse');
+    await join('two', 1_000, 'langfuse');
+    await join('other', 1_000, 'reported');
+    const limit = { tokens: 100, microUsd: null };
+    await here.budgets.budgets.open({
+      kind: 'agent',
+      subject: 'one',
+      window: 'daily',
+      limit,
+      source: 'langfuse',
+      by: 'op',
+    });
+    expect(await here.budgets.refresher.refresh(source(() => ({ one: 40, two: 990 })))).toEqual({
+      refreshed: 3,
+      failures: [],
+    });
+    expect(asked).toEqual([
+      { agentIds: ['one', 'two'], since: null },
+      { agentIds: ['one'], since: expect.any(Date) as Date },
+    ]);
+    await here.budgets.refresher.refresh(source(() => ({ one: 30 })));
+    expect((await here.agents.get('one')).budget).toMatchObject({ usedTokens: 40 });
+    expect((await here.agents.get('two')).budget).toMatchObject({ usedTokens: 990, remaining: 10 });
+    expect((await here.agents.get('other')).budget).toMatchObject({ usedTokens: 0 });
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('S3.10 stays what it was in an outage, and says since when that is', async () => {
+    await join('one', 1_000, 'langfuse');
+    await here.budgets.refresher.refresh(source(() => ({ one: 40 })));
+    const [before] = await here.budgets.budgets.of('agent', 'one');
+    const down = source(() => {
+      throw new Error('Langfuse is away');
+    });
+    expect((await here.budgets.refresher.refresh(down)).failures).toMatchObject([{ budgets: 1 }]);
+    const [after] = await here.budgets.budgets.of('agent', 'one');
+    expect(after).toMatchObject({ refreshedAt: before?.refreshedAt, refreshError: 'Langfuse is away' });
+    expect(after?.budget.used.tokens).toBe(40);
+    await here.budgets.refresher.refresh(source(() => ({})));
+    const [later] = await here.budgets.budgets.of('agent', 'one');
+    expect(later).toMatchObject({ refreshError: null, budget: { used: { tokens: 40 } } });
+  });
+});

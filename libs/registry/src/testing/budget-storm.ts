@@ -1,0 +1,97 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { WorkerOrder, WorkerWord } from './budget-worker.js';
+import { aBudget, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
+import type { TestDatabase } from './test-database.js';
+
+export interface RaceReport {
+  rounds: number;
+  /** Rounds in which another number than the budget allowed was granted. */
+  wrongRounds: number;
+  overshoot: number;
+  faults: string[];
+  discrepancies: number;
+}
+
+export interface CrashReport {
+  kills: number;
+  /** Tokens still held after one sweep. */
+  leaked: number;
+  /** Whether all of the budget could be reserved again. */
+  falselyBlocked: boolean;
+  discrepancies: number;
+}
+
+/** Two processes reserve at once what a budget has not: round by round on a budget of its own. */
+export async function budgetRace(
+  database: TestDatabase,
+  rounds: number,
+  asks: number,
+  limit: number,
+): Promise<RaceReport> {
+  const here = testBudgets(database.db);
+  const workers = await Promise.all([startWorker(database), startWorker(database)]);
+  const { id } = await here.budgets.open(aBudget(0));
+  const report: RaceReport = { rounds, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 };
+  for (let round = 1; round <= rounds; round++) {
+    await here.budgets.topUp(id, { tokens: limit }, { by: 'storm', note: null });
+    const order: WorkerOrder = { do: 'reserve', times: asks / workers.length, tokens: 1 };
+    const words = await Promise.all(workers.map(async (worker) => await ask(worker, order)));
+    const granted = words.reduce((sum, word) => sum + ('granted' in word ? word.granted : 0), 0);
+    report.faults.push(...words.flatMap((word) => ('faults' in word ? word.faults : ['no answer'])));
+    if (granted !== limit) report.wrongRounds++;
+    report.overshoot += Math.max(0, (await here.budgets.get(id)).budget.reserved.tokens - round * limit);
+  }
+  for (const worker of workers) worker.disconnect();
+  report.discrepancies = (await here.reconciliation.reconcile()).discrepancies.length;
+  return report;
+}
+
+/** Processes that reserve everything and are killed before they settle; then their time is over, and one sweep passes. */
+export async function budgetCrashes(database: TestDatabase, kills: number): Promise<CrashReport> {
+  const here = testBudgets(database.db);
+  const tokens = 10;
+  const { id } = await here.budgets.open(aBudget(kills * tokens));
+  for (let kill = 0; kill < kills; kill++) {
+    const worker = await startWorker(database);
+    await ask(worker, { do: 'hang', tokens, ttlMs: 60_000 });
+    const gone = once(worker, 'exit');
+    worker.kill('SIGKILL');
+    await gone;
+  }
+  await database.db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`);
+  await here.sweeper.sweep();
+  const leaked = (await here.budgets.get(id)).budget.reserved.tokens;
+  const falselyBlocked = await isBlocked(here, kills * tokens);
+  return { kills, leaked, falselyBlocked, discrepancies: (await here.reconciliation.reconcile()).discrepancies.length };
+}
+
+async function isBlocked({ ledger }: TestBudgets, tokens: number): Promise<boolean> {
+  try {
+    await ledger.reserve(anAsk(tokens));
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'BUDGET_EXHAUSTED') return true;
+    throw error;
+  }
+}
+
+async function startWorker({ url }: TestDatabase): Promise<ChildProcess> {
+  const worker = fork(join(rootFolder(), 'dist/libs/registry/src/testing/budget-worker.js'), [url]);
+  await once(worker, 'message');
+  return worker;
+}
+
+async function ask(worker: ChildProcess, order: WorkerOrder): Promise<WorkerWord> {
+  const answer = once(worker, 'message') as Promise<[WorkerWord]>;
+  worker.send(order);
+  return (await answer)[0];
+}
+
+function rootFolder(): string {
+  let folder: string = import.meta.dirname;
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  return folder;
+}

@@ -1,0 +1,242 @@
+import { LangfuseServer } from '#rollcall/providers/testing';
+import { until } from '#rollcall/registry/testing';
+import type { BudgetView, ForecastView, LineView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
+import { startApi, type TestApi } from '../support/api.js';
+
+let langfuse: LangfuseServer;
+let api: TestApi;
+
+beforeAll(async () => {
+  langfuse = await LangfuseServer.start();
+  api = await startApi({
+    LANGFUSE_BASE_URL: langfuse.url,
+    LANGFUSE_PUBLIC_KEY: langfuse.keys.publicKey,
+    LANGFUSE_SECRET_KEY: langfuse.keys.secretKey,
+    ROLLCALL_LANGFUSE_REFRESH_EVERY: '100ms',
+    ROLLCALL_MODELS: JSON.stringify({
+      default: 'priced',
+      presets: { priced: { vendor: 'scripted', model: 'echo', usdPerMillionTokens: { input: 3, output: 15 } } },
+    }),
+  });
+});
+afterAll(async () => {
+  await api.stop();
+  await langfuse.close();
+});
+
+const open = async (body: object, key?: string): Promise<{ status: number; body: BudgetView & { code?: string } }> =>
+  await api.call('POST', '/v1/budgets', { body, key });
+const reserve = async (
+  body: object,
+  key?: string,
+): Promise<{ status: number; body: ReservationView & { code?: string } }> =>
+  await api.call('POST', '/v1/budgets/reservations', { body, key });
+
+async function join(agentId: string, budget: object): Promise<void> {
+  const { status } = await api.call('POST', '/v1/agents', {
+    body: { agentId, name: agentId, capabilities: [agentId], budget },
+  });
+  expect(status).toBe(201);
+}
+
+async function candidates(capability: string): Promise<unknown[]> {
+  const { body } = await api.call<{ candidates: unknown[] }>('POST', '/v1/agents/query', {
+    body: { capabilities: [capability] },
+  });
+  return body.candidates;
+}
+
+describe('budgets over REST', () => {
+  it('S3.10 are made, shown, listed by cursor, topped up and adjusted, and each act is in the audit log', async () => {
+    const made = await open({ kind: 'caller', subject: 'key:x', window: 'daily', limit: { tokens: 100 } });
+    expect(made).toMatchObject({
+      status: 201,
+      body: {
+        kind: 'caller',
+        subject: 'key:x',
+        window: 'daily',
+        limit: { tokens: 100, microUsd: null },
+        usage: { own: { tokens: 0 }, subtree: { tokens: 0 } },
+        condition: 'ample',
+        freshness: null,
+      },
+    });
+    const { id } = made.body;
+    await open({ kind: 'caller', subject: 'key:x', window: 'monthly', limit: { microUsd: 5 } });
+    const first = await api.call<{ items: BudgetView[]; nextCursor: string }>(
+      'GET',
+      '/v1/budgets?subject=key:x&limit=1',
+    );
+    const second = await api.call<{ items: BudgetView[]; nextCursor: null }>(
+      'GET',
+      `/v1/budgets?subject=key:x&limit=1&cursor=${first.body.nextCursor}`,
+    );
+    expect([first, second].flatMap(({ body }) => body.items.map(({ window }) => window))).toEqual(['daily', 'monthly']);
+    expect(second.body.nextCursor).toBeNull();
+    const topped = await api.call('POST', `/v1/budgets/${id}/topup`, { body: { tokens: 50, note: 'more' } });
+    expect(topped.body).toMatchObject({ limit: { tokens: 150 } });
+    const adjusted = await api.call('POST', `/v1/budgets/${id}/adjust`, {
+      body: { limit: { microUsd: 7 }, used: { tokens: 149 }, note: 'as billed' },
+    });
+    expect(adjusted.body).toMatchObject({
+      limit: { tokens: 150, microUsd: 7 },
+      available: { tokens: 1 },
+      condition: 'low',
+    });
+    const ledger = await api.call<{ items: LineView[]; nextCursor: string }>('GET', `/v1/budgets/${id}/ledger?limit=2`);
+    expect(ledger.body.items).toMatchObject([
+      { kind: 'adjusted', tokens: 149, note: 'as billed', limit: { tokens: 150, microUsd: 7 } },
+      { kind: 'topped_up', tokens: 0, note: 'more', limit: { tokens: 150, microUsd: null } },
+    ]);
+    const older = await api.call<{ items: LineView[] }>(
+      'GET',
+      `/v1/budgets/${id}/ledger?cursor=${ledger.body.nextCursor}`,
+    );
+    expect(older.body.items.map(({ kind }) => kind)).toEqual(['opened']);
+    const audit = await api.call<{ items: { action: string; target: string }[] }>('GET', '/v1/audit');
+    expect(audit.body.items.filter(({ target }) => target === id).map(({ action }) => action)).toEqual([
+      'budget.adjusted',
+      'budget.topped_up',
+      'budget.opened',
+    ]);
+    const forecast = await api.call<ForecastView>('GET', `/v1/budgets/${id}/forecast?hours=1`);
+    expect(forecast.body).toMatchObject({ tokens: { perHour: 0, available: 1, runsOutAt: null }, runsOutAt: null });
+  });
+
+  it('S3.10 are spent by runtimes that are not ours: reserve, settle by the price list, release', async () => {
+    const key = await api.keyFor('agent');
+    const agent = 'spender';
+    await join(agent, { totalTokens: 10_000, source: 'ledger' });
+    const run = await open({ kind: 'run', subject: 'run-1', limit: { microUsd: 50_000 } });
+    const held = await reserve(
+      { key: 'run-1/1', agentId: agent, runId: 'run-1', tokens: 4_000, microUsd: 40_000 },
+      key,
+    );
+    expect(held).toMatchObject({ status: 201, body: { state: 'held', held: { tokens: 4_000, microUsd: 40_000 } } });
+    expect(
+      (await reserve({ key: 'run-1/1', agentId: agent, runId: 'run-1', tokens: 4_000, microUsd: 40_000 }, key)).status,
+    ).toBe(201);
+    const settled = await api.call<ReservationView>('POST', '/v1/budgets/reservations/run-1%2F1/settle', {
+      key,
+      body: { model: 'priced', usage: { inputTokens: 1_000, outputTokens: 500 } },
+    });
+    expect(settled.body).toMatchObject({
+      state: 'settled',
+      used: { tokens: 1_500, microUsd: 10_500 },
+      overdraft: false,
+    });
+    const { body } = await api.call<BudgetView>('GET', `/v1/budgets/${run.body.id}`);
+    expect(body).toMatchObject({ usage: { own: { microUsd: 10_500 } }, available: { microUsd: 39_500 } });
+    await reserve({ key: 'run-1/2', agentId: agent, tokens: 8_500 }, key);
+    const refused = await reserve({ key: 'run-1/3', agentId: agent, tokens: 1 }, key);
+    expect(refused).toMatchObject({
+      status: 402,
+      body: {
+        code: 'BUDGET_EXHAUSTED',
+        asked: 1,
+        budget: { subject: agent, limit: 10_000, used: 1_500, reserved: 8_500 },
+      },
+    });
+    const released = await api.call('POST', '/v1/budgets/reservations/run-1%2F2/release', { key });
+    expect(released).toMatchObject({ status: 200, body: { state: 'released' } });
+    const stranger = await api.call('POST', '/v1/budgets/reservations/run-1%2F2/settle', { body: { tokens: 1 } });
+    expect(stranger).toMatchObject({ status: 404, body: { code: 'RESERVATION_NOT_FOUND' } });
+    const seen = await api.call('GET', `/v1/agents/${agent}/budget`);
+    expect(seen.body).toMatchObject({
+      agentId: agent,
+      budget: { usedTokens: 1_500, remaining: 8_500 },
+      budgets: [{ window: 'total' }],
+    });
+    expect((await api.call('GET', '/v1/budgets/reconciliation')).body).toMatchObject({ discrepancies: [] });
+  });
+
+  it('S3.10 bind the caller by its own key', async () => {
+    const key = await api.keyFor('agent');
+    const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
+    await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
+    expect((await reserve({ key: 'a', tokens: 5 }, key)).status).toBe(201);
+    expect((await reserve({ key: 'b', tokens: 1 }, key)).status).toBe(402);
+    expect((await reserve({ key: 'b', tokens: 1 })).status).toBe(201);
+  });
+
+  it('S3.10 exhausted take an agent out of the ranking, and topping up brings it back', async () => {
+    await join('thrifty', { totalTokens: 100, source: 'ledger' });
+    await until('it is found', async () => (await candidates('thrifty')).length === 1);
+    await reserve({ key: 't', agentId: 'thrifty', tokens: 100 });
+    await api.call('POST', '/v1/budgets/reservations/t/settle', { body: { tokens: 100 } });
+    expect(await candidates('thrifty')).toEqual([]);
+    const { body } = await api.call<{ budgets: BudgetView[] }>('GET', '/v1/agents/thrifty/budget');
+    await api.call('POST', `/v1/budgets/${body.budgets[0]?.id}/topup`, { body: { tokens: 1_000_000 } });
+    await until('it is found again', async () => (await candidates('thrifty')).length === 1);
+  });
+
+  it('S3.10 charged through one replica are ranked by through another within a moment', async () => {
+    const other = await api.replica();
+    await join('shared', { totalTokens: 100, source: 'ledger' });
+    const elsewhere = async (): Promise<number> =>
+      (await other.call<{ candidates: [] }>('POST', '/v1/agents/query', { body: { capabilities: ['shared'] } })).body
+        .candidates.length;
+    await until('the other replica knows it', async () => (await elsewhere()) === 1);
+    await reserve({ key: 's', agentId: 'shared', tokens: 100 });
+    await api.call('POST', '/v1/budgets/reservations/s/settle', { body: { tokens: 100 } });
+    await until('the other replica knows it is spent', async () => (await elsewhere()) === 0);
+    await other.stop();
+  });
+
+  it('S3.10 with source langfuse are refreshed by themselves, and say how fresh they are', async () => {
+    langfuse.traced.push({
+      agentId: 'traced',
+      totalTokens: 123_456,
+      totalCost: 1.5,
+      at: new Date('2026-02-24T10:00:00Z'),
+    });
+    await join('traced', { totalTokens: 500_000, source: 'langfuse' });
+    type Seen = { budget: object; budgets: BudgetView[] };
+    const look = async (): Promise<Seen> => (await api.call<Seen>('GET', '/v1/agents/traced/budget')).body;
+    await until('it was refreshed', async () => (await look()).budgets[0]?.freshness?.ageMs !== null);
+    expect(await look()).toMatchObject({
+      budget: { totalTokens: 500_000, usedTokens: 123_456, remaining: 376_544, source: 'langfuse' },
+      budgets: [{ freshness: { error: null } }],
+    });
+    langfuse.fault = { status: 500 };
+    await until('the outage was noticed', async () => (await look()).budgets[0]?.freshness?.error !== null);
+    await until('the count is stale', async () => (await look()).budgets[0]?.freshness?.stale === true);
+    expect(await look()).toMatchObject({ budget: { usedTokens: 123_456 } });
+    langfuse.fault = undefined;
+    await until('it is fresh again', async () => (await look()).budgets[0]?.freshness?.error === null);
+  });
+});
+
+describe('bad input', () => {
+  it.each([
+    ['no limit', { kind: 'agent', subject: 'a' }, 400, 'VALIDATION_FAILED'],
+    ['no subject', { kind: 'agent', limit: {} }, 400, 'VALIDATION_FAILED'],
+    ['an unknown kind', { kind: 'planet', subject: 'a', limit: {} }, 400, 'VALIDATION_FAILED'],
+    ['a fraction of a token', { kind: 'agent', subject: 'a', limit: { tokens: 0.5 } }, 400, 'VALIDATION_FAILED'],
+    ['a negative limit', { kind: 'agent', subject: 'a', limit: { tokens: -1 } }, 400, 'VALIDATION_FAILED'],
+    ['an unknown field', { kind: 'agent', subject: 'a', limit: {}, colour: 'red' }, 400, 'VALIDATION_FAILED'],
+    ['an unknown time zone', { kind: 'fleet', window: 'daily', timeZone: 'X/Y', limit: {} }, 400, 'INVALID_BUDGET'],
+    [
+      'a parent that is not there',
+      { kind: 'run', subject: 'r', parentRunId: 'no', limit: {} },
+      404,
+      'BUDGET_NOT_FOUND',
+    ],
+  ])('S3.10 %s is refused', async (_, body, status, code) => {
+    expect(await open(body)).toMatchObject({ status, body: { code } });
+  });
+
+  it('S3.10 of ids, cursors and amounts is refused, and viewers cannot spend or change', async () => {
+    expect((await api.call('GET', '/v1/budgets/x')).status).toBe(400);
+    expect((await api.call('GET', '/v1/budgets/999999')).body).toMatchObject({ code: 'BUDGET_NOT_FOUND' });
+    expect((await api.call('GET', '/v1/budgets?cursor=abc')).body).toMatchObject({ code: 'CURSOR_INVALID' });
+    expect((await reserve({ key: 'k', tokens: -1 })).status).toBe(400);
+    expect((await reserve({ key: 'k', agentId: 'nobody', tokens: 1 })).body).toMatchObject({
+      code: 'BUDGET_NOT_FOUND',
+    });
+    const viewer = await api.keyFor('viewer');
+    expect((await reserve({ key: 'k', tokens: 1 }, viewer)).status).toBe(403);
+    expect((await open({ kind: 'fleet', limit: {} }, viewer)).status).toBe(403);
+    expect((await open({ kind: 'fleet', limit: {} }, await api.keyFor('agent'))).status).toBe(403);
+  });
+});
