@@ -150,6 +150,22 @@ describe('budgets over REST', () => {
     expect((await api.call('GET', '/v1/budgets/reconciliation')).body).toMatchObject({ discrepancies: [] });
   });
 
+  it('B2 bind a tree of runs that an outside runtime opens, and tell own and subtree of each', async () => {
+    const key = await api.keyFor('agent');
+    const openRun = async (body: object): Promise<BudgetView> =>
+      (await api.call<BudgetView>('POST', '/v1/budgets/runs', { key, body })).body;
+    const root = await openRun({ runId: 'tree', limit: { tokens: 100 } });
+    const child = await openRun({ runId: 'tree/a', parentRunId: 'tree' });
+    expect(await openRun({ runId: 'tree/a', parentRunId: 'tree' })).toEqual(child);
+    expect((await reserve({ key: 'x', runId: 'tree/a', tokens: 101 }, key)).status).toBe(402);
+    await reserve({ key: 'y', runId: 'tree/a', tokens: 60 }, key);
+    await api.call('POST', '/v1/budgets/reservations/y/settle', { key, body: { tokens: 60 } });
+    const { body } = await api.call<BudgetView>('GET', `/v1/budgets/${root.id}`);
+    expect(body.usage).toMatchObject({ own: { tokens: 0 }, subtree: { tokens: 60 } });
+    const below = await api.call<{ items: BudgetView[] }>('GET', `/v1/budgets?under=${root.id}`);
+    expect(below.body.items).toMatchObject([{ subject: 'tree/a', usage: { own: { tokens: 60 } }, path: [root.id] }]);
+  });
+
   it('S3.10 bind the caller by its own key', async () => {
     const key = await api.keyFor('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });

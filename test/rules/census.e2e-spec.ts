@@ -46,6 +46,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/budgets/reservations', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/release', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/settle', access: 'budgets:spend', mutation: 'not audited' },
+  { route: 'POST /v1/budgets/runs', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },
   { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },

@@ -23,6 +23,7 @@ import {
   ForecastQuery,
   type LimitBody,
   OpenBudgetBody,
+  OpenRunBody,
   TopUpBody,
 } from './budgets.dto.js';
 import { BUDGET_EXAMPLE, FORECAST_EXAMPLE, LINE_EXAMPLE } from './budgets.examples.js';
@@ -58,6 +59,21 @@ export class BudgetsController {
       ...(low && { low: toLimit(low) }),
       by,
     });
+    return await this.view(id);
+  }
+
+  @Post('budgets/runs')
+  @Permit('budgets:spend')
+  @Mutation({ audit: null })
+  @ApiOperation({
+    summary: 'Open a run in its tree',
+    description:
+      'For runtimes. What the run spends counts for all runs above it, and none of their limits is exceeded.',
+  })
+  @ApiCreatedResponse({ schema: { example: { ...BUDGET_EXAMPLE, kind: 'run', subject: 'run-8', path: ['41'] } } })
+  async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
+    const { runId, parentRunId = null, limit = {} } = body;
+    const { id } = await this.budgets.budgets.openRun(runId, parentRunId, toLimit(limit), by);
     return await this.view(id);
   }
 

@@ -89,6 +89,27 @@ export class OpenBudgetBody {
   source?: string;
 }
 
+export class OpenRunBody {
+  @ApiProperty({ example: 'run-8', description: 'Of your making; the same again answers the same budget.' })
+  @IsString()
+  @Length(1, 200)
+  runId: string;
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Left out: it is a root.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 200)
+  parentRunId?: string;
+  @ApiPropertyOptional({
+    type: LimitBody,
+    description: 'For it and all runs below it. Left out: only those above bind.',
+  })
+  @IsOptional()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => LimitBody)
+  limit?: LimitBody;
+}
+
 export class BudgetsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: BUDGET_KINDS }) @IsOptional() @IsIn(BUDGET_KINDS) kind?: BudgetKind;
   @ApiPropertyOptional({ example: 'builder-01' }) @IsOptional() @IsString() @Length(1, 200) subject?: string;

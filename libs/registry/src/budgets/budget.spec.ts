@@ -1,0 +1,171 @@
+import fc from 'fast-check';
+import { aBudgetState, anAsk } from '../testing/test-budgets.js';
+import { bindingOf, toAgentBudget } from './agent.standing.js';
+import { available, conditionOf, type Budget, rolled, shortOf, USUAL_LOW_BUDGET } from './budget.js';
+import { isTimeZone, nextWindow } from './budget.window.js';
+import { forecast } from './forecast.js';
+import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
+
+const limit = (tokens: number | null, microUsd: number | null = null): Budget['limit'] => ({ tokens, microUsd });
+const spent = (tokens: number, microUsd = 0): Budget['used'] => ({ tokens, microUsd });
+
+describe('budget arithmetic', () => {
+  it('S3.10 knows what is left: null is unlimited, and an overdraft leaves nothing', () => {
+    expect(available(aBudgetState({ limit: limit(100), used: spent(30), reserved: spent(20) }))).toEqual(limit(50));
+    expect(available(aBudgetState({ limit: limit(100), used: spent(130) })).tokens).toBe(0);
+    expect(available(aBudgetState({ used: spent(1e12) }))).toEqual(limit(null));
+  });
+
+  it('S3.10 allows exactly up to the limit, and at the limit not even nothing', () => {
+    const budget = aBudgetState({ limit: limit(10, 5), used: spent(7) });
+    expect(shortOf(budget, spent(3, 5))).toBeUndefined();
+    expect(shortOf(budget, spent(4))).toBe('tokens');
+    expect(shortOf(budget, spent(3, 6))).toBe('microUsd');
+    expect(shortOf(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
+  });
+
+  it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
+    const of = (wishes: Partial<Budget>): string => conditionOf(aBudgetState(wishes), USUAL_LOW_BUDGET);
+    expect(of({ limit: limit(1_000), used: spent(900) })).toBe('ample');
+    expect(of({ limit: limit(1_000), used: spent(901) })).toBe('low');
+    expect(of({ kind: 'agent', limit: limit(100_000), used: spent(80_001) })).toBe('low');
+    expect(of({ limit: limit(1_000), used: spent(500), low: limit(600) })).toBe('low');
+    expect(of({ limit: limit(1_000), used: spent(1_000) })).toBe('exhausted');
+    expect(of({ limit: limit(null, 7), used: spent(5, 7) })).toBe('exhausted');
+    expect(of({ limit: limit(1_000), reserved: spent(1_000) })).toBe('ample');
+  });
+
+  it('S3.10 shows in the record the budget that binds: what does not pass by waiting first', () => {
+    const total = aBudgetState({ id: 1, limit: limit(1_000), used: spent(100) });
+    const daily = aBudgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
+    expect(toAgentBudget(bindingOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
+    const empty = { ...total, used: spent(1_000) };
+    expect(bindingOf([daily, empty])).toBe(empty);
+    const money = aBudgetState({ limit: limit(null, 5), used: spent(3, 5) });
+    expect(toAgentBudget(money)).toEqual({ totalTokens: null, usedTokens: 3, remaining: 0, source: 'ledger' });
+  });
+});
+
+describe('windows', () => {
+  const at = (text: string): number => Date.parse(text);
+
+  it('S3.10 begin at midnight and on the first, in UTC unless told', () => {
+    const now = at('2026-12-31T23:30:00Z');
+    expect(nextWindow('daily', now, 'UTC')).toEqual({
+      start: at('2026-12-31T00:00:00Z'),
+      end: at('2027-01-01T00:00:00Z'),
+    });
+    expect(nextWindow('monthly', now, 'UTC')).toEqual({
+      start: at('2026-12-01T00:00:00Z'),
+      end: at('2027-01-01T00:00:00Z'),
+    });
+    expect(nextWindow('total', now, 'UTC')).toEqual({ start: now, end: null });
+    expect(nextWindow('daily', now, 'Europe/Berlin').start).toBe(at('2026-12-31T23:00:00Z'));
+    expect(nextWindow('monthly', now, 'America/New_York').end).toBe(at('2027-01-01T05:00:00Z'));
+  });
+
+  it('S3.10 are an hour shorter or longer where clocks are changed', () => {
+    const hours = ({ start, end }: { start: number; end: number | null }): number => ((end ?? 0) - start) / 3_600_000;
+    expect(hours(nextWindow('daily', at('2026-03-29T12:00:00Z'), 'Europe/Berlin'))).toBe(23);
+    expect(hours(nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Europe/Berlin'))).toBe(25);
+    expect(isTimeZone('Europe/Berlin')).toBe(true);
+    expect(isTimeZone('Mars/Olympus')).toBe(false);
+  });
+
+  it('S3.10 hold every moment they are made for, and follow each other without a gap', () => {
+    const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'];
+    const moments = fc.integer({ min: at('2020-01-01T00:00:00Z'), max: at('2035-01-01T00:00:00Z') });
+    fc.assert(
+      fc.property(moments, fc.constantFrom(...zones), fc.constantFrom('daily', 'monthly'), (now, zone, window) => {
+        const { start, end } = nextWindow(window as 'daily', now, zone);
+        expect(start).toBeLessThanOrEqual(now);
+        expect(end).toBeGreaterThan(now);
+        expect(nextWindow(window as 'daily', end ?? 0, zone).start).toBe(end);
+      }),
+    );
+  });
+
+  it('S3.10 never go back, whatever the clock says', () => {
+    const today = nextWindow('daily', at('2026-02-24T10:00:00Z'), 'UTC');
+    const facts = { windowStart: today.start, windowEnd: today.end, used: spent(5) };
+    const budget = aBudgetState({ window: 'daily', ...facts });
+    expect(rolled(budget, at('2026-02-20T00:00:00Z'))).toBe(budget);
+    expect(rolled(budget, at('2026-02-25T00:00:00Z'))).toMatchObject({
+      used: spent(0),
+      windowEnd: at('2026-02-26T00:00:00Z'),
+    });
+  });
+});
+
+describe('a forecast', () => {
+  const budget = aBudgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
+  const HOUR = 3_600_000;
+
+  it('S3.10 says when it runs out at this rate', () => {
+    const seen = forecast(budget, { tokens: 200, microUsd: 0, overMs: 2 * HOUR }, 0);
+    expect(seen.tokens).toEqual({ perHour: 100, available: 500, runsOutAt: 5 * HOUR });
+    expect(seen.runsOutAt).toBe(5 * HOUR);
+    expect(seen.microUsd.runsOutAt).toBeNull();
+  });
+
+  it('S3.10 sees no end without use, or when the window ends before', () => {
+    expect(forecast(budget, { tokens: 0, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
+    const daily = { ...budget, window: 'daily' as const, windowEnd: 4 * HOUR };
+    expect(forecast(daily, { tokens: 100, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
+    expect(forecast({ ...budget, used: spent(2_000) }, { tokens: 1, microUsd: 0, overMs: 1 }, 7).runsOutAt).toBe(7);
+  });
+});
+
+describe('a batch of operations', () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('reserve' as const), who: fc.nat(5), count: fc.nat(60), node: fc.nat(2) }),
+    fc.record({ kind: fc.constant('settle' as const), who: fc.nat(5), count: fc.nat(90), node: fc.nat(2) }),
+    fc.record({ kind: fc.constant('release' as const), who: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
+  );
+
+  it('B2 keeps counters and lines equal, holds what is held, and lets nobody reserve beyond a limit', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const run = (id: number, path: number[], tokens: number | null): Budget =>
+          aBudgetState({ id, kind: 'run', subject: `r${id}`, path, limit: limit(tokens) });
+        const tree = [run(1, [], 150), run(2, [1], null), run(3, [1, 2], 70)];
+        const batch = new LedgerBatch(tree, [], 0);
+        const held = new Map<string, number>();
+        for (const { kind, who, count, node } of steps) {
+          const of = { owner: 'test', key: `k${who}` };
+          const ask = anAsk(count, { ...of, runId: `r${node + 1}` });
+          const op: LedgerOp =
+            kind === 'reserve'
+              ? { op: kind, ask }
+              : kind === 'settle'
+                ? { op: kind, of, usage: { tokens: count, microUsd: 0 } }
+                : { op: kind, of };
+          const result = batch.apply(op);
+          if (!result.ok || result.replayed) continue;
+          if (kind === 'reserve') held.set(of.key, result.reservation?.held.tokens ?? 0);
+          else held.delete(of.key);
+          checkSums(batch, tree);
+        }
+        const root = batch.writes().budgets.find(({ id }) => id === 1);
+        const sum = [...held.values()].reduce((total, count) => total + count, 0);
+        expect(root?.reserved.tokens ?? 0).toBe(sum);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  function checkSums(batch: LedgerBatch, tree: readonly Budget[]): void {
+    const { budgets, lines } = batch.writes();
+    for (const { id } of tree) {
+      const budget = budgets.find((one) => one.id === id);
+      const theirs = lines.filter(({ budgetId }) => budgetId === id);
+      const sum = (own: boolean): number =>
+        theirs.filter((line) => !own || line.own).reduce((total, { amount }) => total + amount.tokens, 0);
+      expect(budget?.used.tokens ?? 0).toBe(sum(false));
+      expect(budget?.own.tokens ?? 0).toBe(sum(true));
+      expect(budget?.reserved.tokens ?? 0).toBeGreaterThanOrEqual(0);
+      if (budget && budget.reserved.tokens > 0 && !theirs.some(({ marks }) => marks.includes('overdraft')))
+        expect(budget.used.tokens + budget.reserved.tokens).toBeLessThanOrEqual(budget.limit.tokens ?? Infinity);
+    }
+  }
+});
