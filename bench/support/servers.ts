@@ -15,7 +15,16 @@ export interface Server {
 const DIST = fileURLToPath(new URL('../../', import.meta.url));
 
 export async function startBare(): Promise<Server> {
-  const child = spawnNode(join(DIST, 'bench/support/bare.server.js'), {});
+  return await startSupport('bare.server', {});
+}
+
+/** One UPDATE for each beat, on the database given. */
+export async function startNaive(databaseUrl: string): Promise<Server> {
+  return await startSupport('naive.server', { DATABASE_URL: databaseUrl });
+}
+
+async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
+  const child = spawnNode(join(DIST, `bench/support/${name}.js`), environment);
   const { url } = await startedLine(child);
   return { url, headers: {}, stop: async () => await end(child) };
 }

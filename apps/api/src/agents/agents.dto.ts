@@ -162,47 +162,22 @@ export class RegisterBody {
   labels?: Record<string, string>;
 }
 
+/** For the documentation; `beat.reader.ts` reads it. */
 export class BeatBody {
-  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) @IsInt() @Min(1) generation: number;
-  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' })
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(1e6)
-  inFlight?: number;
-  @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' })
-  @IsOptional()
-  @IsNumber()
-  @Min(0)
-  @Max(1_000)
-  load?: number;
-  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' })
-  @IsOptional()
-  @IsNumber()
-  @Min(0)
-  @Max(1e9)
-  latencyMs?: number;
-  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' })
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(MOST_TOKENS)
-  usedTokens?: number;
+  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) generation: number;
+  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' }) inFlight?: number;
+  @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
+  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' }) latencyMs?: number;
+  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' }) usedTokens?: number;
 }
 
-export class BatchBeat extends BeatBody {
-  @ApiProperty({ example: 'builder-01' }) @IsString() @Length(1, 128) agentId: string;
-  @ApiProperty({ description: 'Of that agent.' }) @IsString() @Length(1, 200) leaseToken: string;
+class BatchBeat extends BeatBody {
+  @ApiProperty({ example: 'builder-01' }) agentId: string;
+  @ApiProperty({ description: 'Of that agent.' }) leaseToken: string;
 }
 
 export class BatchBody {
-  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' })
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayMaxSize(1_000)
-  @ValidateNested({ each: true })
-  @Type(() => BatchBeat)
-  beats: BatchBeat[];
+  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' }) beats: BatchBeat[];
 }
 
 export class LeaveQuery {

@@ -4,6 +4,12 @@ import { DataSource } from 'typeorm';
 import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
 
+/** A statement each connection parses and plans once. The name must belong to this text alone. */
+export interface Prepared {
+  name: string;
+  text: string;
+}
+
 interface Scope {
   client: PoolClient;
   withCommit: string[];
@@ -33,7 +39,7 @@ export class Database {
     return new Database(dataSource, poolOf(dataSource), options);
   }
 
-  async query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row extends QueryResultRow>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
     const scope = this.scopes.getStore();
     if (scope) return await rows<Row>(scope.client, sql, parameters);
     return await this.withClient((client) => rows<Row>(client, sql, parameters));
@@ -160,11 +166,12 @@ function leaveItToTheQuery(): void {}
 
 async function rows<Row extends QueryResultRow>(
   client: PoolClient,
-  sql: string,
+  sql: string | Prepared,
   parameters: readonly unknown[],
 ): Promise<Row[]> {
   try {
-    const result = await client.query<Row>(sql, [...parameters]);
+    const query = typeof sql === 'string' ? { text: sql } : sql;
+    const result = await client.query<Row>({ ...query, values: [...parameters] });
     return result.rows;
   } catch (error) {
     throw translateDatabaseError(error);

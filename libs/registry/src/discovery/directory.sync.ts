@@ -19,6 +19,8 @@ const OVERLAP_MS = 5_000;
 export class DirectorySync {
   private readonly log = new Logger('directory');
   private beatsSeenUntil = 0;
+  private readonly changed = new Set<string>();
+  private refreshing?: Promise<void>;
 
   constructor(
     private readonly directory: Directory,
@@ -55,13 +57,31 @@ export class DirectorySync {
     }
   }
 
-  /** After a write of this replica's own: at once, and without holding up the answer to it. */
+  /** After a write: at once, without holding up the answer to it. While one reading is under way the next one collects. */
   refreshSoon(agentIds: readonly string[]): void {
-    this.refresh(agentIds).catch((error: unknown) => this.log.warn({ event: 'directory.refresh_failed', err: error }));
+    for (const agentId of agentIds) this.changed.add(agentId);
+    this.refreshing ??= this.refreshChanged();
+  }
+
+  private async refreshChanged(): Promise<void> {
+    await new Promise(setImmediate);
+    const agentIds = [...this.changed];
+    this.changed.clear();
+    const failure = await this.refresh(agentIds).catch((error: unknown) => ({ error }));
+    this.refreshing = undefined;
+    if (failure) this.missed(agentIds, failure.error);
+    else if (this.changed.size > 0) this.refreshSoon([]);
+  }
+
+  /** Not lost: they are read with the next ones, or with the next beats. */
+  private missed(agentIds: readonly string[], error: unknown): void {
+    this.log.warn({ event: 'directory.refresh_failed', agents: agentIds.length, err: error });
+    for (const agentId of agentIds) this.changed.add(agentId);
   }
 
   /** Beats that other replicas took. Answers how many were news. */
   async hearBeats(): Promise<number> {
+    if (this.changed.size > 0) this.refreshSoon([]);
     const rows = await this.leases.beatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.agents.now();
     const news = rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now));

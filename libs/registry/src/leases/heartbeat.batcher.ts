@@ -58,26 +58,37 @@ export class HeartbeatBatcher {
       else batch.set(one.beat.agentId, one);
     }
     this.waiting = later;
-    return [...batch.values()];
+    return [...batch.values()].sort(byAgentId);
   }
 
   private async commit(batch: Waiting[]): Promise<void> {
-    const answer = await this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
-    for (const { beat, done } of batch) done(answer(beat));
+    const beats = batch.map(({ beat }) => beat);
+    const resultAt = await this.write(beats).catch((error: unknown) => () => failure(error));
+    for (let place = 0; place < batch.length; place += 1) batch[place].done(resultAt(place));
   }
 
-  private async write(beats: Heartbeat[]): Promise<(beat: Heartbeat) => BeatResult> {
-    const beaten = new Map((await this.store.beatAll(beats)).map(({ agentId, beatAt }) => [agentId, beatAt.getTime()]));
-    const refused = beats.filter(({ agentId }) => !beaten.has(agentId)).map(({ agentId }) => agentId);
-    const facts = refused.length === 0 ? [] : await this.store.factsOf(refused);
-    const factsById = new Map(facts.map((fact) => [fact.agentId, fact]));
-    return (beat) => {
-      const beatAt = beaten.get(beat.agentId);
-      return beatAt === undefined
-        ? { ok: false, error: whyNot(beat, factsById.get(beat.agentId)) }
-        : { ok: true, beatAt };
+  private async write(beats: Heartbeat[]): Promise<(place: number) => BeatResult> {
+    const { beatAt, refused } = await this.store.beatAll(beats);
+    const beaten: BeatResult = { ok: true, beatAt: Math.floor(beatAt) };
+    if (refused === null) return () => beaten;
+    const faults = await this.explain(refused.map((place) => beats[place]));
+    const byPlace = new Map(refused.map((place, index) => [place, faults[index]]));
+    return (place) => {
+      const error = byPlace.get(place);
+      return error ? { ok: false, error } : beaten;
     };
   }
+
+  private async explain(refused: Heartbeat[]): Promise<RegistryError[]> {
+    const facts = await this.store.factsOf(refused.map(({ agentId }) => agentId));
+    const byId = new Map(facts.map((fact) => [fact.agentId, fact]));
+    return refused.map((beat) => whyNot(beat, byId.get(beat.agentId)));
+  }
+}
+
+/** Everyone who writes several leases locks them in this order, so that no two wait for each other. */
+function byAgentId(one: Waiting, other: Waiting): number {
+  return one.beat.agentId < other.beat.agentId ? -1 : 1;
 }
 
 function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): RegistryError {
