@@ -32,7 +32,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/agents/:id/probe', access: 'agents:report', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/quarantine', access: 'agents:operate', mutation: 'agent.quarantined' },
   { route: 'POST /v1/agents/:id/resume', access: 'agents:operate', mutation: 'agent.resumed' },
-  { route: 'POST /v1/agents/query', access: 'agents:read', mutation: 'not audited' },
+  { route: 'POST /v1/agents/query', access: 'agents:read', mutation: 'repeatable' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },
   { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'repeatable' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },

@@ -15,11 +15,13 @@ import { AgentsController } from './agents.controller.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
+import { QuestionReader } from './question.reader.js';
 import { RegistryLoops } from './registry.loops.js';
 
 @Module({
   controllers: [DiscoveryController, AgentsController, LivenessController],
   providers: [
+    QuestionReader,
     RegistryLoops,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
     {

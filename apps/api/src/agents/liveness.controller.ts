@@ -11,6 +11,7 @@ import {
 } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
+import { JSON_TYPE } from '../http/json-type.js';
 import { replyProblem } from '../http/problem.reply.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
@@ -19,8 +20,6 @@ import { LEASE_POLICY } from './agents.tokens.js';
 import { readBatch, readBeat } from './beat.reader.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
-
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 type BatchAnswer = { agentId: string } & ({ ok: true; beatAt: string } | { ok: false; code: string; detail: string });
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { EventFeed, type FeedSubscription, LiveRegistry, type RegistryEvent, RegistryEvents } from '#rollcall/registry';
 
@@ -11,7 +11,7 @@ const FORGET_EVERY_MS = 10 * 60_000;
 
 /** What the live registry does by itself: fill and follow the directory, hear other replicas' beats, sweep. */
 @Injectable()
-export class RegistryLoops implements OnApplicationBootstrap {
+export class RegistryLoops implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger('registry');
   private readonly busy = new Set<string>();
   private subscription?: FeedSubscription;
@@ -25,6 +25,11 @@ export class RegistryLoops implements OnApplicationBootstrap {
 
   async onApplicationBootstrap(): Promise<void> {
     await this.follow();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.subscription?.close();
+    await this.registry.idle();
   }
 
   @Interval('registry.sweep', SWEEP_EVERY_MS)

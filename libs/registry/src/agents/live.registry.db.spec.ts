@@ -20,7 +20,10 @@ beforeEach(async () => {
   here = testRegistry(db);
   there = testRegistry(await database.connectAgain());
 });
-afterEach(async () => await database.drop());
+afterEach(async () => {
+  await Promise.all([here.idle(), there.idle()]);
+  await database.drop();
+});
 
 async function join(
   agentId: string | null,

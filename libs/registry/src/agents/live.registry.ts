@@ -49,4 +49,9 @@ export class LiveRegistry {
     this.ranker = new Ranker(this.directory);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
   }
+  /** Settles when the beats that were taken are answered and the directory has read what changed. */
+  async idle(): Promise<void> {
+    await this.heartbeats.idle();
+    await this.sync.idle();
+  }
 }

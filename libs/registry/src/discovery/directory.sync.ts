@@ -73,6 +73,11 @@ export class DirectorySync {
     else if (this.changed.size > 0) this.refreshSoon([]);
   }
 
+  /** Settles when nothing is being read. */
+  async idle(): Promise<void> {
+    while (this.refreshing) await this.refreshing;
+  }
+
   /** Not lost: they are read with the next ones, or with the next beats. */
   private missed(agentIds: readonly string[], error: unknown): void {
     this.log.warn({ event: 'directory.refresh_failed', agents: agentIds.length, err: error });
