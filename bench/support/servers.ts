@@ -23,6 +23,11 @@ export async function startNaive(databaseUrl: string): Promise<Server> {
   return await startSupport('naive.server', { DATABASE_URL: databaseUrl });
 }
 
+/** Queries by SQL, on the database given. */
+export async function startSqlQuery(databaseUrl: string): Promise<Server> {
+  return await startSupport('sql-query.server', { DATABASE_URL: databaseUrl });
+}
+
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
   const child = spawnNode(join(DIST, `bench/support/${name}.js`), environment);
   const { url } = await startedLine(child);
