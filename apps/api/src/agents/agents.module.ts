@@ -11,7 +11,10 @@ import {
 } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AgentSockets } from './agent.sockets.js';
 import { AgentsController } from './agents.controller.js';
+import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
@@ -19,9 +22,12 @@ import { QuestionReader } from './question.reader.js';
 import { RegistryLoops } from './registry.loops.js';
 
 @Module({
+  imports: [AuthModule],
   controllers: [DiscoveryController, AgentsController, LivenessController],
   providers: [
     QuestionReader,
+    AgentSockets,
+    AgentsGateway,
     RegistryLoops,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
     {

@@ -1,4 +1,4 @@
-import { type Heartbeat, hashOfToken } from '#rollcall/registry';
+import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
 import { ApiError, type FieldFault } from '../http/api.error.js';
 
 /** What is wrong with a value; undefined when nothing is. */
@@ -27,6 +27,7 @@ const BEAT_RULES: Record<keyof Beat, Rule> = {
   usedTokens: optional(whole(0, Number.MAX_SAFE_INTEGER)),
 };
 const BATCH_BEAT_RULES: Record<keyof BatchBeat, Rule> = { ...BEAT_RULES, agentId: text(128), leaseToken: text(200) };
+const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128), generation: BEAT_RULES.generation };
 const BATCH_RULES: Record<'beats', Rule> = { beats: list(LARGEST_BATCH) };
 
 /**
@@ -37,6 +38,14 @@ export function readBeat(agentId: string, body: unknown, tokenHash: string | nul
   const faults = faultsOf(body, BEAT_RULES, '');
   if (faults.length > 0) throw invalid(faults);
   return toHeartbeat(agentId, body as Beat, tokenHash);
+}
+
+/** Of an agent that opens its socket, from the address it opens it at. */
+export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
+  const claim = { agentId, generation: generation === null ? null : Number(generation) };
+  const faults = faultsOf(claim, CLAIM_RULES, '');
+  if (faults.length > 0) throw invalid(faults);
+  return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
 export function readBatch(body: unknown): Heartbeat[] {

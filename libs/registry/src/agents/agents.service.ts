@@ -71,6 +71,14 @@ export class AgentsService {
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
 
+  /** The record, for who proves to be the agent, in the life the claim is about. */
+  async identify(claim: LeaseClaim): Promise<AgentRecord> {
+    const row = await this.store.find(claim.agentId);
+    const theirs = claim.tokenHash === null || row?.tokenHash === claim.tokenHash;
+    if (!row || row.leftAt || !theirs || Number(row.generation) !== claim.generation) throw await this.whyNot(claim);
+    return toRecord(row, await this.store.now());
+  }
+
   /** The agent's own goodbye. */
   async deregister(claim: LeaseClaim): Promise<void> {
     await this.leave(claim, 'deregistered', () => this.whyNot(claim));
