@@ -31,8 +31,9 @@ export class DiscoveryController {
     },
   })
   async query(@Body() body: QueryBody): Promise<unknown> {
-    if (body.consistency === 'strong') await this.registry.sync.load();
-    return this.registry.ranker.rank(toQuery(body), Date.now());
+    const query = toQuery(body);
+    if (body.consistency === 'strong') await this.registry.strong.prepare(query);
+    return this.registry.ranker.rank(query, this.registry.clock.now());
   }
 
   @Get('registry/protection')

@@ -1,5 +1,5 @@
 import { CapabilityAliasError } from './discovery.errors.js';
-import { normaliseCapability, withContainers } from './capability.js';
+import { answers, normaliseCapability, withContainers } from './capability.js';
 
 /**
  * Other words for capabilities, as the operator configured them. Every claim and every question passes through here, so an
@@ -8,11 +8,13 @@ import { normaliseCapability, withContainers } from './capability.js';
  */
 export class CapabilityAliases {
   private readonly meanings = new Map<string, string>();
+  private readonly given: ReadonlyMap<string, string>;
 
   constructor(aliases: Readonly<Record<string, string>> = {}) {
     const given = new Map(
       Object.entries(aliases).map(([alias, meaning]) => [normaliseCapability(alias), normaliseCapability(meaning)]),
     );
+    this.given = given;
     for (const [alias, meaning] of given) {
       if (alias === '' || meaning === '') throw new CapabilityAliasError(`"${alias}" → "${meaning}" has an empty side`);
       this.meanings.set(alias, follow(given, alias));
@@ -25,6 +27,21 @@ export class CapabilityAliases {
     // What one alias leads to may lie below another; there are no circles, so each alias is met once at most.
     for (let left = this.meanings.size; left > 0; left -= 1) capability = translate(this.meanings, capability);
     return capability;
+  }
+
+  /**
+   * Every word of which a claim has at least one among its keys (see capabilityKeys) if it answers what is asked. Some that
+   * have one may not answer after all: who asks Postgres by these looks again.
+   */
+  wordsFor(asked: string): string[] {
+    const words = new Set([this.resolve(asked)]);
+    for (const word of words) {
+      for (const [alias, meaning] of this.given) {
+        if (answers(word, meaning)) words.add(alias + word.slice(meaning.length));
+        else if (answers(meaning, word)) words.add(alias);
+      }
+    }
+    return [...words];
   }
 
   /** The distinct capabilities meant, sorted; what is empty after normalising is dropped. */
