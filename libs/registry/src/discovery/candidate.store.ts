@@ -16,7 +16,7 @@ export class CandidateStore {
     const conditions = groups.map((_, at) => `a.capability_keys && $${at + 1}::text[]`).join(' AND ');
     return await this.db.query<MatchedRow>(
       `SELECT a.agent_id AS "agentId", a.generation, a.revision, l.last_beat_at AS "lastBeatAt", l.in_flight AS "inFlight",
-         l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs"
+         l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens"
        FROM agent a JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
        WHERE a.left_at IS NULL AND ${conditions}`,
       groups,

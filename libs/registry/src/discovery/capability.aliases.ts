@@ -8,13 +8,11 @@ import { answers, normaliseCapability, withContainers } from './capability.js';
  */
 export class CapabilityAliases {
   private readonly meanings = new Map<string, string>();
-  private readonly given: ReadonlyMap<string, string>;
 
   constructor(aliases: Readonly<Record<string, string>> = {}) {
     const given = new Map(
       Object.entries(aliases).map(([alias, meaning]) => [normaliseCapability(alias), normaliseCapability(meaning)]),
     );
-    this.given = given;
     for (const [alias, meaning] of given) {
       if (alias === '' || meaning === '') throw new CapabilityAliasError(`"${alias}" → "${meaning}" has an empty side`);
       this.meanings.set(alias, follow(given, alias));
@@ -35,13 +33,17 @@ export class CapabilityAliases {
    */
   wordsFor(asked: string): string[] {
     const words = new Set([this.resolve(asked)]);
-    for (const word of words) {
-      for (const [alias, meaning] of this.given) {
-        if (answers(word, meaning)) words.add(alias + word.slice(meaning.length));
-        else if (answers(meaning, word)) words.add(alias);
-      }
-    }
+    // As many steps back as resolving may take forward.
+    for (let left = this.meanings.size; left > 0; left -= 1)
+      for (const word of [...words]) this.addOrigins(word, words);
     return [...words];
+  }
+
+  private addOrigins(word: string, words: Set<string>): void {
+    for (const [alias, meaning] of this.meanings) {
+      if (answers(word, meaning)) words.add(alias + word.slice(meaning.length));
+      else if (answers(meaning, word)) words.add(alias);
+    }
   }
 
   /** The distinct capabilities meant, sorted; what is empty after normalising is dropped. */

@@ -84,6 +84,11 @@ export class DirectorySync {
     if (this.toRefresh.size > 0) this.refreshing ??= this.refreshAll();
   }
 
+  /** Settles when no reading is under way. */
+  async idle(): Promise<void> {
+    await this.refreshing;
+  }
+
   /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   async hearBeats(): Promise<number> {
     this.refreshSoon([]);
@@ -125,5 +130,6 @@ function vitalsOf(row: BeatRow, directory: Directory): Parameters<Directory['bea
     suspectAt: null,
     load: agentLoad({ inFlight: row.inFlight, capacity, reportedRatio: row.loadRatio ?? undefined }),
     observedMs: row.observedMs ?? undefined,
+    usedTokens: row.usedTokens === null ? undefined : Number(row.usedTokens),
   };
 }

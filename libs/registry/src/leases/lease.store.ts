@@ -51,8 +51,8 @@ export class LeaseStore {
         beats.map((beat) => beat.generation),
         beats.map((beat) => beat.tokenHash),
         beats.map((beat) => beat.inFlight ?? null),
-        beats.map((beat) => beat.loadRatio ?? null),
-        beats.map((beat) => beat.observedMs ?? null),
+        beats.map((beat) => asReal(beat.loadRatio)),
+        beats.map((beat) => asReal(beat.observedMs)),
         beats.map((beat) => beat.usedTokens ?? null),
       ],
     );
@@ -132,7 +132,7 @@ export class LeaseStore {
   async beatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-         load_ratio AS "loadRatio", observed_ms AS "observedMs" FROM agent_lease WHERE last_beat_at >= $1`,
+         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease WHERE last_beat_at >= $1`,
       [since],
     );
   }
@@ -145,4 +145,10 @@ export interface BeatRow {
   inFlight: number;
   loadRatio: number | null;
   observedMs: number | null;
+  usedTokens: string | null;
+}
+
+/** Postgres refuses what is too small for a `real`, and with it the whole batch: it becomes the 0 it is. */
+function asReal(value: number | undefined): number | null {
+  return value === undefined ? null : Math.fround(value);
 }
