@@ -34,16 +34,20 @@ export class CapabilityAliases {
   wordsFor(asked: string): string[] {
     const words = new Set([this.resolve(asked)]);
     // As many steps back as resolving may take forward.
-    for (let left = this.meanings.size; left > 0; left -= 1)
-      for (const word of [...words]) this.addOrigins(word, words);
+    for (let left = this.meanings.size; left > 0; left -= 1) {
+      for (const origin of [...words].flatMap((word) => this.originsOf(word))) words.add(origin);
+    }
     return [...words];
   }
 
-  private addOrigins(word: string, words: Set<string>): void {
+  /** What one step of resolving turns into this word, or into something it contains. */
+  private originsOf(word: string): string[] {
+    const origins: string[] = [];
     for (const [alias, meaning] of this.meanings) {
-      if (answers(word, meaning)) words.add(alias + word.slice(meaning.length));
-      else if (answers(meaning, word)) words.add(alias);
+      if (answers(word, meaning)) origins.push(alias + word.slice(meaning.length));
+      else if (answers(meaning, word)) origins.push(alias);
     }
+    return origins;
   }
 
   /** The distinct capabilities meant, sorted; what is empty after normalising is dropped. */

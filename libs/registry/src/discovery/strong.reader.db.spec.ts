@@ -107,14 +107,11 @@ describe('a replica', () => {
     const { here } = replicas;
     const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
     await here.sync.idle();
-    const ask = (): string[] =>
-      here.ranker
-        .rank({ capabilities: ['build'] }, here.clock.now())
-        .candidates.map(({ agent: { agentId } }) => agentId);
-    expect(ask()).toEqual(['spender']);
+    const ranked = (): number => here.ranker.rank({ capabilities: ['build'] }, here.clock.now()).candidates.length;
+    expect(ranked()).toBe(1);
     await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 1_000 }]);
     await here.sync.hearBeats();
-    expect(ask()).toEqual([]);
+    expect(ranked()).toBe(0);
   });
 
   it('S3.8 judges what ends by time by the clock of the database', async () => {
