@@ -8,7 +8,7 @@ import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-cens
 
 /** Every route, who may call it, and the name of its act in the audit log. A new route is added here, by hand. */
 const CENSUS: RouteFacts[] = [
-  { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'not audited' },
+  { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
   { route: 'GET /health/live', access: 'public' },
   { route: 'GET /health/ready', access: 'public' },
@@ -24,6 +24,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/models', access: 'models:read' },
   { route: 'GET /v1/models/resolve', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
+  { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/drain', access: 'agents:operate', mutation: 'agent.drained' },
   { route: 'POST /v1/agents/:id/evict', access: 'agents:operate', mutation: 'agent.evicted' },

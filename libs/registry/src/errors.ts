@@ -10,7 +10,9 @@ export type RegistryErrorCode =
   | 'AGENT_NOT_FOUND'
   | 'REGISTER_AGAIN'
   | 'AGENT_ALREADY_REGISTERED'
+  | 'AGENT_CHANGED'
   | 'STALE_GENERATION'
+  | 'GENERATION_AHEAD'
   | 'LEASE_TOKEN_REFUSED';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */

@@ -9,17 +9,22 @@ export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export {
   AgentAlreadyRegisteredError,
+  AgentChangedError,
   AgentNotFoundError,
+  GenerationAheadError,
   LeaseTokenError,
   RegisterAgainError,
   StaleGenerationError,
 } from './agents/agent.errors.js';
 export * from './agents/agent.record.js';
-export { AgentsService, type Joined, type JoinRequest } from './agents/agents.service.js';
+export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
-export type { LeaseClaim, Registration } from './agents/registration.js';
+export type { AgentUpdate } from './agents/agent.update.js';
+export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
+export { RegistryClock } from './discovery/registry.clock.js';
+export { StrongReader } from './discovery/strong.reader.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';

@@ -1,10 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
-  ArrayMaxSize,
-  ArrayMinSize,
-  ArrayUnique,
-  IsArray,
   IsIn,
   IsInt,
   IsNumber,
@@ -18,11 +14,13 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { type Farewell, FAREWELLS } from '#rollcall/registry';
+import { IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 
 const AGENT_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
-const CAPABILITY = /^[^\s.](?:.{0,98}[^\s.])?$/;
 const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
+const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
 export class ProviderBody {
   @ApiProperty({ example: 'copilot' }) @IsString() @Length(1, 100) adapter: string;
@@ -115,17 +113,7 @@ export class RegisterBody {
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiProperty({ example: ['plan', 'build', 'code-generation'] })
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayMaxSize(200)
-  @ArrayUnique((text: unknown) => String(text).trim().toLowerCase())
-  @IsString({ each: true })
-  @Matches(CAPABILITY, {
-    each: true,
-    message: 'each capability must have 1 to 100 characters, and no dot or blank at its ends',
-  })
-  capabilities: string[];
+  @ApiProperty({ example: ['plan', 'build', 'code-generation'] }) @IsCapabilities() capabilities: string[];
 
   @ApiPropertyOptional({ example: 2, default: 0 }) @IsOptional() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
   @ApiPropertyOptional({ type: ProviderBody, description: 'Who answers for its model.' })
@@ -181,11 +169,32 @@ export class BatchBody {
 }
 
 export class LeaveQuery {
-  @ApiProperty({ example: 1 }) @Type(() => Number) @IsInt() @Min(1) generation: number;
+  @ApiPropertyOptional({ example: 1, description: 'Of the registration that leaves. Only operators may leave it out.' })
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(LATEST_GENERATION)
+  generation?: number;
+  @ApiPropertyOptional({
+    enum: FAREWELLS,
+    default: 'deregistered',
+    description: '`shutdown` when its process ends. Who leaves while it is drained leaves as `drained`.',
+  })
+  @IsOptional()
+  @IsIn(FAREWELLS)
+  reason?: Farewell;
 }
 
 export class WishBody {
   @ApiPropertyOptional({ example: 'maintenance on node 7' }) @IsOptional() @IsString() @MaxLength(500) note?: string;
+}
+
+export class QuarantineBody extends WishBody {
+  @ApiPropertyOptional({ default: false, description: 'Also end its registration; it may come back, in quarantine.' })
+  @IsOptional()
+  @IsIn([true, false])
+  evict?: boolean;
 }
 
 export class OutcomeBody {

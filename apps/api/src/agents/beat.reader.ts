@@ -58,8 +58,16 @@ export function readBatch(body: unknown): Heartbeat[] {
 }
 
 function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Heartbeat {
-  const { generation, inFlight, load: loadRatio, latencyMs: observedMs, usedTokens } = beat;
-  return { agentId, generation, tokenHash, inFlight, loadRatio, observedMs, usedTokens };
+  const { generation, inFlight, load, latencyMs, usedTokens } = beat;
+  return {
+    agentId,
+    generation,
+    tokenHash,
+    inFlight: inFlight ?? undefined,
+    loadRatio: load ?? undefined,
+    observedMs: latencyMs ?? undefined,
+    usedTokens: usedTokens ?? undefined,
+  };
 }
 
 const NONE: readonly FieldFault[] = [];

@@ -40,8 +40,8 @@ export class DiscoveryController {
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const known = this.questions.find(body);
     const { query, text, strong } = known ?? (await this.questions.read(body));
-    if (strong) await this.registry.sync.load();
-    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, Date.now(), text));
+    if (strong) await this.registry.strong.prepare(query);
+    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
   }
 
   @Get('registry/protection')

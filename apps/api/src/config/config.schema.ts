@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
+import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { byteSize, duration, integer, json, list, setting } from './setting.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
@@ -240,26 +241,6 @@ const events = z.strictObject({
   }),
 });
 
-const registry = z.strictObject({
-  heartbeatEvery: setting(duration('10s'), {
-    env: 'ROLLCALL_HEARTBEAT_EVERY',
-    about: 'How often agents must beat. They are told with every answer.',
-    expects: A_DURATION,
-    defaultText: '10s',
-  }),
-  missedBeats: setting(integer(3, 100, 3), {
-    env: 'ROLLCALL_MISSED_BEATS',
-    about: 'So many missed beats in a row evict an agent; two make it suspect.',
-    expects: 'a whole number from 3 to 100',
-  }),
-  keepLeft: setting(duration('7d'), {
-    env: 'ROLLCALL_KEEP_LEFT_AGENTS',
-    about: 'How long agents that have left are kept as history.',
-    expects: A_DURATION,
-    defaultText: '7d',
-  }),
-});
-
 const egress = z.strictObject({
   allow: setting(
     list([]).refine((all) => all.every(isNetwork)),
@@ -283,6 +264,10 @@ export const ConfigSchema = z.strictObject({
   models,
   events: events.prefault({}),
   registry: registry.prefault({}),
+  discovery: discovery.prefault({}),
+  circuit: circuit.prefault({}),
+  protection: protection.prefault({}),
+  flapping: flapping.prefault({}),
   egress: egress.prefault({}),
 });
 

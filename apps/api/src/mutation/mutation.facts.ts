@@ -1,3 +1,5 @@
+import type { Principal } from '../auth/principal.js';
+
 export const MUTATION = 'rollcall:mutation';
 
 export interface MutationFacts {
@@ -5,6 +7,8 @@ export interface MutationFacts {
   audit: string | null;
   /** Done again each time it is sent: an Idempotency-Key has no effect. */
   repeatable?: true;
+  /** Whose acts stay out of the audit log: agents with their lease tokens act for themselves. */
+  unlessBy?: Principal['kind'];
   /** The fields of the body that go into the audit log. Those not named stay out. */
   record?: string[];
   /** Fields of the answer that go in too, by the names they get there. */

@@ -12,6 +12,15 @@ export const LEAVE_REASONS = [
 ] as const;
 export type LeaveReason = (typeof LEAVE_REASONS)[number];
 
+/** What an agent may say when it goes by itself. */
+export const FAREWELLS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
+export type Farewell = (typeof FAREWELLS)[number];
+
+/** Who goes while it is being drained has drained, whatever it says. */
+export function reasonToLeave(farewell: Farewell, desiredState: DesiredState): LeaveReason {
+  return desiredState === 'draining' ? 'drained' : farewell;
+}
+
 /** What the operator wants of an agent. It survives re-registration, and nothing the agent reports changes it. */
 export const DESIRED_STATES = ['active', 'draining', 'quarantined'] as const;
 export type DesiredState = (typeof DESIRED_STATES)[number];

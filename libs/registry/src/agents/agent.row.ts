@@ -5,7 +5,7 @@ import type { AgentEntity } from './agent.entity.js';
 import { agentBudget, agentLoad, agentStatus, type AgentRecord, type DesiredState } from './agent.record.js';
 
 /** An agent with its lease and the operator's wish, as `AGENT_COLUMNS` reads them. */
-export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
+export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
   registeredAt: Date;
   lastTaskAt: Date | null;
   leftAt: Date | null;
@@ -30,6 +30,11 @@ export const AGENT_COLUMNS = `
 export const AGENT_TABLES = `agent a
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
   LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
+
+/** Which writing of the record this is. Beats do not count: they report, they do not change what it says of itself. */
+export function versionOf({ generation, revision }: AgentRow): string {
+  return `${generation}.${revision}`;
+}
 
 /** Only what is named here gets out: the token's hash never does. */
 export function toRecord(row: AgentRow, now: number): AgentRecord {

@@ -3,7 +3,10 @@ import { CircuitService } from '../circuit/circuit.service.js';
 import type { Database } from '../db/database.js';
 import { Directory, type DirectoryOptions } from '../discovery/directory.js';
 import { DirectorySync } from '../discovery/directory.sync.js';
+import { CandidateStore } from '../discovery/candidate.store.js';
 import { Ranker } from '../discovery/ranker.js';
+import { RegistryClock } from '../discovery/registry.clock.js';
+import { StrongReader } from '../discovery/strong.reader.js';
 import type { RegistryEvents } from '../events/registry.events.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
@@ -34,6 +37,9 @@ export class LiveRegistry {
   readonly directory: Directory;
   readonly sync: DirectorySync;
   readonly ranker: Ranker;
+  readonly strong: StrongReader;
+  /** What time it is for everything that queries judge by time. */
+  readonly clock = new RegistryClock();
 
   constructor(db: Database, { outbox }: RegistryEvents, options: LiveRegistryOptions) {
     const store = new AgentStore(db);
@@ -45,8 +51,9 @@ export class LiveRegistry {
     this.heartbeats = new HeartbeatBatcher(db, leases);
     this.sweeper = new EvictionSweeper(db, leases, this.protection, events, options);
     this.directory = new Directory(options.directory);
-    this.sync = new DirectorySync(this.directory, store, leases, options.flap);
+    this.sync = new DirectorySync(this.directory, store, leases, options.flap, this.clock);
     this.ranker = new Ranker(this.directory);
+    this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
   }
   /** Settles when the beats that were taken are answered and the directory has read what changed. */

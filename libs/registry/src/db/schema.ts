@@ -8,6 +8,7 @@ import { ProtectionEntity } from '../leases/protection.entity.js';
 import type { Schema } from './database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
+import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -20,5 +21,5 @@ export const REGISTRY_SCHEMA: Schema = {
     LoggedEventEntity,
     EventCounterEntity,
   ],
-  migrations: [Events1763262000000, Agents1763265600000],
+  migrations: [Events1763262000000, Agents1763265600000, CapabilityKeys1763266000000],
 };

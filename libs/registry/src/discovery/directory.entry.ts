@@ -32,5 +32,7 @@ export interface Vitals {
   beatAt: number;
   load?: AgentLoad;
   observedMs?: number;
+  /** All tokens used so far; what the record knows may be more. */
+  usedTokens?: number;
   suspectAt: number | null;
 }

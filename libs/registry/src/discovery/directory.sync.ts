@@ -1,10 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { agentLoad } from '../agents/agent.record.js';
-import { toEntry } from '../agents/agent.row.js';
+import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import { AgentStore } from '../agents/agent.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import { LeaseStore, type BeatRow } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
+import type { RegistryClock } from './registry.clock.js';
 import type { DirectoryEntry } from './directory.entry.js';
 
 const SLICE = 2_000;
@@ -19,7 +20,7 @@ const OVERLAP_MS = 5_000;
 export class DirectorySync {
   private readonly log = new Logger('directory');
   private beatsSeenUntil = 0;
-  private readonly changed = new Set<string>();
+  private readonly toRefresh = new Set<string>();
   private refreshing?: Promise<void>;
 
   constructor(
@@ -27,12 +28,18 @@ export class DirectorySync {
     private readonly agents: AgentStore,
     private readonly leases: LeaseStore,
     private readonly flapPolicy: FlapPolicy,
+    private readonly clock: RegistryClock,
   ) {}
+
+  /** The database's time, which sets our clock by the way. */
+  async time(): Promise<number> {
+    return await this.clock.ask(async () => await this.agents.now());
+  }
 
   /** Takes in the whole fleet as it is now. What was written here meanwhile is not undone. */
   async load(): Promise<number> {
     const mark = this.directory.mark();
-    const now = await this.agents.now();
+    const now = await this.time();
     const entries: DirectoryEntry[] = [];
     for (let after = '', size = SLICE; size === SLICE;) {
       const rows = await this.agents.live(SLICE, after);
@@ -49,49 +56,69 @@ export class DirectorySync {
   async refresh(agentIds: readonly string[]): Promise<void> {
     if (agentIds.length === 0) return;
     const rows = await this.agents.findMany(agentIds);
-    const now = await this.agents.now();
+    const now = await this.time();
     for (const row of rows) {
       const entry = toEntry(row, now, this.flapPolicy);
       if (row.leftAt === null) this.directory.upsert(entry, now);
       else this.directory.remove(row.agentId, { generation: entry.record.generation, revision: entry.revision }, now);
     }
+    this.dropForgotten(agentIds, rows, now);
   }
 
-  /** After a write: at once, without holding up the answer to it. While one reading is under way the next one collects. */
+  /** Who is not even history any more has left long ago. */
+  private dropForgotten(asked: readonly string[], rows: readonly AgentRow[], now: number): void {
+    const kept = new Set(rows.map(({ agentId }) => agentId));
+    for (const agentId of asked) {
+      const known = kept.has(agentId) ? undefined : this.directory.find(agentId);
+      if (!known) continue;
+      this.directory.remove(agentId, { generation: known.record.generation, revision: known.revision }, now);
+    }
+  }
+
+  /**
+   * For what changed here or elsewhere: at once, and without holding up whoever changed it. Changes that come while one
+   * reading is under way share the next. What could not be read stays to be read, so no change is ever missed.
+   */
   refreshSoon(agentIds: readonly string[]): void {
-    for (const agentId of agentIds) this.changed.add(agentId);
-    this.refreshing ??= this.refreshChanged();
+    for (const agentId of agentIds) this.toRefresh.add(agentId);
+    if (this.toRefresh.size > 0) this.refreshing ??= this.refreshAll();
   }
 
-  private async refreshChanged(): Promise<void> {
-    await new Promise(setImmediate);
-    const agentIds = [...this.changed];
-    this.changed.clear();
-    const failure = await this.refresh(agentIds).catch((error: unknown) => ({ error }));
-    this.refreshing = undefined;
-    if (failure) this.missed(agentIds, failure.error);
-    else if (this.changed.size > 0) this.refreshSoon([]);
-  }
-
-  /** Settles when nothing is being read. */
+  /** Settles when no reading is under way. */
   async idle(): Promise<void> {
-    while (this.refreshing) await this.refreshing;
+    await this.refreshing;
   }
 
-  /** Not lost: they are read with the next ones, or with the next beats. */
-  private missed(agentIds: readonly string[], error: unknown): void {
-    this.log.warn({ event: 'directory.refresh_failed', agents: agentIds.length, err: error });
-    for (const agentId of agentIds) this.changed.add(agentId);
-  }
-
-  /** Beats that other replicas took. Answers how many were news. */
+  /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   async hearBeats(): Promise<number> {
-    if (this.changed.size > 0) this.refreshSoon([]);
+    this.refreshSoon([]);
     const rows = await this.leases.beatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
-    const now = await this.agents.now();
-    const news = rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now));
+    const now = await this.time();
+    const news = this.takeBeats(rows, now);
     this.beatsSeenUntil = now;
-    return news.length;
+    return news;
+  }
+
+  private async refreshAll(): Promise<void> {
+    while (this.toRefresh.size > 0 && (await this.refreshSlice([...this.toRefresh].slice(0, SLICE))));
+    this.refreshing = undefined;
+  }
+
+  private async refreshSlice(agentIds: string[]): Promise<boolean> {
+    for (const agentId of agentIds) this.toRefresh.delete(agentId); // before reading: what changes meanwhile comes again
+    try {
+      await this.refresh(agentIds);
+      return true;
+    } catch (error) {
+      for (const agentId of agentIds) this.toRefresh.add(agentId);
+      this.log.warn({ event: 'directory.refresh_failed', waiting: this.toRefresh.size, err: error });
+      return false;
+    }
+  }
+
+  /** Answers how many were news. */
+  takeBeats(rows: readonly BeatRow[], now: number): number {
+    return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now)).length;
   }
 }
 
@@ -103,5 +130,6 @@ function vitalsOf(row: BeatRow, directory: Directory): Parameters<Directory['bea
     suspectAt: null,
     load: agentLoad({ inFlight: row.inFlight, capacity, reportedRatio: row.loadRatio ?? undefined }),
     observedMs: row.observedMs ?? undefined,
+    usedTokens: row.usedTokens === null ? undefined : Number(row.usedTokens),
   };
 }

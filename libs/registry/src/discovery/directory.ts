@@ -1,3 +1,4 @@
+import { agentBudget } from '../agents/agent.record.js';
 import { assess } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
@@ -178,9 +179,14 @@ function beatOf({ record }: DirectoryEntry): number {
 
 function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
   const { record } = entry;
-  const { beatAt, load = record.load, observedMs = record.latency.observedMs, suspectAt } = vitals;
+  const { beatAt, load = record.load, observedMs = record.latency.observedMs, usedTokens = 0, suspectAt } = vitals;
   const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
-  return { ...entry, suspectAt, record: { ...record, health, load, latency: { ...record.latency, observedMs } } };
+  const budget = usedTokens > record.budget.usedTokens ? agentBudget({ ...record.budget, usedTokens }) : record.budget;
+  return {
+    ...entry,
+    suspectAt,
+    record: { ...record, budget, health, load, latency: { ...record.latency, observedMs } },
+  };
 }
 
 /** A write to the record may have been read before the last beat was: the beat we heard stays. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { LeaseTokenError, RegisterAgainError, StaleGenerationError } from '../agents/agent.errors.js';
+import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
 import { Database } from '../db/database.js';
 import { DatabaseUnavailableError } from '../db/database.errors.js';
 import { RegistryError } from '../errors.js';
@@ -94,7 +94,7 @@ function byAgentId(one: Waiting, other: Waiting): number {
 function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): RegistryError {
   if (!facts?.live) return new RegisterAgainError(agentId, facts?.leaveReason);
   if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
-  return new StaleGenerationError(agentId, generation, Number(facts.generation));
+  return wrongGeneration(agentId, generation, Number(facts.generation));
 }
 
 function failure(error: unknown): BeatResult {

@@ -73,8 +73,8 @@ export class LeaseStore {
       beats.map((beat) => beat.generation),
       beats.map((beat) => beat.tokenHash),
       beats.map((beat) => beat.inFlight ?? null),
-      beats.map((beat) => beat.loadRatio ?? null),
-      beats.map((beat) => beat.observedMs ?? null),
+      beats.map((beat) => asReal(beat.loadRatio)),
+      beats.map((beat) => asReal(beat.observedMs)),
       beats.map((beat) => beat.usedTokens ?? null),
     ]);
     if (!rows[0]) throw new Error('a batch of beats was not answered');
@@ -105,7 +105,7 @@ export class LeaseStore {
   async extendAll({ from, to }: Gap): Promise<void> {
     await this.db.query(
       `WITH locked AS (
-         SELECT agent_id FROM agent_lease WHERE last_beat_at < to_timestamp($2 / 1000.0) ORDER BY agent_id FOR UPDATE
+         SELECT agent_id FROM agent_lease WHERE last_beat_at < to_timestamp($2 / 1000.0) ORDER BY agent_id COLLATE "C" FOR UPDATE
        )
        UPDATE agent_lease l SET extended_ms = l.extended_ms
          + ceil(extract(epoch FROM to_timestamp($2 / 1000.0) - greatest(l.last_beat_at, to_timestamp($1 / 1000.0))) * 1000)::int
@@ -124,7 +124,7 @@ export class LeaseStore {
 
   private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<SweptAgent[]> {
     return await this.db.query<SweptAgent>(
-      `WITH locked AS (SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id FOR UPDATE), marked AS (
+      `WITH locked AS (SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id COLLATE "C" FOR UPDATE), marked AS (
          UPDATE agent_lease l SET suspect = ${suspect} FROM locked WHERE l.agent_id = locked.agent_id AND ${which}
          RETURNING l.agent_id
        )
@@ -161,7 +161,7 @@ export class LeaseStore {
   async beatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-         load_ratio AS "loadRatio", observed_ms AS "observedMs" FROM agent_lease WHERE last_beat_at >= $1`,
+         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease WHERE last_beat_at >= $1`,
       [since],
     );
   }
@@ -174,4 +174,10 @@ export interface BeatRow {
   inFlight: number;
   loadRatio: number | null;
   observedMs: number | null;
+  usedTokens: string | null;
+}
+
+/** Postgres refuses what is too small for a `real`, and with it the whole batch: it becomes the 0 it is. */
+function asReal(value: number | undefined): number | null {
+  return value === undefined ? null : Math.fround(value);
 }
