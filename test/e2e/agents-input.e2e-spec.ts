@@ -39,6 +39,7 @@ describe('a registration', () => {
     ['a capacity of none', { capacity: 0 }],
     ['a card that is a list', { agentCard: [] }],
     ['an agentId of 129 characters', { agentId: 'a'.repeat(129) }],
+    ['an agentId that is an address of its own', { agentId: 'query' }],
     ['a lease token that is none', { agentId: 'a', leaseToken: 'rk_x' }],
   ])('S3.2 with %s is refused', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });

@@ -1,10 +1,11 @@
 import { Body, Controller, Get, Header, HttpCode, Post, Put } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { LiveRegistry, type Protection } from '#rollcall/registry';
+import { LiveRegistry } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { Mutation } from '../mutation/mutation.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { OverrideBody } from './agents.dto.js';
+import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
 import { QueryBody, toQuery } from './query.dto.js';
 
 @ApiTags('agents')
@@ -39,14 +40,9 @@ export class DiscoveryController {
   @Get('registry/protection')
   @Permit('agents:read')
   @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({
-    schema: {
-      example: { override: 'auto', explanation: { state: 'normal', reason: 'healthy', text: 'Every agent is heard.' } },
-    },
-  })
-  async protection(): Promise<Pick<Protection, 'override' | 'explanation'>> {
-    const { override, explanation } = await this.registry.protection.read();
-    return { override, explanation };
+  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
+  async protection(): Promise<ProtectionView> {
+    return toProtectionView(await this.registry.protection.read());
   }
 
   @Put('registry/protection')
