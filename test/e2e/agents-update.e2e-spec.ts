@@ -103,6 +103,24 @@ describe('PATCH /v1/agents/{id}', () => {
     expect((await patch({ name: 'x' }, api.adminKey, { 'if-match': 'W/"1.1"' })).status).toBe(400);
   });
 
+  it('S3.1 adds labels only up to a limit, however often it is asked', async () => {
+    const labels = (from: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${from + index}`, 'x']));
+    expect((await patch({ generation: 1, labels: labels(0) })).status).toBe(200);
+    expect(await patch({ generation: 1, labels: labels(60) })).toMatchObject({
+      status: 400,
+      body: { code: 'TOO_MANY_LABELS' },
+    });
+  });
+
+  it('S3.2 is refused to strangers before their endpoint is looked at', async () => {
+    const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
+    expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
+      status: 403,
+      body: { code: 'LEASE_TOKEN_REFUSED' },
+    });
+  });
+
   it('B3 with an Idempotency-Key is done once, and answered alike', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await patch({ generation: 1, name: 'one' }, token, headers);
