@@ -147,6 +147,12 @@ describe('PATCH /v1/agents/{id}', () => {
     expect(await patch({ generation: 1, ...body })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
+  it.each(['[]', '"text"', '7', 'true'])('S3.2 with the body %s is refused in words that fit it', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await api.call('PATCH', '/v1/agents/builder', { key: token, body, headers });
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ message: 'the body must be a JSON object' }] } });
+  });
+
   it.each(['http://169.254.169.254/latest', 'http://10.0.0.1/', 'ftp://x.example/', 'not a url'])(
     'S3.2 to the endpoint %s is refused',
     async (endpoint) => {
