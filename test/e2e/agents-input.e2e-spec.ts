@@ -123,6 +123,30 @@ describe('a beat', () => {
   });
 });
 
+describe('an earlier life', () => {
+  it('B4 is refused with everything it ever sent, when all of it is sent again', async () => {
+    const { body: first } = await register({ agentId: 'phoenix' });
+    const path = '/v1/agents/phoenix';
+    const recorded = [
+      ...Array.from(
+        { length: 20 },
+        (_, inFlight) => ['POST', `${path}/heartbeat`, { generation: 1, inFlight }] as const,
+      ),
+      ['PATCH', path, { generation: 1, name: 'ghost' }] as const,
+      ['PATCH', path, { generation: 1, capabilities: ['haunt'] }] as const,
+      ['DELETE', `${path}?generation=1`, undefined] as const,
+      ['DELETE', `${path}?generation=1&reason=shutdown`, undefined] as const,
+    ];
+    await register({ agentId: 'phoenix', leaseToken: first.leaseToken });
+    const before = await api.call('GET', path);
+    for (const [method, address, body] of recorded) {
+      const answer = await api.call(method, address, { key: first.leaseToken, body });
+      expect(answer).toMatchObject({ status: 409, body: { code: 'STALE_GENERATION' } });
+    }
+    expect((await api.call('GET', path)).body).toEqual(before.body);
+  });
+});
+
 describe('a batch of beats', () => {
   it.each([
     ['of none', { beats: [] }],
