@@ -37,7 +37,6 @@ const server = await startRollcall({
   DATABASE_URL: postgres.url,
   ROLLCALL_HEARTBEAT_EVERY: `${HEARTBEAT_MS}ms`,
   ROLLCALL_PROTECTION_PERCENT: '100',
-  LOG_LEVEL: 'fatal',
 });
 const over = new AbortController();
 const counts: Record<number, number> = {};

@@ -39,6 +39,7 @@ describe('a registration', () => {
     ['a capacity of none', { capacity: 0 }],
     ['a card that is a list', { agentCard: [] }],
     ['an agentId of 129 characters', { agentId: 'a'.repeat(129) }],
+    ['an agentId that is an address of its own', { agentId: 'query' }],
     ['a lease token that is none', { agentId: 'a', leaseToken: 'rk_x' }],
   ])('S3.2 with %s is refused', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
@@ -119,6 +120,30 @@ describe('a beat', () => {
       [409, 'STALE_GENERATION'],
       [200, undefined],
     ]);
+  });
+});
+
+describe('an earlier life', () => {
+  it('B4 is refused with everything it ever sent, when all of it is sent again', async () => {
+    const { body: first } = await register({ agentId: 'phoenix' });
+    const path = '/v1/agents/phoenix';
+    const recorded = [
+      ...Array.from(
+        { length: 20 },
+        (_, inFlight) => ['POST', `${path}/heartbeat`, { generation: 1, inFlight }] as const,
+      ),
+      ['PATCH', path, { generation: 1, name: 'ghost' }] as const,
+      ['PATCH', path, { generation: 1, capabilities: ['haunt'] }] as const,
+      ['DELETE', `${path}?generation=1`, undefined] as const,
+      ['DELETE', `${path}?generation=1&reason=shutdown`, undefined] as const,
+    ];
+    await register({ agentId: 'phoenix', leaseToken: first.leaseToken });
+    const before = await api.call('GET', path);
+    for (const [method, address, body] of recorded) {
+      const answer = await api.call(method, address, { key: first.leaseToken, body });
+      expect(answer).toMatchObject({ status: 409, body: { code: 'STALE_GENERATION' } });
+    }
+    expect((await api.call('GET', path)).body).toEqual(before.body);
   });
 });
 

@@ -3,24 +3,29 @@ import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
 let agentKey: string;
+let agentId: string;
 let token: string;
-beforeEach(async () => {
+let count = 0;
+beforeAll(async () => {
   api = await startApi();
   agentKey = await api.keyFor('agent');
-  const body = { agentId: 'builder', name: 'swarm-builder', capabilities: ['build'], labels: { team: 'a' } };
+});
+beforeEach(async () => {
+  agentId = `builder-${(count += 1)}`;
+  const body = { agentId, name: 'swarm-builder', capabilities: ['build'], labels: { team: 'a' } };
   const joined = await api.call<{ leaseToken: string }>('POST', '/v1/agents', { key: agentKey, body });
   token = joined.body.leaseToken;
 });
-afterEach(async () => await api.stop());
+afterAll(async () => await api.stop());
 
-async function patch(body: object, key: string | null = token, headers = {}): Promise<Answer> {
-  return await api.call('PATCH', '/v1/agents/builder', { key, body, headers });
+async function patch(body: unknown, key: string | null = token, headers = {}): Promise<Answer> {
+  return await api.call('PATCH', `/v1/agents/${agentId}`, { key, body, headers });
 }
 
 async function changes(): Promise<string[][]> {
   const { body } = await api.call<{ items: { type: string; data: { changed: string[] } }[] }>(
     'GET',
-    '/v1/events?after=0',
+    `/v1/events?after=0&agentIds=${agentId}`,
   );
   return body.items.filter(({ type }) => type.endsWith('agent.updated')).map(({ data }) => data.changed);
 }
@@ -84,12 +89,15 @@ describe('PATCH /v1/agents/{id}', () => {
       body: { code: 'LEASE_TOKEN_REFUSED' },
     });
     expect((await patch({ labels: { ring: '1' } }, await api.keyFor('operator'))).status).toBe(200);
-    const { body } = await api.call<{ items: { action: string; details: unknown }[] }>('GET', '/v1/audit');
+    const { body } = await api.call<{ items: { action: string; details: unknown }[] }>(
+      'GET',
+      `/v1/audit?target=${agentId}`,
+    );
     expect(body.items).toMatchObject([{ action: 'agent.updated', details: { labels: { ring: '1' } } }]);
   });
 
   it('B4 with If-Match changes only what was seen', async () => {
-    const read = await api.call('GET', '/v1/agents/builder');
+    const read = await api.call('GET', `/v1/agents/${agentId}`);
     const etag = read.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"1\.\d+"$/);
     const first = await patch({ name: 'one' }, api.adminKey, { 'if-match': etag });
@@ -103,13 +111,31 @@ describe('PATCH /v1/agents/{id}', () => {
     expect((await patch({ name: 'x' }, api.adminKey, { 'if-match': 'W/"1.1"' })).status).toBe(400);
   });
 
+  it('S3.1 adds labels only up to a limit, however often it is asked', async () => {
+    const labels = (from: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${from + index}`, 'x']));
+    expect((await patch({ generation: 1, labels: labels(0) })).status).toBe(200);
+    expect(await patch({ generation: 1, labels: labels(60) })).toMatchObject({
+      status: 400,
+      body: { code: 'TOO_MANY_LABELS' },
+    });
+  });
+
+  it('S3.2 is refused to strangers before their endpoint is looked at', async () => {
+    const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
+    expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
+      status: 403,
+      body: { code: 'LEASE_TOKEN_REFUSED' },
+    });
+  });
+
   it('B3 with an Idempotency-Key is done once, and answered alike', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await patch({ generation: 1, name: 'one' }, token, headers);
     await patch({ generation: 1, name: 'two' });
     const again = await patch({ generation: 1, name: 'one' }, token, headers);
     expect([again.body, again.headers.get('etag')]).toEqual([first.body, first.headers.get('etag')]);
-    expect((await api.call('GET', '/v1/agents/builder')).body).toMatchObject({ name: 'two' });
+    expect((await api.call('GET', `/v1/agents/${agentId}`)).body).toMatchObject({ name: 'two' });
   });
 
   it.each([
@@ -127,6 +153,14 @@ describe('PATCH /v1/agents/{id}', () => {
     ['an unknown field', { colour: 'red' }],
   ])('S3.2 with %s is refused', async (_what, body) => {
     expect(await patch({ generation: 1, ...body })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it.each(['[]', '"text"', '7', 'true'])('S3.2 with the body %s is refused in words that fit it', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    expect(await patch(body, token, headers)).toMatchObject({
+      status: 400,
+      body: { errors: [{ message: 'the body must be a JSON object' }] },
+    });
   });
 
   it.each(['http://169.254.169.254/latest', 'http://10.0.0.1/', 'ftp://x.example/', 'not a url'])(

@@ -15,12 +15,13 @@ export {
   LeaseTokenError,
   RegisterAgainError,
   StaleGenerationError,
+  TooManyLabelsError,
 } from './agents/agent.errors.js';
 export * from './agents/agent.record.js';
 export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
-export type { AgentUpdate } from './agents/agent.update.js';
+export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';

@@ -152,7 +152,10 @@ export class AgentsController {
     @IfMatch() ifVersion: string | undefined,
   ): Promise<VersionedAgent> {
     const claim = claimOf(id, body.generation, caller);
-    if (body.endpoint) await this.endpoints.check(body.endpoint);
+    if (body.endpoint) {
+      await this.registry.agents.check(claim); // who may not act must not make us resolve names
+      await this.endpoints.check(body.endpoint);
+    }
     return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
   }
 

@@ -18,7 +18,8 @@ import { type Farewell, FAREWELLS } from '#rollcall/registry';
 import { IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 
-const AGENT_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
+/** The words it must not be are addresses of their own under /v1/agents. */
+const AGENT_ID = /^(?!(?:query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
 const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
 const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
@@ -78,7 +79,10 @@ export class CostModelBody {
 export class RegisterBody {
   @ApiPropertyOptional({ example: 'builder-01', description: 'Proposed; one is given if it is left out.' })
   @IsOptional()
-  @Matches(AGENT_ID, { message: 'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : - and begin with a letter or digit' })
+  @Matches(AGENT_ID, {
+    message:
+      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be query, spawn, shutdown or ws',
+  })
   agentId?: string;
 
   @ApiPropertyOptional({ description: 'Of an agent that is registered already, and comes again.' })

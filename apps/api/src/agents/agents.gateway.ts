@@ -33,7 +33,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     doors: SocketDoors,
   ) {
     const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
-      void (await this.registry.agents.identify(claimOf(request, principal)));
+      await this.registry.agents.check(claimOf(request, principal));
     doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
   }
 

@@ -1,13 +1,14 @@
 import { Body, Controller, Get, HttpCode, Post, Put, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LiveRegistry, type Protection } from '#rollcall/registry';
+import { LiveRegistry } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { OverrideBody } from './agents.dto.js';
+import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
 import { QueryBody } from './query.dto.js';
 import { QuestionReader } from './question.reader.js';
 
@@ -47,14 +48,9 @@ export class DiscoveryController {
   @Get('registry/protection')
   @Permit('agents:read')
   @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({
-    schema: {
-      example: { override: 'auto', explanation: { state: 'normal', reason: 'healthy', text: 'Every agent is heard.' } },
-    },
-  })
-  async protection(): Promise<Pick<Protection, 'override' | 'explanation'>> {
-    const { override, explanation } = await this.registry.protection.read();
-    return { override, explanation };
+  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
+  async protection(): Promise<ProtectionView> {
+    return toProtectionView(await this.registry.protection.read());
   }
 
   @Put('registry/protection')

@@ -78,7 +78,9 @@ export class LivenessController {
     summary: 'How a call to the agent went',
     description: 'Failures in a row open its circuit for every caller.',
   })
-  @ApiOkResponse({ schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null } } })
+  @ApiOkResponse({
+    schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null, retryAfterMs: null } },
+  })
   async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
     return await this.registry.circuits.report(agentId, { ok, probeId });
   }
@@ -95,8 +97,8 @@ export class LivenessController {
     schema: {
       example: {
         claimed: true,
-        circuit: { phase: 'half_open', consecutiveFailures: 5, openUntil: 1_771_929_000_000 },
-        heldUntil: 1_771_929_030_000,
+        circuit: { phase: 'half_open', consecutiveFailures: 5, openUntil: '2026-02-24T10:30:00.000Z', retryAfterMs: 0 },
+        heldUntil: '2026-02-24T10:30:30.000Z',
       },
     },
   })

@@ -21,6 +21,7 @@ export const PROBLEMS = {
   IDEMPOTENCY_KEY_INVALID: { status: 400, title: 'The Idempotency-Key cannot be used' },
   UNKNOWN_STRATEGY: { status: 400, title: 'There is no such selection strategy' },
   INVALID_QUERY: { status: 400, title: 'The query cannot be answered as it is' },
+  TOO_MANY_LABELS: { status: 400, title: 'The agent would have too many labels' },
   UNAUTHENTICATED: { status: 401, title: 'A valid credential is needed' },
   LEASE_TOKEN_REFUSED: { status: 403, title: 'The lease token is of another agent' },
   FORBIDDEN: { status: 403, title: 'The credential does not allow this' },

@@ -71,6 +71,14 @@ export class AgentChangedError extends RegistryError {
   }
 }
 
+export class TooManyLabelsError extends RegistryError {
+  readonly code = 'TOO_MANY_LABELS';
+
+  constructor(agentId: string, most: number) {
+    super(`The agent "${show(agentId)}" would have more than ${most} labels. Take some away with null.`);
+  }
+}
+
 export class LeaseTokenError extends RegistryError {
   readonly code = 'LEASE_TOKEN_REFUSED';
 

@@ -47,7 +47,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     agentCard: row.agentCard,
     capabilities: row.capabilities,
     sandboxLevel: row.sandboxLevel,
-    provider: row.provider,
+    provider: { adapter: row.provider.adapter, type: row.provider.type, plan: row.provider.plan },
     budget: agentBudget({
       totalTokens: row.budgetTotal === null ? null : Number(row.budgetTotal),
       usedTokens: Math.max(Number(row.budgetUsed), Number(row.usedTokens ?? 0)),
@@ -65,7 +65,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     definition: row.definition,
     desiredState: row.desiredState,
     load: agentLoad({ inFlight: row.inFlight ?? 0, capacity: row.capacity, reportedRatio: row.loadRatio ?? undefined }),
-    costModel: row.costModel,
+    costModel: { usdPerTask: row.costModel.usdPerTask, usdPer1kTokens: row.costModel.usdPer1kTokens },
     latency: { declaredMs: row.declaredMs, observedMs: row.observedMs },
     version: row.version,
     labels: row.labels,

@@ -97,10 +97,14 @@ export class AgentStore {
     );
   }
 
-  /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
+  /**
+   * Ends the life the claim is about; undefined when it is not there, or not theirs to end. What it reported to have used
+   * outlasts its lease.
+   */
   async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<Leaver | undefined> {
     const rows = await this.db.query<Leaver>(
-      `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
+      `UPDATE agent a SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1, budget_used = greatest(
+         budget_used, (SELECT used_tokens FROM agent_lease l WHERE l.agent_id = a.agent_id AND l.generation = a.generation))
        WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::text IS NULL OR token_hash = $4)
        RETURNING agent_id AS "agentId", name, generation, capabilities`,
       [agentId, reason, generation, tokenHash],

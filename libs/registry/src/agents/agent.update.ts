@@ -12,6 +12,8 @@ export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costM
   costModel?: Partial<CostModel>;
 }
 
+export const MOST_LABELS = 64;
+
 const FIELDS = [
   'name',
   'endpoint',

@@ -135,6 +135,22 @@ describe('the reason to leave', () => {
   });
 });
 
+describe('tokens reported with beats', () => {
+  it('S3.10 are not forgotten when the agent leaves or is evicted, and comes back', async () => {
+    const { here } = replicas;
+    for (const agentId of ['leaver', 'silent']) {
+      const claim = replicas.claimOf(await replicas.join(agentId));
+      await here.heartbeats.beatAll([{ ...claim, usedTokens: 400_000 }]);
+      if (agentId === 'leaver') await here.agents.deregister(claim);
+    }
+    await here.sweeper.sweep();
+    await replicas.silence(40_000, 'silent');
+    await here.sweeper.sweep();
+    for (const agentId of ['leaver', 'silent'])
+      expect((await replicas.join(agentId)).record.budget).toMatchObject({ usedTokens: 400_000, remaining: 100_000 });
+  });
+});
+
 describe("an operator's wish", () => {
   it('B4 said twice is told once', async () => {
     const { agents } = replicas.here;

@@ -8,13 +8,14 @@ import {
   AgentNotFoundError,
   LeaseTokenError,
   RegisterAgainError,
+  TooManyLabelsError,
   wrongGeneration,
 } from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
 import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import { type AgentListFilter, AgentStore } from './agent.store.js';
-import { type AgentUpdate, applyUpdate, declarationOf } from './agent.update.js';
+import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
 import type { AgentClaim, Registration } from './registration.js';
 
@@ -84,6 +85,11 @@ export class AgentsService {
     return { record: toRecord(row, await this.store.now()), version: versionOf(row) };
   }
 
+  /** Refuses a claim that may not act now: for edges that do something costly before they act. */
+  async check(claim: AgentClaim): Promise<void> {
+    await this.verify(claim);
+  }
+
   /**
    * Changes what the record says of itself, for the life the claim is about. With `ifVersion` only if it is still as the
    * caller saw it. What makes no difference is no change: nothing is written, and nobody is told.
@@ -93,6 +99,7 @@ export class AgentsService {
       const row = await this.lockFor(claim);
       if (ifVersion !== undefined && ifVersion !== versionOf(row)) throw new AgentChangedError(claim.agentId);
       const { after, changed } = applyUpdate(declarationOf(row), update);
+      if (Object.keys(after.labels).length > MOST_LABELS) throw new TooManyLabelsError(claim.agentId, MOST_LABELS);
       if (changed.length > 0) await this.store.redeclare(row.agentId, after, capabilityKeys(after.capabilities));
       const updated = await this.getVersioned(row.agentId);
       if (changed.length > 0) await this.events.updated(updated.record, changed);
@@ -108,7 +115,7 @@ export class AgentsService {
 
   /** The record, for who proves to be the agent, in the life the claim is about. */
   async identify(claim: AgentClaim): Promise<AgentRecord> {
-    return toRecord(admit(await this.store.find(claim.agentId), claim), await this.store.now());
+    return toRecord(await this.verify(claim), await this.store.now());
   }
 
   /** The agent's own goodbye, or an operator's in its place. Who leaves while it is drained has done what it was asked. */
@@ -165,17 +172,16 @@ export class AgentsService {
   /** The agent as it is under its lock, which is held until the transaction ends, if the claim may act for it. */
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
     await this.store.lock(claim.agentId);
-    const row = await this.store.find(claim.agentId); // a statement of its own: it sees what was committed while we waited
-    return admit(row, claim);
+    return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
   }
-}
 
-/** The agent, if the claim may act for it. */
-function admit(row: AgentRow | undefined, { agentId, generation, tokenHash }: AgentClaim): AgentRow {
-  if (!row) throw new AgentNotFoundError(agentId);
-  if (row.leftAt) throw new RegisterAgainError(agentId, row.leaveReason);
-  if (tokenHash !== null && row.tokenHash !== tokenHash) throw new LeaseTokenError(agentId);
-  const current = Number(row.generation);
-  if (generation !== null && generation !== current) throw wrongGeneration(agentId, generation, current);
-  return row;
+  private async verify({ agentId, generation, tokenHash }: AgentClaim): Promise<AgentRow> {
+    const row = await this.store.find(agentId);
+    if (!row) throw new AgentNotFoundError(agentId);
+    if (row.leftAt) throw new RegisterAgainError(agentId, row.leaveReason);
+    if (tokenHash !== null && row.tokenHash !== tokenHash) throw new LeaseTokenError(agentId);
+    const current = Number(row.generation);
+    if (generation !== null && generation !== current) throw wrongGeneration(agentId, generation, current);
+    return row;
+  }
 }

@@ -294,7 +294,7 @@ describe('the sweep', () => {
 });
 
 describe('the circuit', () => {
-  it('S3.8 really opens, and lets one probe through among 3 replicas and 50 callers', async () => {
+  it('S3.8 really opens, and lets one probe through among 3 replicas with 50 callers each', async () => {
     const third = testRegistry(await database.connectAgain());
     await join('flaky');
     for (let failure = 0; failure < 5; failure++) await here.circuits.report('flaky', { ok: false });
@@ -305,7 +305,7 @@ describe('the circuit', () => {
     await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'flaky'`);
     const claims = await Promise.all(
       Array.from(
-        { length: 50 },
+        { length: 150 },
         async (_, index) => await [here, there, third][index % 3]?.circuits.claimProbe('flaky', `probe-${index}`),
       ),
     );

@@ -22,15 +22,17 @@ export interface CallOutcome {
 export interface CircuitView {
   phase: CircuitPhase;
   consecutiveFailures: number;
-  /** When the next probe may go; null while closed. */
-  openUntil: number | null;
+  /** From this moment one probe may go; null while closed. */
+  openUntil: string | null;
+  /** How long that is from now, for callers with a clock of their own; null while closed. */
+  retryAfterMs: number | null;
 }
 
 export interface ProbeClaim {
   claimed: boolean;
   circuit: CircuitView;
   /** Until when the slot is held, by this caller or by another. */
-  heldUntil: number | null;
+  heldUntil: string | null;
 }
 
 /** The breaker of each agent, shared by all replicas: every step is taken under the agent's row lock. */
@@ -55,7 +57,7 @@ export class CircuitService {
   async claimProbe(agentId: string, probeId: string): Promise<ProbeClaim> {
     return await this.db.transaction(async () => {
       const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
-      return { claimed, circuit: viewOf(state, now), heldUntil: state.probe?.expiresAt ?? null };
+      return { claimed, circuit: viewOf(state, now), heldUntil: momentOf(state.probe?.expiresAt) };
     });
   }
 
@@ -77,5 +79,14 @@ export class CircuitService {
 
 function viewOf(state: CircuitState, now: number): CircuitView {
   const { consecutiveFailures, openUntil } = state;
-  return { phase: circuitPhase(state, now), consecutiveFailures, openUntil };
+  return {
+    phase: circuitPhase(state, now),
+    consecutiveFailures,
+    openUntil: momentOf(openUntil),
+    retryAfterMs: openUntil === null ? null : Math.max(0, openUntil - now),
+  };
+}
+
+function momentOf(time: number | null | undefined): string | null {
+  return time === null || time === undefined ? null : new Date(time).toISOString();
 }

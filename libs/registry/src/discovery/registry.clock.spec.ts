@@ -27,6 +27,21 @@ describe('the clock of the registry', () => {
     expect(clock.now()).toBe(400_000);
   });
 
+  it('does not trust an answer that was long under way, unless it has had no other for long', async () => {
+    let monotonic = 0;
+    const clock = new RegistryClock(() => monotonic);
+    const slowly = async (): Promise<number> => {
+      monotonic += 1_000;
+      return 5_000_000;
+    };
+    await clock.ask(async () => 1_000_000);
+    await clock.ask(slowly);
+    expect(clock.now()).toBe(1_001_000);
+    monotonic += 60_000;
+    await clock.ask(slowly);
+    expect(clock.now()).toBe(5_000_500);
+  });
+
   it('keeps what it knew when the database does not answer', async () => {
     const clock = new RegistryClock(() => 0);
     await clock.ask(async () => 7);

@@ -1,3 +1,8 @@
+/** An answer that took longer says too little about when the clock was read … */
+const PROMPT_MS = 250;
+/** … unless there has been no better one for this long. */
+const STALE_MS = 30_000;
+
 /** Where the replica's own time comes from: it only ever goes forward, and nobody sets it. */
 export type Monotonic = () => number;
 
@@ -8,6 +13,7 @@ export type Monotonic = () => number;
  */
 export class RegistryClock {
   private offset?: number;
+  private setAt = -Infinity;
 
   constructor(private readonly monotonic: Monotonic = () => performance.now()) {}
 
@@ -20,7 +26,11 @@ export class RegistryClock {
   async ask(read: () => Promise<number>): Promise<number> {
     const before = this.monotonic();
     const time = await read();
-    this.offset = time - (before + this.monotonic()) / 2;
+    const after = this.monotonic();
+    if (after - before <= PROMPT_MS || after - this.setAt > STALE_MS) {
+      this.offset = time - (before + after) / 2;
+      this.setAt = after;
+    }
     return time;
   }
 }

@@ -148,9 +148,10 @@ export class LeaseStore {
        ), dead AS (
          DELETE FROM agent_lease l USING locked k
          WHERE l.agent_id = k.agent_id AND l.generation = k.generation AND ${SILENT_MS} >= $1
-         RETURNING l.agent_id, l.generation
+         RETURNING l.agent_id, l.generation, l.used_tokens
        )
-       UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1
+       UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1,
+         budget_used = greatest(a.budget_used, d.used_tokens)
        FROM dead d WHERE a.agent_id = d.agent_id AND a.generation = d.generation
        RETURNING a.agent_id AS "agentId", a.name, a.generation, a.capabilities`,
       [leaseTtlMs(policy), most],
