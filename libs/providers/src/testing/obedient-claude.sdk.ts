@@ -23,7 +23,7 @@ export class ObedientClaudeSdk implements ClaudeSdk {
     this.queries.push(options);
     const { env, cwd } = options;
     const child = options.spawnClaudeCodeProcess({ command: process.execPath, args: this.program, env, cwd });
-    child.stdin.write(`${JSON.stringify({ type: 'message', id: '1', text: prompt })}\n`);
+    child.stdin.write(`${JSON.stringify({ type: 'message', id: '1', text: prompt.trim() })}\n`);
     let said = '';
     yield { type: 'system', subtype: 'init', session_id: 's' };
     for await (const line of createInterface({ input: child.stdout })) {

@@ -73,7 +73,9 @@ describe('S1.10 an http agent', () => {
 
   it.each([
     [401, 'AGENT_CREDENTIAL_REFUSED', false],
-    [404, 'AGENT_REQUEST_REFUSED', false],
+    [400, 'AGENT_REQUEST_REFUSED', false],
+    [404, 'AGENT_UNREACHABLE', false],
+    [408, 'AGENT_UNREACHABLE', true],
     [429, 'AGENT_RATE_LIMITED', true],
     [500, 'AGENT_FAILED', false],
     [503, 'AGENT_UNREACHABLE', true],

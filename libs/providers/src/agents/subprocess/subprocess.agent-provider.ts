@@ -8,7 +8,7 @@ import { SubprocessAgent } from './subprocess.agent.js';
 
 const SettingsSchema = z.strictObject({ program: z.string().min(1) });
 
-export interface AllowedProgram extends Program {
+export interface AllowedProgram extends Omit<Program, 'keys'> {
   /** Names of keys to put into its environment. */
   secretEnv?: string[];
 }
@@ -37,13 +37,8 @@ export class SubprocessAgentProvider implements AgentProvider {
     const allowed = this.programs.get(settings.program);
     if (!allowed) throw this.unknown(settings.program);
     const { secretEnv = [], ...program } = allowed;
-    const secrets = secretEnv.map((name) => this.secret(name));
-    const keys = Object.fromEntries(secretEnv.map((name, index) => [name, secrets[index]?.reveal() ?? '']));
-    return await SubprocessAgent.start({
-      name: config.name,
-      program: { ...program, env: { ...program.env, ...keys } },
-      secrets,
-    });
+    const keys = Object.fromEntries(secretEnv.map((name) => [name, this.secret(name)]));
+    return await SubprocessAgent.start({ name: config.name, program: { ...program, keys } });
   }
 
   private secret(name: string): Secret {
