@@ -43,7 +43,13 @@ export class Secret {
 function spellings(value: string): Set<string> {
   const bytes = Buffer.from(value);
   const base64 = bytes.toString('base64').replace(/=+$/, '');
-  return new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), base64, bytes.toString('base64url')]);
+  return new Set([
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    base64,
+    bytes.toString('base64url'),
+  ]);
 }
 
 /**

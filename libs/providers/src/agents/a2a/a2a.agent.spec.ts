@@ -3,6 +3,9 @@ import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
+import type { A2aWire } from '../../testing/a2a-wires/a2a.wire.js';
+import { jsonRpcWire, legacyJsonRpcWire } from '../../testing/a2a-wires/json-rpc.wire.js';
+import { restWire } from '../../testing/a2a-wires/rest.wire.js';
 import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
@@ -10,24 +13,28 @@ import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const policy = new EgressPolicy({ allowLoopback: true });
 
-describeAgentProviderContract('a2a', {
-  agentType: 'remote',
-  make: async (name) => {
-    const server = await ObedientA2aServer.start();
-    const egress = localEgress();
-    const provider = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined });
-    return {
-      agent: await provider.createAgent({ name, settings: { url: server.url } }),
-      play: (scenario) => JSON.stringify(scenario),
-      begunCalls: () => server.executor.begun,
-      busyCalls: () => server.executor.busy,
-      close: async () => {
-        await egress.close();
-        await server.close();
+for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
+  for (const streaming of [true, false]) {
+    describeAgentProviderContract(`a2a (${wire.name}, ${streaming ? 'streaming' : 'at once'})`, {
+      agentType: 'remote',
+      make: async (name) => {
+        const server = await ObedientA2aServer.start({ wire, streaming });
+        const egress = localEgress();
+        const provider = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined });
+        return {
+          agent: await provider.createAgent({ name, settings: { url: server.url } }),
+          play: (scenario) => JSON.stringify(scenario),
+          begunCalls: () => server.executor.begun,
+          busyCalls: () => server.executor.busy,
+          close: async () => {
+            await egress.close();
+            await server.close();
+          },
+        };
       },
-    };
-  },
-});
+    });
+  }
+}
 
 describe('S1.10 an a2a agent', () => {
   const KEY = 'a2a-key-0123456789';
@@ -45,11 +52,34 @@ describe('S1.10 an a2a agent', () => {
     await egress.close();
   });
 
-  const startObedient = async (options?: { streaming: boolean }): Promise<ObedientA2aServer> => {
+  const startObedient = async (options?: { streaming?: boolean; wire?: A2aWire }): Promise<ObedientA2aServer> => {
     const server = await ObedientA2aServer.start(options);
     closing.push(server);
     return server;
   };
+  const serve = async (answer: Parameters<typeof LocalServer.start>[0]): Promise<LocalServer> => {
+    const server = await LocalServer.start(answer);
+    closing.push(server);
+    return server;
+  };
+  /** One whose calls are answered like this. */
+  const answering = async (answer: Parameters<typeof LocalServer.start>[0], credential?: object): Promise<Agent> => {
+    const server = await serve((request, response) =>
+      request.method === 'GET'
+        ? response.end(cardWith(jsonRpcAt(server.url), { streaming: true }))
+        : answer(request, response),
+    );
+    return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
+  };
+  /** One that streams exactly these results; of its tasks it knows nothing afterwards. */
+  const raw = async (results: object[], credential?: object): Promise<Agent> =>
+    await answering(({ body }, response) => {
+      const { id, method } = body as { id: unknown; method: string };
+      if (method !== 'SendStreamingMessage') return response.destroy();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const result of results) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      return response.end();
+    }, credential);
   const drain = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
     for await (const event of agent.handle({ text: JSON.stringify(scenario) }, options)) events.push(event);
@@ -62,7 +92,7 @@ describe('S1.10 an a2a agent', () => {
     await drain(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`]);
 
-    const sly = await LocalServer.start((_request, response) => response.end(slyCard(elsewhere.url)));
+    const sly = await LocalServer.start((_request, response) => response.end(cardWith(jsonRpcAt(elsewhere.url))));
     closing.push(sly);
     const agent = await provider.createAgent({ name: 'sly', settings: { ...settings, url: sly.url } });
     await drain(agent, { does: 'answer', pieces: ['x'] });
@@ -91,7 +121,13 @@ describe('S1.10 an a2a agent', () => {
   it('asks back, and goes on with the same task', async () => {
     const server = await startObedient();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    const asked = (await drain(agent, { does: 'ask back', question: 'Which one?' })).at(-1);
+    const asked = (
+      await drain(agent, {
+        does: 'end as',
+        state: 'TASK_STATE_INPUT_REQUIRED',
+        says: 'Which one?',
+      })
+    ).at(-1);
     expect(asked).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
     const { conversationId } = (asked as Extract<AgentEvent, { type: 'finished' }>).result;
     const events = await drain(agent, { does: 'answer', pieces: ['that one'] }, { conversationId });
@@ -111,6 +147,145 @@ describe('S1.10 an a2a agent', () => {
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
     await until('it was told', () => server.executor.busy === 0, 1_000);
     expect(server.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it.each([
+    ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
+    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'declined: no'],
+    ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
+  ])('ends as %s with %s, the fault of the %s', async (state, code, fault, message) => {
+    const server = await startObedient();
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    const ended = drain(agent, { does: 'end as', state, says: 'no' });
+    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
+    expect(agent.state).toBe(fault === 'remote' ? 'failed' : 'idle');
+  });
+
+  it('asks for an authorization as it asks for anything else', async () => {
+    const server = await startObedient();
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    const events = await drain(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Sign in at …' } });
+  });
+
+  it.each([restWire, jsonRpcWire, legacyJsonRpcWire])(
+    'refuses to go on with a task nobody knows, as the fault of the caller: $name',
+    async (wire) => {
+      const server = await startObedient({ wire });
+      const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+      const lost = drain(agent, { does: 'answer', pieces: ['x'] }, { conversationId: 'talk#task=lost' });
+      await expect(lost).rejects.toMatchObject({ code: 'AGENT_REQUEST_REFUSED', fault: 'caller' });
+    },
+  );
+
+  it('counts an artifact once, though it comes in pieces, anew and with the whole task', async () => {
+    const piece = (text: string, append: boolean): object => ({
+      artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append },
+    });
+    const status = { state: 'TASK_STATE_COMPLETED' };
+    const whole = {
+      task: { id: 't', contextId: 'c', status, artifacts: [{ artifactId: 'a', parts: [{ text: 'Hello you' }] }] },
+    };
+    const agent = await raw([piece('Hel', false), piece('lo', true), piece('Hello', false), whole]);
+    const events = await drain(agent, {});
+    expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['Hel', 'lo', ' you']);
+    expect(events.at(-1)).toMatchObject({ result: { text: 'Hello you', conversationId: 'c' } });
+  });
+
+  it('takes the key out of all that is said, data included, also when it comes in two pieces', async () => {
+    const [begin, end] = [KEY.slice(0, 5), KEY.slice(5)];
+    const parts = [{ text: `got ${KEY} ${begin}` }, { text: end }, { data: { echo: [KEY] } }];
+    const working = {
+      state: 'TASK_STATE_WORKING',
+      message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: KEY }] },
+    };
+    const agent = await raw(
+      [
+        { statusUpdate: { taskId: 't', contextId: 'c', status: working } },
+        {
+          task: {
+            id: 't',
+            contextId: 'c',
+            status: { state: 'TASK_STATE_COMPLETED' },
+            artifacts: [{ artifactId: 'a', parts }],
+          },
+        },
+      ],
+      { env: 'A2A_KEY' },
+    );
+    const events = await drain(agent, {});
+    expect(JSON.stringify(events)).not.toContain(KEY);
+    expect(events.at(-1)).toMatchObject({ result: { text: 'got [secret] [secret]', data: { echo: ['[secret]'] } } });
+  });
+
+  it('calls it a crash when the stream ends in good order, but the task does not', async () => {
+    const agent = await raw([{ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }]);
+    const error = await drain(agent, {}).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ fault: 'remote', retryable: true });
+  });
+
+  it.each([401, 403, 429, 502, 503])('believes status %i more than what its body says', async (status) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: `odd ${KEY}` } });
+    const agent = await answering((_request, response) =>
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' }).end(body),
+    );
+    const error = await drain(agent, {}).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status, retryAfterMs: 2_000 });
+    expect(String(error)).not.toContain(KEY);
+  });
+
+  it.each([
+    [
+      'only gRPC',
+      [{ url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' }],
+      /offers GRPC 1\.0; spoken here/,
+    ],
+    [
+      'a later version',
+      [{ url: 'https://a.example', protocolBinding: 'JSONRPC', protocolVersion: '2.0' }],
+      /offers JSONRPC 2\.0/,
+    ],
+    ['nothing', [], /names no interface/],
+    ['nonsense', 'everything', /names no interface/],
+  ])('is not made when its card offers %s, and says why', async (_what, supportedInterfaces, why) => {
+    const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
+    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: expect.stringMatching(why) });
+  });
+
+  it('takes the first of the interfaces that can be spoken', async () => {
+    const server = await startObedient();
+    const interfaces = [
+      { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },
+      { url: `${server.url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    ];
+    const carded = await serve((_request, response) => response.end(cardWith(interfaces)));
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: `${carded.url}/some/card.json` } });
+    expect((await drain(agent, { does: 'answer', pieces: ['x'] })).at(-1)).toMatchObject({ result: { text: 'x' } });
+    expect(carded.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
+  });
+
+  it('is not made when its card leads to where nothing may be called', async () => {
+    const inside = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+    const server = await serve((_request, response) => response.end(cardWith(inside)));
+    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+  });
+
+  it('is not made when its card does not come in time, which is no fault of the caller', async () => {
+    const server = await serve(() => undefined);
+    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardWithinMs: 50 });
+    const made = hasty.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
+    await until('the request is given up', () => server.busyConnections === 0);
+  });
+
+  it('does not repeat a key that stands in a card', async () => {
+    const server = await serve(({ headers }, response) => response.end(`no card for ${headers['authorization']}`));
+    const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
+    const error = await provider.createAgent({ name: 'ada', settings }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
+    expect(String(error)).not.toContain(KEY.slice(4));
   });
 
   it.each([
@@ -136,16 +311,12 @@ interface Sent {
   params: { message: { taskId?: string } };
 }
 
-function slyCard(url: string): string {
-  const supportedInterfaces = [{ url: `${url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+function jsonRpcAt(url: string): object[] {
+  return [{ url: `${url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+}
+
+function cardWith(supportedInterfaces: unknown, capabilities: object = {}): string {
   const modes = { defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'] };
-  return JSON.stringify({
-    name: 'sly',
-    description: '',
-    version: '1',
-    capabilities: {},
-    skills: [],
-    ...modes,
-    supportedInterfaces,
-  });
+  const rest = { name: 'sly', description: '', version: '1', skills: [], ...modes };
+  return JSON.stringify({ ...rest, capabilities, supportedInterfaces });
 }
