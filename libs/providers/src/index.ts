@@ -1,5 +1,6 @@
 export { ProviderError, type Fault, type ProviderErrorCode, type ProviderErrorFacts } from './errors.js';
 export { Secret, type SecretSource } from './secret.js';
+export { agentProviderView, vendorView, type Need, type ProviderFacts, type ProviderView } from './provider.view.js';
 
 export { AddressPolicy, type AddressRules, type AddressVerdict } from './egress/address-policy.js';
 export {

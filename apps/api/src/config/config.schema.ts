@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
+import { providers } from '../providers/providers.config.js';
 import { byteSize, duration, integer, json, list, setting } from './setting.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
@@ -284,6 +285,7 @@ export const ConfigSchema = z.strictObject({
   events: events.prefault({}),
   registry: registry.prefault({}),
   egress: egress.prefault({}),
+  providers: providers.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

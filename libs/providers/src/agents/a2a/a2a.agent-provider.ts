@@ -5,6 +5,7 @@ import { ProviderError } from '../../errors.js';
 import { CredentialSchema, withCredential } from '../agent.credential.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
+import { settingsView, type ProviderFacts } from '../../provider.view.js';
 import type { OutboundOptions } from '../outbound.js';
 import { A2aAgent } from './a2a.agent.js';
 import { fetchCard, LEGACY, usableCard } from './a2a.card.js';
@@ -37,6 +38,11 @@ export class A2aAgentProvider implements AgentProvider {
   readonly agentType = 'remote';
 
   constructor(private readonly options: A2aProviderOptions) {}
+
+  facts(): ProviderFacts {
+    const about = 'Agents elsewhere that speak A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON';
+    return { about, settings: settingsView(SettingsSchema) };
+  }
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);

@@ -132,7 +132,7 @@ export class ClaudeSdkAgent extends TrackedAgent {
       settingSources: [],
       strictMcpConfig: true,
       persistSession: false,
-      cwd,
+      cwd: cwd ?? folder,
       env: { CLAUDE_CONFIG_DIR: folder, ...env, ...WORDS_ONLY.env, ...(key && { ANTHROPIC_API_KEY: key.reveal() }) },
       extraArgs: WORDS_ONLY.args,
     };
