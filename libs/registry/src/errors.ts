@@ -11,7 +11,8 @@ export type RegistryErrorCode =
   | 'REGISTER_AGAIN'
   | 'AGENT_ALREADY_REGISTERED'
   | 'STALE_GENERATION'
-  | 'LEASE_TOKEN_REFUSED';
+  | 'LEASE_TOKEN_REFUSED'
+  | 'CIRCUIT_OPEN';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

@@ -19,6 +19,7 @@ export { AgentsService, type Joined, type JoinRequest } from './agents/agents.se
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export type { LeaseClaim, Registration } from './agents/registration.js';
+export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { EgressPolicy } from '#rollcall/providers';
 import {
   Database,
   LiveRegistry,
@@ -10,7 +11,6 @@ import {
 } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ProvidersModule } from '../providers/providers.module.js';
 import { AgentsController } from './agents.controller.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
@@ -18,7 +18,6 @@ import { LivenessController } from './liveness.controller.js';
 import { RegistryLoops } from './registry.loops.js';
 
 @Module({
-  imports: [ProvidersModule],
   controllers: [DiscoveryController, AgentsController, LivenessController],
   providers: [
     RegistryLoops,
@@ -34,8 +33,14 @@ import { RegistryLoops } from './registry.loops.js';
           flap: USUAL_FLAP_POLICY,
         }),
     },
+    {
+      provide: EgressPolicy,
+      inject: [CONFIG],
+      useFactory: ({ database, egress }: Config) =>
+        new EgressPolicy({ allow: egress.allow, allowLoopback: !database.url }),
+    },
   ],
-  exports: [LiveRegistry],
+  exports: [EgressPolicy, LiveRegistry],
 })
 export class AgentsModule {}
 

@@ -8,6 +8,7 @@ import {
   type SecretSource,
   VendorRegistry,
 } from '#rollcall/providers';
+import { AgentsModule } from '../agents/agents.module.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ModelsModule } from '../models/models.module.js';
@@ -17,15 +18,9 @@ import { ProvidersController } from './providers.controller.js';
 import { SECRETS } from './providers.tokens.js';
 
 @Module({
-  imports: [ModelsModule],
+  imports: [AgentsModule, ModelsModule],
   controllers: [ProvidersController],
   providers: [
-    {
-      provide: EgressPolicy,
-      inject: [CONFIG],
-      useFactory: ({ database, egress }: Config) =>
-        new EgressPolicy({ allow: egress.allow, allowLoopback: !database.url }),
-    },
     {
       provide: EgressClient,
       inject: [EgressPolicy],
@@ -48,7 +43,7 @@ import { SECRETS } from './providers.tokens.js';
         new ModelCatalog({ vendors, secrets: forModels, fetch }),
     },
   ],
-  exports: [EgressPolicy, EgressClient, AgentProviderRegistry, ModelCatalog],
+  exports: [EgressClient, AgentProviderRegistry, ModelCatalog],
 })
 export class ProvidersModule implements OnApplicationShutdown {
   constructor(@Inject(EgressClient) private readonly egress: EgressClient) {}
