@@ -1,25 +1,9 @@
-import { z } from 'zod';
 import type { AgentType } from './agents/agent.js';
 import type { AgentProvider } from './agents/agent.provider.js';
 import type { ModelVendor } from './models/model.vendor.js';
+import { needOf, type Need } from './provider.facts.js';
 import type { PresetBook } from './presets/preset.book.js';
 import type { SecretSource } from './secret.js';
-
-/** Something a provider cannot do without. */
-export interface Need {
-  what: string;
-  met: boolean;
-  /** What an operator does about it, where it is not met. */
-  how?: string;
-}
-
-/** What a provider says about itself. */
-export interface ProviderFacts {
-  about: string;
-  needs?: Need[];
-  /** JSON Schema of the settings that a definition gives. */
-  settings?: Record<string, unknown>;
-}
 
 export interface ProviderView {
   kind: 'agent' | 'model';
@@ -64,16 +48,6 @@ function howToGiveKey(keyEnv?: string): string {
   return keyEnv
     ? `Set ${keyEnv} where Rollcall runs.`
     : 'Name its environment variable as keyEnv of the preset or vendor.';
-}
-
-export function needOf(what: string, met: boolean, how: string): Need {
-  return met ? { what, met } : { what, met, how };
-}
-
-/** The settings of a provider as JSON Schema, for views. */
-export function settingsView(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _draft, ...view } = z.toJSONSchema(schema, { io: 'input' });
-  return view;
 }
 
 function areMet(needs: Need[]): boolean {

@@ -29,7 +29,14 @@ function safely(): (key: string, value: unknown) => unknown {
 
 describe('S1.10 a secret', () => {
   it('is not shown by printing, inspecting, serialising, cloning or spreading it', () => {
-    for (const value of [secret, { secret }, [secret], new Error('x', { cause: secret }), { ...secret }, `${secret}`])
+    for (const value of [
+      secret,
+      { secret },
+      [secret],
+      new Error('x', { cause: secret }),
+      { ...secret },
+      String(secret),
+    ])
       expect(shown(value)).not.toContain('0123');
     expect(() => JSON.stringify(structuredClone({ secret }))).not.toThrow();
     expect(JSON.stringify(structuredClone({ secret }))).not.toContain('0123');

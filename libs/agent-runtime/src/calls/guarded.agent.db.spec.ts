@@ -206,7 +206,7 @@ describe('a guarded agent', () => {
       name: 'ada',
       agentType: 'in-process',
       state: 'idle',
-      handle: () => failing(errors[0] as Error),
+      handle: () => failing(errors[0]),
       shutdown: async () => undefined,
     });
     for (; errors.length > 0; errors.shift()) await expect(call(agent, ANSWER)).rejects.toBe(errors[0]);
@@ -233,6 +233,7 @@ describe('a guarded agent', () => {
   });
 });
 
-async function* failing(error: Error): AsyncGenerator<AgentEvent> {
+async function* failing(error: unknown): AsyncGenerator<AgentEvent> {
+  yield { type: 'progress', text: 'at work' };
   throw error;
 }

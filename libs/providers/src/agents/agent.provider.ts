@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
-import type { ProviderFacts } from '../provider.view.js';
+import type { ProviderFacts } from '../provider.facts.js';
 import type { Agent, AgentType } from './agent.js';
 
 export interface AgentConfig {

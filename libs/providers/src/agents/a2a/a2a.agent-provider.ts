@@ -5,7 +5,7 @@ import { ProviderError } from '../../errors.js';
 import { CredentialSchema, withCredential } from '../agent.credential.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { settingsView, type ProviderFacts } from '../../provider.view.js';
+import { settingsView, type ProviderFacts } from '../../provider.facts.js';
 import type { OutboundOptions } from '../outbound.js';
 import { A2aAgent } from './a2a.agent.js';
 import { fetchCard, LEGACY, usableCard } from './a2a.card.js';

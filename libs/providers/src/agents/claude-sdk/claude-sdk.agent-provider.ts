@@ -4,7 +4,7 @@ import { ProviderError, reasonOf } from '../../errors.js';
 import type { SecretSource } from '../../secret.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { needOf, settingsView, type ProviderFacts } from '../../provider.view.js';
+import { needOf, settingsView, type ProviderFacts } from '../../provider.facts.js';
 import { ClaudeSdkAgent, type ClaudeSdk } from './claude-sdk.agent.js';
 
 const PACKAGE = '@anthropic-ai/claude-agent-sdk';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CredentialSchema, withCredential } from '../agent.credential.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { settingsView, type ProviderFacts } from '../../provider.view.js';
+import { settingsView, type ProviderFacts } from '../../provider.facts.js';
 import type { OutboundOptions } from '../outbound.js';
 import { HttpAgent } from './http.agent.js';
 

@@ -3,7 +3,7 @@ import { ProviderError } from '../../errors.js';
 import type { Secret, SecretSource } from '../../secret.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { needOf, settingsView, type Need, type ProviderFacts } from '../../provider.view.js';
+import { needOf, settingsView, type Need, type ProviderFacts } from '../../provider.facts.js';
 import type { Program } from './program.process.js';
 import { SubprocessAgent } from './subprocess.agent.js';
 
