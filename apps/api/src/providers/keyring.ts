@@ -6,12 +6,16 @@ import type { Config } from '../config/config.schema.js';
  * out only for the purpose, and only towards the address, that the operator has written down.
  */
 export class Keyring {
+  private readonly modelKeys: ReadonlySet<string | undefined>;
+
   constructor(
     private readonly find: SecretSource,
     private readonly config: Pick<Config, 'models' | 'providers'>,
-  ) {}
+  ) {
+    this.modelKeys = keysOf(config.models);
+  }
 
-  readonly forModels: SecretSource = (name) => (this.modelKeys().has(name) ? this.find(name) : undefined);
+  readonly forModels: SecretSource = (name) => (this.modelKeys.has(name) ? this.find(name) : undefined);
 
   /** Towards an agent's address: those of `providers.credentials`, each to its own origins. */
   readonly forAgents: SecretSource = (name, origin): Secret | undefined => {
@@ -26,10 +30,11 @@ export class Keyring {
   };
 
   readonly forClaude: SecretSource = (name) => (name === 'ANTHROPIC_API_KEY' ? this.find(name) : undefined);
+}
 
-  private modelKeys(): Set<string | undefined> {
-    const book = new PresetBook(this.config.models);
-    const vendors = ['anthropic', 'openai', ...Object.keys(this.config.models.vendors ?? {})];
-    return new Set([...book.list(), ...vendors.map((vendor) => book.connectionOf(vendor))].map(({ keyEnv }) => keyEnv));
-  }
+/** The variables that presets and vendors name. */
+function keysOf(models: Config['models']): Set<string | undefined> {
+  const book = new PresetBook(models);
+  const vendors = ['anthropic', 'openai', ...Object.keys(models.vendors ?? {})];
+  return new Set([...book.list(), ...vendors.map((vendor) => book.connectionOf(vendor))].map(({ keyEnv }) => keyEnv));
 }

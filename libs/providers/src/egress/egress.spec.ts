@@ -206,7 +206,9 @@ describe('S1.7 the egress client', () => {
     expect(await codeOf(aborted.text())).toBe('CALL_ABORTED');
     await until('the aborted one is gone', () => server.openConnections === 0);
     const left = await egress.fetch(server.url);
+    expect(egress.underWay).toBe(1);
     await egress.close();
+    expect(egress.underWay).toBe(0);
     expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
     await until('the closed one is gone', () => server.openConnections === 0);
     await expectNothingLeft(before);

@@ -5,6 +5,7 @@ import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import type { A2aWire } from '../../testing/a2a-wires/a2a.wire.js';
 import { jsonRpcWire, legacyJsonRpcWire } from '../../testing/a2a-wires/json-rpc.wire.js';
+import { cardWith, jsonRpcAt } from '../../testing/a2a-wires/odd-card.js';
 import { restWire } from '../../testing/a2a-wires/rest.wire.js';
 import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
 import { until } from '../../testing/until.js';
@@ -27,6 +28,7 @@ for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
           begunCalls: () => server.executor.begun,
           busyCalls: () => server.executor.busy,
           close: async () => {
+            expect(egress.underWay).toBe(0);
             await egress.close();
             await server.close();
           },
@@ -63,23 +65,29 @@ describe('S1.10 an a2a agent', () => {
     return server;
   };
   /** One whose calls are answered like this. */
-  const answering = async (answer: Parameters<typeof LocalServer.start>[0], credential?: object): Promise<Agent> => {
+  const answering = async (
+    answer: Parameters<typeof LocalServer.start>[0],
+    { credential, streaming = true }: { credential?: object; streaming?: boolean } = {},
+  ): Promise<Agent> => {
     const server = await serve((request, response) =>
       request.method === 'GET'
-        ? response.end(cardWith(jsonRpcAt(server.url), { streaming: true }))
+        ? response.end(cardWith(jsonRpcAt(server.url), { streaming }))
         : answer(request, response),
     );
     return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
   };
   /** One that streams exactly these results; of its tasks it knows nothing afterwards. */
   const raw = async (results: object[], credential?: object): Promise<Agent> =>
-    await answering(({ body }, response) => {
-      const { id, method } = body as { id: unknown; method: string };
-      if (method !== 'SendStreamingMessage') return response.destroy();
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const result of results) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-      return response.end();
-    }, credential);
+    await answering(
+      ({ body }, response) => {
+        const { id, method } = body as { id: unknown; method: string };
+        if (method !== 'SendStreamingMessage') return response.destroy();
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const result of results) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+        return response.end();
+      },
+      { credential },
+    );
   const drain = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
     for await (const event of agent.handle({ text: JSON.stringify(scenario) }, options)) events.push(event);
@@ -147,6 +155,34 @@ describe('S1.10 an a2a agent', () => {
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
     await until('it was told', () => server.executor.busy === 0, 1_000);
     expect(server.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
+  });
+
+  it.each([true, false])('takes back a task that it does not know yet (streaming: %s)', async (streaming) => {
+    const [answer, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const methods: string[] = [];
+    const agent = await answering(
+      async ({ body }, response) => {
+        const { id, method } = body as { id: unknown; method: string };
+        methods.push(method);
+        if (method === 'CancelTask') return; // and never answers: nobody may wait for it
+        held.resolve();
+        await answer.promise;
+        const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } };
+        const frame = JSON.stringify({ jsonrpc: '2.0', id, result: { task } });
+        if (streaming) response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${frame}\n\n`);
+        else response.writeHead(200, { 'content-type': 'application/json' }).end(frame);
+      },
+      { streaming },
+    );
+    const caller = new AbortController();
+    const call = drain(agent, {}, { signal: caller.signal });
+    await held.promise;
+    caller.abort();
+    await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
+    answer.resolve();
+    await until('it is taken back', () => methods.includes('CancelTask'), 1_000);
+    await agent.shutdown();
+    expect(egress.underWay).toBe(0);
   });
 
   it.each([
@@ -233,90 +269,8 @@ describe('S1.10 an a2a agent', () => {
     expect(error).toMatchObject({ status, retryAfterMs: 2_000 });
     expect(String(error)).not.toContain(KEY);
   });
-
-  it.each([
-    [
-      'only gRPC',
-      [{ url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' }],
-      /offers GRPC 1\.0; spoken here/,
-    ],
-    [
-      'a later version',
-      [{ url: 'https://a.example', protocolBinding: 'JSONRPC', protocolVersion: '2.0' }],
-      /offers JSONRPC 2\.0/,
-    ],
-    ['nothing', [], /names no interface/],
-    ['nonsense', 'everything', /names no interface/],
-  ])('is not made when its card offers %s, and says why', async (_what, supportedInterfaces, why) => {
-    const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: expect.stringMatching(why) });
-  });
-
-  it('takes the first of the interfaces that can be spoken', async () => {
-    const server = await startObedient();
-    const interfaces = [
-      { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },
-      { url: `${server.url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
-    ];
-    const carded = await serve((_request, response) => response.end(cardWith(interfaces)));
-    const agent = await provider.createAgent({ name: 'ada', settings: { url: `${carded.url}/some/card.json` } });
-    expect((await drain(agent, { does: 'answer', pieces: ['x'] })).at(-1)).toMatchObject({ result: { text: 'x' } });
-    expect(carded.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
-  });
-
-  it('is not made when its card leads to where nothing may be called', async () => {
-    const inside = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
-    const server = await serve((_request, response) => response.end(cardWith(inside)));
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
-  });
-
-  it('is not made when its card does not come in time, which is no fault of the caller', async () => {
-    const server = await serve(() => undefined);
-    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardWithinMs: 50 });
-    const made = hasty.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
-    await until('the request is given up', () => server.busyConnections === 0);
-  });
-
-  it('does not repeat a key that stands in a card', async () => {
-    const server = await serve(({ headers }, response) => response.end(`no card for ${headers['authorization']}`));
-    const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
-    const error = await provider.createAgent({ name: 'ada', settings }).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
-    expect(String(error)).not.toContain(KEY.slice(4));
-  });
-
-  it.each([
-    [401, 'AGENT_CREDENTIAL_REFUSED'],
-    [404, 'AGENT_UNREACHABLE'],
-    [503, 'AGENT_UNREACHABLE'],
-    [200, 'AGENT_ANSWER_UNREADABLE'],
-  ])('is not made when its card is answered with %i: %s', async (status, code) => {
-    const server = await LocalServer.start((_request, response) => response.writeHead(status).end('no card'));
-    closing.push(server);
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code });
-  });
-
-  it('is not made for an address that may not be called', async () => {
-    const strict = new A2aAgentProvider({ fetch: egress.fetch, policy: new EgressPolicy(), secrets: () => undefined });
-    const made = strict.createAgent({ name: 'ada', settings: { url: 'http://127.0.0.1:1/' } });
-    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
-  });
 });
 
 interface Sent {
   params: { message: { taskId?: string } };
-}
-
-function jsonRpcAt(url: string): object[] {
-  return [{ url: `${url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
-}
-
-function cardWith(supportedInterfaces: unknown, capabilities: object = {}): string {
-  const modes = { defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'] };
-  const rest = { name: 'sly', description: '', version: '1', skills: [], ...modes };
-  return JSON.stringify({ ...rest, capabilities, supportedInterfaces });
 }

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { TrackedAgent } from '../tracked.agent.js';
+import { untilAborted } from '../until-aborted.js';
 import { toA2aError } from './a2a.errors.js';
+import { Errand } from './a2a.errand.js';
 import { toSendMessage } from './a2a.mapper.js';
 import { TaskReader } from './task.reader.js';
 
@@ -17,8 +18,6 @@ export interface A2aAgentOptions {
   hide(text: string): string;
 }
 
-/** A remote agent is told that its task is cancelled, but not waited for any longer than this. */
-const CANCEL_MS = 800;
 const FIRST_LOOK_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -38,13 +37,14 @@ export class A2aAgent extends TrackedAgent {
   ): AsyncGenerator<AgentEvent> {
     const request = toSendMessage(message, options);
     const reader = new TaskReader(this.label, Boolean(request.message?.taskId), this.options.hide);
-    // Said at once, not when the caller next looks at its events: it may never look again.
-    const cancel = (): void => this.sayCancelled(reader);
-    signal.addEventListener('abort', cancel);
+    const errand = new Errand(this.options.client, this.options.streams);
+    // At once, not when the caller next looks at its events: it may never look again.
+    signal.addEventListener('abort', () => this.end(errand, reader));
     try {
-      for await (const response of this.send(request, signal)) yield* reader.read(response);
+      for await (const response of untilAborted(errand.send(request), signal)) yield* reader.read(response);
+      if (signal.aborted) return;
       yield* reader.rest();
-      yield* this.follow(reader, signal);
+      yield* this.follow(errand, reader, signal);
     } catch (error) {
       throw toA2aError(error, { label: this.label, hide: this.options.hide });
     }
@@ -54,44 +54,21 @@ export class A2aAgent extends TrackedAgent {
     await Promise.all(this.farewells);
   }
 
-  private async *send(request: SendMessageRequest, signal: AbortSignal): AsyncGenerator<StreamResponse> {
-    const { client, streams } = this.options;
-    if (streams) return yield* client.sendMessageStream(request, { signal });
-    const value = await client.sendMessage(request, { signal });
-    yield { payload: 'messageId' in value ? { $case: 'message', value } : { $case: 'task', value } };
-  }
-
   /**
    * Looks at the task until it has ended. After a stream that was closed in good order, but too early, one look must do:
    * a task that nobody works on any more would be looked at for ever.
    */
-  private async *follow(reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  private async *follow(errand: Errand, reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for (let pause = FIRST_LOOK_MS; reader.taskId && !reader.ended; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       await delay(pause, undefined, { signal });
-      yield* reader.task(await this.look(reader.taskId, signal));
+      yield* reader.task(await errand.look(reader.taskId, signal));
       if (this.options.streams) return;
     }
   }
 
-  private async look(id: string, signal: AbortSignal): Promise<Task> {
-    return await this.options.client.getTask({ tenant: '', id, historyLength: 0 }, { signal });
-  }
-
-  private sayCancelled({ taskId, ended }: TaskReader): void {
-    if (!taskId || ended) return;
-    const farewell = this.cancel(taskId).finally(() => this.farewells.delete(farewell));
+  private end(errand: Errand, { ended }: TaskReader): void {
+    if (ended) return errand.hangUp();
+    const farewell = errand.takeBack().finally(() => this.farewells.delete(farewell));
     this.farewells.add(farewell);
-  }
-
-  private async cancel(id: string): Promise<void> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), CANCEL_MS);
-    try {
-      await this.options.client.cancelTask({ tenant: '', id, metadata: undefined }, { signal: late.signal });
-    } catch {
-      return; // gone, or ended by itself meanwhile: there is nothing left to cancel
-    } finally {
-      clearTimeout(timer);
-    }
   }
 }

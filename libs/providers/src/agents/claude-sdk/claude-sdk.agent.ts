@@ -95,8 +95,10 @@ export class ClaudeSdkAgent extends TrackedAgent {
     const own = new Set<ProcessGroup>();
     signal.addEventListener('abort', () => void this.end(own, abortController));
     this.folder ??= mkdtemp(join(tmpdir(), 'rollcall-claude-'));
+    const folder = await this.folder;
+    if (signal.aborted) return; // meanwhile
     const options = {
-      ...this.queryOptions(await this.folder, budget?.microUsd),
+      ...this.queryOptions(folder, budget?.microUsd),
       abortController,
       spawnClaudeCodeProcess: this.spawner(own, abortController.signal),
     };
