@@ -23,6 +23,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/me', access: 'self:read' },
   { route: 'GET /v1/models', access: 'models:read' },
   { route: 'GET /v1/models/resolve', access: 'models:read' },
+  { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },

@@ -1,6 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { TerminusModule } from '@nestjs/terminus';
+import type { SecretSource } from '#rollcall/providers';
 import { Database } from '#rollcall/registry';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
@@ -13,6 +14,8 @@ import { Lifecycle } from './health/lifecycle.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
+import { ProvidersModule } from './providers/providers.module.js';
+import { SECRETS } from './providers/providers.tokens.js';
 import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
@@ -24,18 +27,20 @@ export interface Foundations {
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
   inFlight: InFlight;
+  secrets: SecretSource;
 }
 
 @Global()
 @Module({})
 class FoundationModule {
-  static with({ config, database, lifecycle, metrics, inFlight }: Foundations): DynamicModule {
+  static with({ config, database, lifecycle, metrics, inFlight, secrets }: Foundations): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
       { provide: Database, useValue: database },
       { provide: Lifecycle, useValue: lifecycle },
       { provide: HttpMetrics, useValue: metrics },
       { provide: InFlight, useValue: inFlight },
+      { provide: SECRETS, useValue: secrets },
     ];
     return {
       module: FoundationModule,
@@ -61,6 +66,7 @@ export class AppModule {
         EventsModule,
         AgentsModule,
         ModelsModule,
+        ProvidersModule,
       ],
       controllers: [HealthController, MetricsController],
     };

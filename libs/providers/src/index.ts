@@ -1,5 +1,7 @@
 export { ProviderError, type Fault, type ProviderErrorCode, type ProviderErrorFacts } from './errors.js';
 export { Secret, type SecretSource } from './secret.js';
+export type { Need, ProviderFacts } from './provider.facts.js';
+export { agentProviderView, vendorView, type ProviderView } from './provider.view.js';
 
 export { AddressPolicy, type AddressRules, type AddressVerdict } from './egress/address-policy.js';
 export {

@@ -14,7 +14,8 @@ export type RegistryErrorCode =
   | 'TOO_MANY_LABELS'
   | 'STALE_GENERATION'
   | 'GENERATION_AHEAD'
-  | 'LEASE_TOKEN_REFUSED';
+  | 'LEASE_TOKEN_REFUSED'
+  | 'CIRCUIT_OPEN';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

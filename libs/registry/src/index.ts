@@ -23,6 +23,7 @@ export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
+export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';

@@ -46,6 +46,6 @@ import { WishesController } from './wishes.controller.js';
       useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy }),
     },
   ],
-  exports: [LiveRegistry],
+  exports: [EgressPolicy, LiveRegistry],
 })
 export class AgentsModule {}

@@ -1,4 +1,5 @@
 import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
+import { knownVendors } from '../models/vendors.js';
 import type { Config } from './config.schema.js';
 import { registryFaults } from './registry.relations.js';
 
@@ -33,10 +34,21 @@ export function relationFaults(config: Config): string[] {
   return [...faults, ...registryFaults(config)];
 }
 
+/** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */
+function vendorFaults(book: PresetBook): string[] {
+  const vendors = knownVendors();
+  const known = vendors.list().map(({ name }) => name);
+  return book
+    .list()
+    .filter(({ vendor }) => !vendors.has(vendor))
+    .map(({ name, vendor }) => `models.presets.${name}: there is no vendor ${vendor}; known: ${known.join(', ')}`);
+}
+
 function presetFaults(models: Config['models']): string[] {
   try {
-    resolveModel(null, new PresetBook(models));
-    return [];
+    const book = new PresetBook(models);
+    resolveModel(null, book);
+    return vendorFaults(book);
   } catch (error) {
     if (error instanceof ProviderError) return [`models (ROLLCALL_MODELS): ${error.message}`];
     throw error;

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
+import { providers } from '../providers/providers.config.js';
 import { byteSize, duration, integer, json, list, setting } from './setting.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
@@ -269,6 +270,7 @@ export const ConfigSchema = z.strictObject({
   protection: protection.prefault({}),
   flapping: flapping.prefault({}),
   egress: egress.prefault({}),
+  providers: providers.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

@@ -48,6 +48,7 @@ export const PROBLEMS = {
   HEADERS_TOO_LARGE: { status: 431, title: 'The headers are too large' },
   INTERNAL: { status: 500, title: 'Something went wrong on our side' },
   INVALID_CAPABILITY_ALIAS: { status: 500, title: 'The capability aliases of this deployment cannot be used' },
+  CIRCUIT_OPEN: { status: 503, title: 'The agent failed too often and is left alone for a while' },
   DATABASE_BUSY: { status: 503, title: 'The database is busy' },
   DATABASE_UNAVAILABLE: { status: 503, title: 'The database does not answer' },
   IDENTITY_PROVIDER_UNAVAILABLE: { status: 503, title: 'The identity provider does not answer' },

@@ -3,8 +3,10 @@ import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentStore } from '../agents/agent.store.js';
 import { Database } from '../db/database.js';
+import { CircuitOpenError } from './circuit.errors.js';
 import {
   circuitPhase,
+  nextCircuitChange,
   stepCircuit,
   type CircuitInput,
   type CircuitPhase,
@@ -58,6 +60,19 @@ export class CircuitService {
     return await this.db.transaction(async () => {
       const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
       return { claimed, circuit: viewOf(state, now), heldUntil: momentOf(state.probe?.expiresAt) };
+    });
+  }
+
+  /**
+   * Lets a call through: all of them while the circuit is closed, one while it is half open, which then is the probe and
+   * gets its id back. Anyone else gets a CircuitOpenError that says when to ask again.
+   */
+  async admit(agentId: string, callId: string): Promise<string | undefined> {
+    return await this.db.transaction(async () => {
+      const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId: callId });
+      if (claimed) return callId;
+      if (circuitPhase(state, now) === 'closed') return undefined;
+      throw new CircuitOpenError(agentId, Math.max((nextCircuitChange(state, now) ?? now) - now, 0));
     });
   }
 
