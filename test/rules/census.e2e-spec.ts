@@ -10,6 +10,7 @@ import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-cens
 const CENSUS: RouteFacts[] = [
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'not audited' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
+  { route: 'DELETE /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.deleted' },
   { route: 'GET /health/live', access: 'public' },
   { route: 'GET /health/ready', access: 'public' },
   { route: 'GET /metrics', access: 'metrics:read' },
@@ -24,6 +25,12 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/models', access: 'models:read' },
   { route: 'GET /v1/models/resolve', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
+  { route: 'GET /v1/sinks', access: 'events:read' },
+  { route: 'GET /v1/webhooks', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id/deliveries', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id/deliveries/:sequence', access: 'webhooks:manage' },
+  { route: 'PATCH /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.changed' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/drain', access: 'agents:operate', mutation: 'agent.drained' },
   { route: 'POST /v1/agents/:id/evict', access: 'agents:operate', mutation: 'agent.evicted' },
@@ -37,6 +44,15 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
+  { route: 'POST /v1/sinks/:id/replay', access: 'webhooks:manage', mutation: 'sink.replayed' },
+  { route: 'POST /v1/webhooks', access: 'webhooks:manage', mutation: 'webhook.created' },
+  {
+    route: 'POST /v1/webhooks/:id/deliveries/:sequence/replay',
+    access: 'webhooks:manage',
+    mutation: 'webhook.delivery_replayed',
+  },
+  { route: 'POST /v1/webhooks/:id/replay', access: 'webhooks:manage', mutation: 'webhook.replayed' },
+  { route: 'POST /v1/webhooks/:id/rotate', access: 'webhooks:manage', mutation: 'webhook.rotated' },
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 

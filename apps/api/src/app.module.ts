@@ -13,6 +13,7 @@ import { Lifecycle } from './health/lifecycle.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
+import { SinksModule } from './sinks/sinks.module.js';
 import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
@@ -61,6 +62,7 @@ export class AppModule {
         EventsModule,
         AgentsModule,
         ModelsModule,
+        SinksModule,
       ],
       controllers: [HealthController, MetricsController],
     };

@@ -10,6 +10,7 @@ export {
   type EgressLimits,
 } from './egress/egress.client.js';
 export { EgressPolicy, type EgressRules } from './egress/egress.policy.js';
+export { readRetryAfter } from './retry-after.js';
 
 export * from './models/message.js';
 export type * from './models/model.provider.js';

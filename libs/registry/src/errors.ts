@@ -11,7 +11,9 @@ export type RegistryErrorCode =
   | 'REGISTER_AGAIN'
   | 'AGENT_ALREADY_REGISTERED'
   | 'STALE_GENERATION'
-  | 'LEASE_TOKEN_REFUSED';
+  | 'LEASE_TOKEN_REFUSED'
+  | 'SINK_NOT_FOUND'
+  | 'DELIVERY_NOT_FOUND';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

@@ -83,3 +83,11 @@ export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.
 export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
 export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';
+export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
+export type { DeliveryState } from './sinks/delivery.entity.js';
+export type { DeliveryRow } from './sinks/delivery.store.js';
+export type { RetryPolicy } from './sinks/retry.policy.js';
+export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
+export { SINK_CHANNEL } from './sinks/sink.store.js';
+export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
+export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

@@ -40,7 +40,7 @@ import { RegistryLoops } from './registry.loops.js';
         new EgressPolicy({ allow: egress.allow, allowLoopback: !database.url }),
     },
   ],
-  exports: [LiveRegistry],
+  exports: [LiveRegistry, EgressPolicy],
 })
 export class AgentsModule {}
 

@@ -4,3 +4,4 @@ export { anEntry, type EntryWishes } from './directory-entries.js';
 export { readAll, testEvents, type TestEvents } from './test-events.js';
 export { eventStorm, type StormOptions, type StormReport } from './event-storm.js';
 export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
+export { RecordingSink } from './recording-sink.js';
