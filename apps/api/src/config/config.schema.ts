@@ -131,7 +131,8 @@ const auth = z.strictObject({
       env: 'ROLLCALL_SEALING_KEY',
       about:
         'Keeps secrets we must be able to read again, those of webhooks, sealed in the database. The same on every replica; to replace it, put the new one in front. With the embedded Postgres one is made in the data folder.',
-      expects: '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
+      expects:
+        '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
       secret: true,
     },
   ),

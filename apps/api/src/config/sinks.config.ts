@@ -78,6 +78,11 @@ export const natsConfig = z.strictObject({
     expects: 'a path',
   }),
   user: setting(optionalText, { env: 'NATS_USER', about: 'With NATS_PASSWORD.', expects: 'a name' }),
-  password: setting(optionalText, { env: 'NATS_PASSWORD', about: 'With NATS_USER.', expects: 'a password', secret: true }),
+  password: setting(optionalText, {
+    env: 'NATS_PASSWORD',
+    about: 'With NATS_USER.',
+    expects: 'a password',
+    secret: true,
+  }),
   token: setting(optionalText, { env: 'NATS_TOKEN', about: 'Instead of a user.', expects: 'a token', secret: true }),
 });

@@ -71,7 +71,12 @@ export class NatsSink implements EventSink {
   }
 
   private async open(): Promise<Open> {
-    const connection = await connect({ ...this.options.connection, reconnect: false, timeout: CONNECT_MS, name: 'rollcall' });
+    const connection = await connect({
+      ...this.options.connection,
+      reconnect: false,
+      timeout: CONNECT_MS,
+      name: 'rollcall',
+    });
     try {
       const manager = await jetstreamManager(connection);
       await this.ensureStream(manager);

@@ -12,7 +12,10 @@ const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
 export class ChangeWebhookBody extends EventFilterQuery {
-  @ApiPropertyOptional({ example: 'https://ops.example/rollcall', description: 'https, or http in networks you named.' })
+  @ApiPropertyOptional({
+    example: 'https://ops.example/rollcall',
+    description: 'https, or http in networks you named.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, 2_000)
@@ -85,7 +88,12 @@ export class WebhookView {
   @ApiProperty({ type: [String], nullable: true, example: null }) agentIds: string[] | null;
   @ApiProperty({ type: [String], nullable: true, example: null }) capabilities: string[] | null;
   @ApiProperty({ type: SinkStatusView }) status: SinkStatusView;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'The one before signs too until then.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The one before signs too until then.',
+  })
   oldSecretUntil: Date | null;
   @ApiProperty({ format: 'date-time' }) createdAt: Date;
   @ApiProperty({ example: 'key:7hW2mNp4Xz' }) createdBy: string;
@@ -102,7 +110,8 @@ export class WebhookPage {
 
 export class DeliveryView {
   @ApiProperty({ example: '1042', description: "The event's place in the log." }) sequence: string;
-  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', description: 'Sent as `webhook-id`.' }) eventId: string;
+  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', description: 'Sent as `webhook-id`.' })
+  eventId: string;
   @ApiProperty({ example: 'agent.left' }) type: string;
   @ApiProperty({ example: 'builder-1' }) subject: string;
   @ApiProperty({ enum: STATES }) state: DeliveryState;
@@ -130,8 +139,9 @@ export function toIssuedView(issued: IssuedWebhook): IssuedWebhookView {
   return { ...toWebhookView(issued), secret: issued.secret.reveal() };
 }
 
-export function toDeliveryView({ seq, sinkId: _, ...row }: DeliveryRow): DeliveryView {
-  return { sequence: seq, ...row };
+export function toDeliveryView(row: DeliveryRow): DeliveryView {
+  const { seq: sequence, eventId, type, subject, state, attempts, status, error, tookMs, firstAt, lastAt } = row;
+  return { sequence, eventId, type, subject, state, attempts, status, error, tookMs, firstAt, lastAt };
 }
 
 export function toFacts({ url, description, types, agentIds, capabilities }: CreateWebhookBody): WebhookFacts {

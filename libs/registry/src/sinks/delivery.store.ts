@@ -43,11 +43,11 @@ export class DeliveryStore {
 
   /** Those someone asked for, in order, after `seq`. */
   async pending(sinkId: string, after: number, limit: number): Promise<RegistryEvent[]> {
-    const rows = await this.db.query<{ event: RegistryEvent }>(
-      `SELECT event FROM event_delivery WHERE sink_id = $1 AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
+    const rows = await this.db.query<{ seq: string; event: RegistryEvent }>(
+      `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
-    return rows.map(({ event }) => ({ ...event, seq: Number(event.seq), at: new Date(event.at) }));
+    return rows.map(({ seq, event }) => Object.assign(event, { seq: Number(seq), at: new Date(event.at) }));
   }
 
   /** What is old enough, and what belongs to sinks that are gone. Parked ones stay, until they are as old as `keepParkedMs`. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, double, integer, property } from 'fast-check';
 import { isGivenUp, retryDelay } from './retry.policy.js';
 
 const POLICY = { mostTries: 5, firstMs: 1_000, longestMs: 60_000 };
@@ -11,11 +11,12 @@ describe('the wait before the next try', () => {
   });
 
   it('is between half and the whole of that, as chance has it', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 200 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, chance) => {
+    assert(
+      property(integer({ min: 1, max: 200 }), double({ min: 0, max: 1, noNaN: true }), (failures, chance) => {
         const full = Math.min(60_000, 1_000 * 2 ** (failures - 1));
         const wait = retryDelay(POLICY, failures, chance);
-        return wait >= full / 2 && wait <= full;
+        expect(wait).toBeGreaterThanOrEqual(full / 2);
+        expect(wait).toBeLessThanOrEqual(full);
       }),
     );
   });

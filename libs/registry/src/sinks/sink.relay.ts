@@ -190,8 +190,13 @@ export class SinkRelay {
 
   private async explain(error: unknown): Promise<void> {
     this.stopping.abort();
-    if (this.unusable) await this.parts.sinks.stop(this.claim, this.unusable.message).catch(this.parts.onError);
     this.parts.onError(error);
+    if (!this.unusable) return;
+    try {
+      await this.parts.sinks.stop(this.claim, this.unusable.message);
+    } catch (fault) {
+      this.parts.onError(fault); // whoever has the sink next will find the same
+    }
   }
 }
 

@@ -116,10 +116,11 @@ export class SinkStore {
 
   /** The events after the cursor are gone: it stops until someone says where to go on. */
   async stop({ id, token }: SinkLease, because: string): Promise<void> {
-    await this.db.query(
-      `UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`,
-      [id, token, because],
-    );
+    await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [
+      id,
+      token,
+      because,
+    ]);
   }
 }
 

@@ -74,10 +74,13 @@ export class SinkSupervisor {
     if (!sink) return;
     const relay = new SinkRelay(claim, sink, this.options);
     this.relays.set(claim.id, relay);
-    void relay.run().then((end) => {
-      this.relays.delete(claim.id);
-      if (end === 'over') this.loop.wake(); // else the next pass is soon enough
-    });
+    void this.follow(relay);
+  }
+
+  private async follow(relay: SinkRelay): Promise<void> {
+    const end = await relay.run();
+    this.relays.delete(relay.claim.id);
+    if (end === 'over') this.loop.wake(); // else the next pass is soon enough
   }
 
   /** One sink that cannot be made must not keep the others from being. */

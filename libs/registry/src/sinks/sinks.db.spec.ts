@@ -1,6 +1,13 @@
 import type { Database } from '../db/database.js';
 import type { EventDraft } from '../events/event.outbox.js';
-import { RecordingSink, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import {
+  RecordingSink,
+  testDatabase,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  until,
+} from '../testing/index.js';
 import { DeliveryError } from './event.sink.js';
 import { SINK_CHANNEL } from './sink.store.js';
 import { SinkSupervisor } from './sink.supervisor.js';
@@ -107,7 +114,11 @@ describe('a sink', () => {
     await tell(here, 3);
     await until('it was tried often', async () => (await here.sinks.get('one')).attempts > 3);
     expect(await here.sinks.get('one')).toMatchObject({ state: 'retrying', cursor: 1, lastError: 'out of order' });
-    expect(await here.sinks.delivery('one', 2)).toMatchObject({ state: 'retrying', status: 503, error: 'out of order' });
+    expect(await here.sinks.delivery('one', 2)).toMatchObject({
+      state: 'retrying',
+      status: 503,
+      error: 'out of order',
+    });
     broken = false;
     await until('all arrived', () => sink.arrived.length === 3);
     expect(sink.arrived).toEqual([1, 2, 3]);

@@ -101,12 +101,10 @@ export class SinksService {
        FROM event_sink s, event_counter c WHERE c.id = 1 AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
       [ids ?? null],
     );
-    return rows.map((row) => ({
-      ...row,
-      cursor: Number(row.cursor),
-      head: Number(row.head),
-      parked: Number(row.parked),
-    }));
+    return rows.map((row) => {
+      const { cursor, head, parked } = row;
+      return Object.assign(row, { cursor: Number(cursor), head: Number(head), parked: Number(parked) });
+    });
   }
 
   async get(id: string): Promise<SinkStatus> {
