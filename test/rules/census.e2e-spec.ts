@@ -18,6 +18,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/agents/:id', access: 'agents:read' },
   { route: 'GET /v1/audit', access: 'audit:read' },
   { route: 'GET /v1/events', access: 'events:read' },
+  { route: 'GET /v1/events/snapshot', access: 'agents:read' },
   { route: 'GET /v1/events/stream', access: 'events:read' },
   { route: 'GET /v1/keys', access: 'keys:manage' },
   { route: 'GET /v1/keys/:id', access: 'keys:manage' },

@@ -74,8 +74,9 @@ export {
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
 export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
-export { EVENT_CHANNEL, EventStore, type LogPage, type Snapshot } from './events/event.store.js';
+export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
+export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
 export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed, type FeedOptions } from './events/event.feed.js';

@@ -11,6 +11,7 @@ import {
 } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
@@ -18,7 +19,7 @@ import { LivenessController } from './liveness.controller.js';
 import { RegistryLoops } from './registry.loops.js';
 
 @Module({
-  controllers: [DiscoveryController, AgentsController, LivenessController],
+  controllers: [SnapshotController, DiscoveryController, AgentsController, LivenessController],
   providers: [
     RegistryLoops,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },

@@ -52,6 +52,7 @@ export const PROBLEMS = {
   DATABASE_BUSY: { status: 503, title: 'The database is busy' },
   DATABASE_UNAVAILABLE: { status: 503, title: 'The database does not answer' },
   IDENTITY_PROVIDER_UNAVAILABLE: { status: 503, title: 'The identity provider does not answer' },
+  SNAPSHOTS_BUSY: { status: 503, title: 'Too many snapshots are being read' },
   NOT_READY: { status: 503, title: 'Not ready to serve' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request took too long to answer' },

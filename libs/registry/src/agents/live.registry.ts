@@ -13,6 +13,7 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { ProtectionPolicy } from '../leases/self-preservation.js';
 import { AgentEvents } from './agent.events.js';
+import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
 import { AgentsService } from './agents.service.js';
 
@@ -34,8 +35,9 @@ export class LiveRegistry {
   readonly directory: Directory;
   readonly sync: DirectorySync;
   readonly ranker: Ranker;
+  readonly snapshots: AgentSnapshots;
 
-  constructor(db: Database, { outbox }: RegistryEvents, options: LiveRegistryOptions) {
+  constructor(db: Database, { outbox, sequencer }: RegistryEvents, options: LiveRegistryOptions) {
     const store = new AgentStore(db);
     const leases = new LeaseStore(db);
     const events = new AgentEvents(db, outbox);
@@ -47,6 +49,7 @@ export class LiveRegistry {
     this.directory = new Directory(options.directory);
     this.sync = new DirectorySync(this.directory, store, leases, options.flap);
     this.ranker = new Ranker(this.directory);
+    this.snapshots = new AgentSnapshots(sequencer);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
   }
 }

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.js';
 import { Loop } from '../loop.js';
-import type { EventStore, Snapshot } from './event.store.js';
+import { EventSnapshot } from './event.snapshot.js';
+import type { EventStore } from './event.store.js';
 
 export interface SequencerOptions {
   onError(error: unknown): void;
@@ -67,15 +68,21 @@ export class EventSequencer {
   }
 
   /**
-   * Reads a snapshot together with the seq it is true at: all changes up to `seq` are in it, none after, so snapshot and
-   * events after `seq` have neither a hole nor an overlap. The parameters of `select` begin with $2; its rows come as
-   * JSON has them.
+   * The database as of one seq: all changes up to it are in it, none after, so what is read from it and the events after
+   * that seq have neither a hole nor an overlap. The sequencer is held up for a moment, however much is read later.
    */
-  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<Snapshot<Row>> {
-    const snapshot = await this.db.transaction(async () => {
-      await this.store.lockSequencer();
-      return await this.store.moveAndRead<Row>(select, parameters);
-    });
+  async snapshot(): Promise<EventSnapshot> {
+    const snapshot = await EventSnapshot.prepare(this.db);
+    try {
+      await this.db.transaction(async () => {
+        await this.store.lockSequencer();
+        const { head, exported } = await this.store.moveAllAndExport();
+        await snapshot.begin(head, exported);
+      });
+    } catch (error) {
+      await snapshot.close();
+      throw error;
+    }
     this.listeners.forEach((listener) => listener(snapshot.seq));
     return snapshot;
   }

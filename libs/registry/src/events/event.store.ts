@@ -21,12 +21,6 @@ export interface LogPage {
   events: RegistryEvent[];
 }
 
-export interface Snapshot<Row> {
-  /** The last event whose change is in it. */
-  seq: number;
-  rows: Row[];
-}
-
 interface LogRow {
   head: string;
   seq: string | null;
@@ -80,18 +74,17 @@ export class EventStore {
   }
 
   /**
-   * Moves everything staged and reads something else in the same statement, hence at the same moment: what `select`
-   * answers holds all changes up to `seq`, and none after. Its own parameters begin with $2.
+   * Moves everything staged, and exports what this very statement sees: all changes up to `head`, and none after. Only under
+   * the sequencer's lock; to be imported before the transaction ends.
    */
-  async moveAndRead<Row>(select: string, parameters: readonly unknown[]): Promise<Snapshot<Row>> {
-    const [row] = await this.db.query<{ head: string; rows: Row[] }>(
-      `WITH ${MOVE}, taken AS (${select})
+  async moveAllAndExport(): Promise<{ head: number; exported: string }> {
+    const [row] = await this.db.query<{ head: string; exported: string }>(
+      `WITH ${MOVE}
        SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
-              (SELECT coalesce(jsonb_agg(to_jsonb(taken)), '[]') FROM taken) AS rows,
-              (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
-      [null, ...parameters],
+              pg_export_snapshot() AS exported, (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
+      [null],
     );
-    return { seq: Number(row?.head), rows: row?.rows ?? [] };
+    return { head: Number(row?.head), exported: row?.exported ?? '' };
   }
 
   /** Events after `after`, and the head, both as of one moment. */
