@@ -5,8 +5,6 @@ import type { EventStore } from './event.store.js';
 
 export interface SequencerOptions {
   onError(error: unknown): void;
-  /** The shortest time between two passes: under load, one pass takes what many writers left. */
-  paceMs?: number;
   /** How often to look for what a writer left that died before it could call. */
   pollMs?: number;
 }
@@ -14,6 +12,9 @@ export interface SequencerOptions {
 const BATCH = 1_000;
 /** Fewer passes leave more to the writers, and delay events under load by this much. After a rest there is no wait. */
 const PACE_MS = 20;
+/** When a pass finds this many, the writers need the time more than the readers. */
+const BUSY = 50;
+const BUSY_PACE_MS = 50;
 const POLL_MS = 500;
 
 /**
@@ -25,13 +26,15 @@ export class EventSequencer {
   private readonly listeners: ((head: number) => void)[] = [];
   private readonly loop: Loop;
   private started = false;
+  private lastMoved = 0;
 
   constructor(
     private readonly db: Database,
     private readonly store: EventStore,
     private readonly options: SequencerOptions,
   ) {
-    const { onError, paceMs = PACE_MS, pollMs = POLL_MS } = options;
+    const { onError, pollMs = POLL_MS } = options;
+    const paceMs = (): number => (this.lastMoved >= BUSY ? BUSY_PACE_MS : PACE_MS);
     this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
   }
 
@@ -64,7 +67,8 @@ export class EventSequencer {
       return await this.store.move(BATCH);
     });
     if (result) this.listeners.forEach((listener) => listener(result.head));
-    return { moved: result?.moved ?? 0 };
+    this.lastMoved = result?.moved ?? 0;
+    return { moved: this.lastMoved };
   }
 
   /**
