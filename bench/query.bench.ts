@@ -17,13 +17,14 @@ const CONNECTIONS = 64;
 async function fill(url: string, agents: number): Promise<void> {
   const db = await Database.connect({ url, poolSize: 1, operationTimeoutMs: 120_000 }, SCHEMA);
   const skill = (factor: number): string => `'area.skill-' || (g * ${factor} + g / 7) % ${CAPABILITIES}`;
+  const claims = `${skill(1)}, ${skill(17)}, ${skill(39)}`;
   await db.query(
-    `INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities, sandbox_level,
-       provider, cost_model, labels, version, capacity, budget_total, budget_used, budget_source, circuit, flap,
+    `INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
+       capability_keys, sandbox_level, provider, cost_model, labels, version, capacity, budget_total, budget_used, budget_source, circuit, flap,
        registered_at, registered_by)
      SELECT 'agent-' || g, 1, 1, 'hash-' || g, 'worker ' || g, 'http://10.0.0.1:' || 1024 + g % 60000,
        jsonb_build_object('protocolVersion', '1.0', 'description', 'Agent number ' || g),
-       ARRAY[${skill(1)}, ${skill(17)}, ${skill(39)}], g % 4, '{"adapter":"copilot","type":"api","plan":null}',
+       ARRAY[${claims}], ARRAY['area', ${claims}], g % 4, '{"adapter":"copilot","type":"api","plan":null}',
        jsonb_build_object('usdPerTask', null, 'usdPer1kTokens', (g * 7919 % 100003) / 1e6), '{"zone":"eu"}', '1.0.0', 8,
        NULL, 1000, 'reported', $2, $3, clock_timestamp(), 'bench'
      FROM generate_series(1, $1::int) g`,
@@ -33,7 +34,6 @@ async function fill(url: string, agents: number): Promise<void> {
     `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at)
      SELECT agent_id, generation, token_hash, clock_timestamp() FROM agent`,
   );
-  await db.query('CREATE INDEX IF NOT EXISTS bench_capabilities ON agent USING gin (capabilities)');
   await db.query('VACUUM ANALYZE agent');
   await db.query('VACUUM ANALYZE agent_lease');
   await db.close();

@@ -14,7 +14,7 @@ const TOP_TEN = {
       a.registered_at AS "registeredAt", l.last_beat_at AS "lastHeartbeat", l.in_flight AS "inFlight"
     FROM agent a JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
     LEFT JOIN agent_intent i ON i.agent_id = a.agent_id
-    WHERE a.capabilities @> $1 AND a.left_at IS NULL AND NOT l.suspect AND a.circuit ->> 'phase' = 'closed'
+    WHERE a.capability_keys @> $1 AND a.left_at IS NULL AND NOT l.suspect AND a.circuit ->> 'phase' = 'closed'
       AND coalesce(i.desired_state, 'active') = 'active'
       AND (a.budget_total IS NULL OR a.budget_total > a.budget_used)
     ORDER BY (a.cost_model ->> 'usdPer1kTokens')::float8 LIMIT 10`,

@@ -32,7 +32,7 @@ export interface TestApi {
 }
 
 export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
-  const database = await testDatabase({ operationTimeoutMs: 1_500 });
+  const database = await testDatabase();
   const api = await serve(database, environment);
   const stop = async (): Promise<void> => {
     await api.stop();
@@ -43,7 +43,7 @@ export async function startApi(environment: Record<string, string> = {}): Promis
 
 async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
   const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ...environment }, '/nowhere');
-  const db = await database.connectAgain();
+  const db = await database.connectAgain({ operationTimeoutMs: 1_500 });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');

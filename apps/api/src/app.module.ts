@@ -16,6 +16,7 @@ import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { ProvidersModule } from './providers/providers.module.js';
 import { SECRETS } from './providers/providers.tokens.js';
+import { SinksModule } from './sinks/sinks.module.js';
 import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
@@ -67,6 +68,7 @@ export class AppModule {
         AgentsModule,
         ModelsModule,
         ProvidersModule,
+        SinksModule,
       ],
       controllers: [HealthController, MetricsController],
     };

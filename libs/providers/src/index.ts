@@ -13,6 +13,7 @@ export {
 } from './egress/egress.client.js';
 export { EgressPolicy, type EgressRules } from './egress/egress.policy.js';
 export { EndpointCheck, type EndpointCheckOptions } from './egress/endpoint.check.js';
+export { readRetryAfter } from './retry-after.js';
 
 export * from './models/message.js';
 export type * from './models/model.provider.js';

@@ -15,7 +15,10 @@ export type RegistryErrorCode =
   | 'STALE_GENERATION'
   | 'GENERATION_AHEAD'
   | 'LEASE_TOKEN_REFUSED'
-  | 'CIRCUIT_OPEN';
+  | 'CIRCUIT_OPEN'
+  | 'SNAPSHOTS_BUSY'
+  | 'SINK_NOT_FOUND'
+  | 'DELIVERY_NOT_FOUND';
 
 /** A refusal with a stable code and no idea of transport. The message says what to do next. */
 export abstract class RegistryError extends Error {

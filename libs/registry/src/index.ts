@@ -81,8 +81,9 @@ export {
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
 export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
-export { EVENT_CHANNEL, EventStore, type LogPage, type Snapshot } from './events/event.store.js';
+export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
+export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
 export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed, type FeedOptions } from './events/event.feed.js';
@@ -90,3 +91,11 @@ export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.
 export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
 export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';
+export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
+export type { DeliveryState } from './sinks/delivery.entity.js';
+export type { DeliveryRow } from './sinks/delivery.store.js';
+export type { RetryPolicy } from './sinks/retry.policy.js';
+export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
+export { SINK_CHANNEL } from './sinks/sink.store.js';
+export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
+export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

@@ -6,6 +6,7 @@ import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy, registryPolicies } from '../config/registry.policies.js';
+import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
@@ -17,7 +18,7 @@ import { WishesController } from './wishes.controller.js';
 
 @Module({
   imports: [AuthModule],
-  controllers: [DiscoveryController, AgentsController, WishesController, LivenessController],
+  controllers: [SnapshotController, DiscoveryController, AgentsController, WishesController, LivenessController],
   providers: [
     QuestionReader,
     AgentSockets,

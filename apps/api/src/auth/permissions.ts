@@ -8,6 +8,7 @@ export const PERMISSIONS = [
   'agents:operate',
   'models:read',
   'events:read',
+  'webhooks:manage',
   'metrics:read',
   'audit:read',
   'keys:manage',
@@ -24,7 +25,7 @@ export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'audit:read'],
+  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'webhooks:manage', 'audit:read'],
   agent: AGENT,
   viewer: VIEWER,
 };

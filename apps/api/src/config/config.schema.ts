@@ -4,6 +4,7 @@ import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { providers } from '../providers/providers.config.js';
 import { byteSize, duration, integer, json, list, setting } from './setting.js';
+import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -123,6 +124,17 @@ const auth = z.strictObject({
       about:
         'A known admin API key, for deployments. Changing it revokes the one set before. Without it, the first start makes one.',
       expects: '32 to 200 random characters out of A-Z a-z 0-9 _ ~ + / = - (for example: openssl rand -hex 32)',
+      secret: true,
+    },
+  ),
+  sealingKey: setting(
+    list([]).refine((all) => all.every((key) => key.length >= 32)),
+    {
+      env: 'ROLLCALL_SEALING_KEY',
+      about:
+        'Keeps secrets we must be able to read again, those of webhooks, sealed in the database. The same on every replica; to replace it, put the new one in front. With the embedded Postgres one is made in the data folder.',
+      expects:
+        '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
       secret: true,
     },
   ),
@@ -271,6 +283,8 @@ export const ConfigSchema = z.strictObject({
   flapping: flapping.prefault({}),
   egress: egress.prefault({}),
   providers: providers.prefault({}),
+  webhooks: webhooksConfig.prefault({}),
+  nats: natsConfig.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

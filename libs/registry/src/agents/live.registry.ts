@@ -16,6 +16,7 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { ProtectionPolicy } from '../leases/self-preservation.js';
 import { AgentEvents } from './agent.events.js';
+import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
 import { AgentsService } from './agents.service.js';
 
@@ -40,8 +41,9 @@ export class LiveRegistry {
   readonly strong: StrongReader;
   /** What time it is for everything that queries judge by time. */
   readonly clock = new RegistryClock();
+  readonly snapshots: AgentSnapshots;
 
-  constructor(db: Database, { outbox }: RegistryEvents, options: LiveRegistryOptions) {
+  constructor(db: Database, { outbox, sequencer }: RegistryEvents, options: LiveRegistryOptions) {
     const store = new AgentStore(db);
     const leases = new LeaseStore(db);
     const events = new AgentEvents(db, outbox);
@@ -54,6 +56,7 @@ export class LiveRegistry {
     this.sync = new DirectorySync(this.directory, store, leases, options.flap, this.clock);
     this.ranker = new Ranker(this.directory);
     this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
+    this.snapshots = new AgentSnapshots(sequencer);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
   }
   /** Settles when the beats that were taken are answered and the directory has read what changed. */

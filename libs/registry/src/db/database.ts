@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { type CommitStatement, PreparedStatements } from './prepared.statements.js';
 import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
 
@@ -12,7 +13,7 @@ export interface Prepared {
 
 interface Scope {
   client: PoolClient;
-  withCommit: string[];
+  withCommit: CommitStatement[];
   afterCommit: (() => void)[];
 }
 
@@ -25,6 +26,7 @@ interface Scope {
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
+  private readonly prepared = new PreparedStatements();
 
   private constructor(
     readonly dataSource: DataSource,
@@ -61,9 +63,9 @@ export class Database {
 
   /**
    * Runs a statement as the last of the open transaction, together with its COMMIT, so that it costs no round trip of
-   * its own. It takes no parameters: whoever writes it escapes the values in it.
+   * its own.
    */
-  withCommit(statement: string): void {
+  withCommit(statement: CommitStatement): void {
     const scope = this.scopes.getStore();
     if (!scope) throw new Error('there is no transaction to end with this statement');
     scope.withCommit.push(statement);
@@ -94,7 +96,7 @@ export class Database {
     await scope.client.query('BEGIN');
     try {
       const result = await this.scopes.run(scope, work);
-      await scope.client.query([...scope.withCommit, 'COMMIT'].join(';\n'));
+      await this.prepared.commit(scope.client, scope.withCommit);
       return result;
     } catch (error) {
       if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
