@@ -61,3 +61,11 @@ export type SecretSource = (name: string, origin?: string) => Secret | undefined
 export function hideAll(text: string, secrets: readonly (Secret | undefined)[]): string {
   return secrets.reduce<string>((hidden, secret) => secret?.hideIn(hidden) ?? hidden, text);
 }
+
+/** The same JSON, with `hide` done to every text in it, names included; numbers and the like stay what they are. */
+export function hideDeep(value: unknown, hide: (text: string) => string): unknown {
+  if (typeof value === 'string') return hide(value);
+  if (Array.isArray(value)) return value.map((one) => hideDeep(one, hide));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [hide(name), hideDeep(one, hide)]));
+}

@@ -1,5 +1,6 @@
 import { Role, type Artifact, type Message, type StreamResponse, type Task } from '@a2a-js/sdk';
 import { ProviderError, type ProviderErrorCode } from '../../errors.js';
+import { hideDeep } from '../../secret.js';
 import type { AgentEvent, AgentResult, AgentUsage } from '../agent.js';
 import { readUsage } from '../wire/wire.js';
 import { dataOf, standingOf, textOf, toConversation } from './a2a.mapper.js';
@@ -107,7 +108,7 @@ export class TaskReader {
     const spoken = outcome === 'completed' ? text || said : said || text;
     const result: AgentResult = { outcome, text: this.hide(spoken), usage: this.usage };
     if (this.contextId) result.conversationId = toConversation(this.contextId, outcome, this.taskId);
-    const all = [...data, ...more].map((one) => JSON.parse(this.hide(JSON.stringify(one ?? null))) as unknown);
+    const all = [...data, ...more].map((one) => hideDeep(one, this.hide));
     if (all.length > 0) result.data = all.length === 1 ? all[0] : all;
     return { type: 'finished', result };
   }

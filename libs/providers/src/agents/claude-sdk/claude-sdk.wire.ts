@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
+import { hideDeep } from '../../secret.js';
 import { addUsage, type ModelUsage } from '../../models/usage.js';
 import type { AgentEvent, AgentUsage } from '../agent.js';
 import { agentErrorOfStatus } from '../agent.status.js';
@@ -64,7 +65,9 @@ function* said(spoken: z.output<typeof AssistantSchema>, { hide }: SdkFacts): Ge
   if (parent || error) return; // what its own subagents say is their affair; an error comes again in the result
   for (const block of message.content) {
     if (block?.type === 'text') yield { type: 'text', text: hide(block.text) };
-    if (block?.type === 'tool_use') yield { type: 'tool-call', id: block.id, name: block.name, input: block.input };
+    if (block?.type !== 'tool_use') continue;
+    const { id, name, input } = block;
+    yield { type: 'tool-call', id, name, input: hideDeep(input, hide) };
   }
 }
 

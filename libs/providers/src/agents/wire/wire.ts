@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
+import { hideDeep } from '../../secret.js';
 import type { AgentBudget, AgentEvent, AgentMessage, AgentResult, AgentUsage, HandleOptions } from '../agent.js';
 
 /** What `http` and `subprocess` agents are sent: one JSON object. */
@@ -106,7 +107,7 @@ export class WireReader {
 
   parse(text: string): unknown {
     try {
-      return JSON.parse(this.hide(text));
+      return hideDeep(JSON.parse(text), this.hide); // in what it says, not in how it is written
     } catch {
       throw this.unreadable(`not JSON: ${this.hide(text).slice(0, 100)}`);
     }
