@@ -18,7 +18,7 @@ class NaiveController {
     @Body() { generation, inFlight }: { generation: number; inFlight: number },
   ): Promise<{ beatAt: Date; nextIntervalMs: number }> {
     const { rows } = await pool.query<{ beatAt: Date }>(
-      `UPDATE agent_lease SET last_beat_at = clock_timestamp(), extended_ms = 0, in_flight = $4
+      `UPDATE agent_lease SET last_beat_at = clock_timestamp(), in_flight = $4
        WHERE agent_id = $1 AND generation = $2 AND token_hash = $3 RETURNING last_beat_at AS "beatAt"`,
       [id, generation, hash('sha256', authorization.slice(7), 'base64url'), inFlight],
     );

@@ -43,7 +43,9 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
 
   @Interval('registry.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<void> {
-    await this.once('sweep', async () => await this.registry.sweeper.sweep());
+    await this.once('sweep', async () => {
+      while ((await this.registry.sweeper.sweep()).more && !this.stopping);
+    });
   }
 
   @Interval('registry.hear_beats', HEAR_EVERY_MS)

@@ -90,9 +90,10 @@ export class AgentStore {
 
   async startLease(agentId: string, generation: number, tokenHash: string): Promise<void> {
     await this.db.query(
-      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at) VALUES ($1, $2, $3, clock_timestamp())
+      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
+       VALUES ($1, $2, $3, clock_timestamp(), (SELECT forgiven_ms FROM registry_protection))
        ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
-         last_beat_at = excluded.last_beat_at, extended_ms = 0, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
+         last_beat_at = excluded.last_beat_at, forgiven_ms = excluded.forgiven_ms, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
       [agentId, generation, tokenHash],
     );
   }

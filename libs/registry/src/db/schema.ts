@@ -11,6 +11,7 @@ import type { Schema } from './database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
 import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
+import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 
 /** What the registry keeps: who is there, and what happened. */
@@ -26,5 +27,11 @@ export const REGISTRY_SCHEMA: Schema = {
     SinkEntity,
     DeliveryEntity,
   ],
-  migrations: [Events1763262000000, Agents1763265600000, CapabilityKeys1763266000000, Sinks1763280000000],
+  migrations: [
+    Events1763262000000,
+    Agents1763265600000,
+    CapabilityKeys1763266000000,
+    Forgiveness1763269000000,
+    Sinks1763280000000,
+  ],
 };

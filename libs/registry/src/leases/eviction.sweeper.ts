@@ -19,9 +19,11 @@ export interface SweepResult {
   recovered: string[];
   /** Expired, and spared all the same. */
   spared: number;
+  /** There is more to do at once. */
+  more: boolean;
 }
 
-const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0 };
+const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
 /** More wait for the next sweep: one transaction stays short. */
 const MOST_AT_ONCE = 500;
 
@@ -58,9 +60,9 @@ export class EvictionSweeper {
 
   private async act({ gap, mayEvict }: ProtectionDecision, expired: number): Promise<SweepResult> {
     const { lease } = this.policies;
-    if (gap) await this.leases.extendAll(gap);
-    const recovered = await this.leases.markRecovered(lease);
-    const suspected = await this.leases.markSuspects(lease);
+    if (gap) await this.leases.forgive(gap);
+    const recovered = await this.leases.markRecovered(lease, MOST_AT_ONCE);
+    const suspected = await this.leases.markSuspects(lease, MOST_AT_ONCE);
     const evicted = mayEvict > 0 ? await this.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
@@ -73,6 +75,7 @@ export class EvictionSweeper {
       suspected: stillHere.map(idOf),
       recovered: recovered.map(idOf),
       spared: expired - evicted.length,
+      more: [recovered, suspected, evicted].some(({ length }) => length === MOST_AT_ONCE),
     };
   }
 }

@@ -30,8 +30,16 @@ export interface LeaseFacts {
   live: boolean;
 }
 
+/**
+ * What came since its last beat in which nobody could have been heard. Of a gap the agent beat in, only what was after the
+ * beat: that is what the second limit is for.
+ */
+const FORGIVEN_MS = `least(
+  (SELECT forgiven_ms FROM registry_protection) - l.forgiven_ms,
+  greatest(0, extract(epoch FROM (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
+
 /** How long the lease has been silent, in milliseconds, without the time that does not count. */
-const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - l.extended_ms)`;
+const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
 
 /**
  * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared,
@@ -40,13 +48,13 @@ const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 100
 const BEAT_ALL = {
   name: 'beat_all',
   text: `
-  WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at),
+  WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at, forgiven_ms FROM registry_protection),
   beat AS (
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
       WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
   ),
   beaten AS (
-    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), extended_ms = 0,
+    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), forgiven_ms = moment.forgiven_ms,
       in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
       observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
     FROM beat b, moment
@@ -101,36 +109,33 @@ export class LeaseStore {
     return { now: now.getTime(), fleet: Number(fleet), suspect: Number(suspect), expired: Number(expired) };
   }
 
-  /** Gives every lease back the time in which nobody could have been heard. */
-  async extendAll({ from, to }: Gap): Promise<void> {
+  /** Gives every lease back the time in which nobody could have been heard, by one row however many there are. */
+  async forgive({ from, to }: Gap): Promise<void> {
     await this.db.query(
-      `WITH locked AS (
-         SELECT agent_id FROM agent_lease WHERE last_beat_at < to_timestamp($2 / 1000.0) ORDER BY agent_id COLLATE "C" FOR UPDATE
-       )
-       UPDATE agent_lease l SET extended_ms = l.extended_ms
-         + ceil(extract(epoch FROM to_timestamp($2 / 1000.0) - greatest(l.last_beat_at, to_timestamp($1 / 1000.0))) * 1000)::int
-       FROM locked WHERE l.agent_id = locked.agent_id AND l.last_beat_at < to_timestamp($2 / 1000.0)`,
-      [from, to],
+      `UPDATE registry_protection SET forgiven_ms = forgiven_ms + $1, forgiven_until = to_timestamp($2 / 1000.0)`,
+      [Math.ceil(to - from), to],
     );
   }
 
-  async markSuspects(policy: LeasePolicy): Promise<SweptAgent[]> {
-    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, policy);
+  async markSuspects(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
-  async markRecovered(policy: LeasePolicy): Promise<SweptAgent[]> {
-    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, policy);
+  async markRecovered(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
-  private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<SweptAgent[]> {
+  private async mark(suspect: boolean, which: string, limits: number[]): Promise<SweptAgent[]> {
     return await this.db.query<SweptAgent>(
-      `WITH locked AS (SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id COLLATE "C" FOR UPDATE), marked AS (
+      `WITH locked AS (
+         SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id COLLATE "C" LIMIT $2 FOR UPDATE
+       ), marked AS (
          UPDATE agent_lease l SET suspect = ${suspect} FROM locked WHERE l.agent_id = locked.agent_id AND ${which}
          RETURNING l.agent_id
        )
        UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
        RETURNING a.agent_id AS "agentId", a.generation`,
-      [suspectAfterMs(policy)],
+      limits,
     );
   }
 
