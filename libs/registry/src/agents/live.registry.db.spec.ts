@@ -221,9 +221,9 @@ describe('the sweep', () => {
     await join('silent');
     await join('loud');
     await sweptJustNow();
-    await silence(20_900, 'silent');
+    await silence(15_000, 'silent');
     expect((await here.sweeper.sweep()).suspected).toEqual([]);
-    await silence(200, 'silent');
+    await silence(6_100, 'silent');
     expect((await here.sweeper.sweep()).suspected).toEqual(['silent']);
     expect((await here.agents.get('silent')).status).toBe('suspect');
     await silence(10_000, 'silent');
