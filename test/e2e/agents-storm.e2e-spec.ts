@@ -1,14 +1,18 @@
 import { Agent, fetch } from 'undici';
-import { hashOfToken } from '#rollcall/registry';
+import { type Database, hashOfToken } from '#rollcall/registry';
 import { startApi, type TestApi } from '../support/api.js';
 
 const FLEET = 10_000;
 const CONNECTIONS = 256;
+const MOST_TRIES = 10;
 
 let api: TestApi;
+let db: Database;
 let dispatcher: Agent;
+let turnedAway = 0;
 beforeAll(async () => {
   api = await startApi();
+  db = await api.database.connectAgain({ operationTimeoutMs: 30_000 });
   dispatcher = new Agent({ connections: CONNECTIONS });
 });
 afterAll(async () => {
@@ -25,17 +29,18 @@ async function joinAll(): Promise<void> {
   expect((await api.call('POST', '/v1/agents', { body })).status).toBe(201);
   const indexes = Array.from({ length: FLEET }, (_, index) => index);
   const facts = [indexes.map(idOf), indexes.map((index) => hashOfToken(tokenOf(index)))];
-  for (const table of ['agent', 'agent_lease'])
-    await api.database.db.query(
+  for (const table of ['agent', 'agent_lease']) {
+    await db.query(
       `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('agent_id', f.id, 'token_hash', f.hash))).*
        FROM ${table} t, unnest($1::text[], $2::text[]) AS f (id, hash) WHERE t.agent_id = 'pattern'`,
       facts,
     );
+    await db.query(`DELETE FROM ${table} WHERE agent_id = 'pattern'`);
+  }
 }
 
 /** As if nobody could have been heard, and nobody could have swept, for ten minutes. */
 async function outage(): Promise<void> {
-  const { db } = api.database;
   await db.transaction(async () => {
     await db.query('SELECT 1 FROM registry_protection FOR UPDATE');
     await db.query(`UPDATE agent_lease SET last_beat_at = last_beat_at - interval '10 minutes'`);
@@ -45,15 +50,19 @@ async function outage(): Promise<void> {
   });
 }
 
+/** As an agent does: who is told that we are busy comes again. */
 async function beat(index: number): Promise<number> {
-  const response = await fetch(`${api.url}/v1/agents/${idOf(index)}/heartbeat`, {
-    method: 'POST',
-    dispatcher,
-    headers: { authorization: `Bearer ${tokenOf(index)}`, 'content-type': 'application/json' },
-    body: '{"generation":1}',
-  });
-  await response.text();
-  return response.status;
+  for (let tries = 1; ; tries += 1) {
+    const response = await fetch(`${api.url}/v1/agents/${idOf(index)}/heartbeat`, {
+      method: 'POST',
+      dispatcher,
+      headers: { authorization: `Bearer ${tokenOf(index)}`, 'content-type': 'application/json' },
+      body: '{"generation":1}',
+    });
+    await response.text();
+    if (response.status !== 503 || tries === MOST_TRIES) return response.status;
+    turnedAway += 1;
+  }
 }
 
 describe('10,000 agents that all come back at once', () => {
@@ -62,12 +71,11 @@ describe('10,000 agents that all come back at once', () => {
     await outage();
     const started = performance.now();
     const statuses = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await beat(index)));
-    process.stderr.write(
-      `${FLEET} beats on ${CONNECTIONS} connections: ${Math.round(performance.now() - started)} ms\n`,
-    );
+    const ms = Math.round(performance.now() - started);
+    process.stderr.write(`${FLEET} beats on ${CONNECTIONS} connections: ${ms} ms; told to come again: ${turnedAway}\n`);
     expect(new Set(statuses)).toEqual(new Set([200]));
     const { body } = await api.call<{ items: unknown[] }>('GET', '/v1/events?after=0&types=agent.left');
     expect(body.items).toEqual([]);
-    expect((await api.call('GET', `/v1/agents/${idOf(7)}`)).body).toMatchObject({ status: 'active' });
+    expect(await db.query('SELECT count(*)::int AS living FROM agent_lease')).toEqual([{ living: FLEET }]);
   });
 });

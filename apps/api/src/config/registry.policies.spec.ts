@@ -64,6 +64,7 @@ describe('the policies of the registry', () => {
 
   it.each([
     [{ ROLLCALL_HEARTBEAT_EVERY: '1s' }, 'registry.heartbeatEvery (1000ms) must be at least 2s'],
+    [{ ROLLCALL_KEEP_LEFT_AGENTS: '0s' }, 'registry.keepLeft (0ms) must be at least 15m'],
     [{ ROLLCALL_CIRCUIT_COOL_DOWN: '0s' }, 'circuit.coolDown must be longer than 0s'],
     [
       { ROLLCALL_CIRCUIT_COOL_DOWN: '10m' },

@@ -2,6 +2,9 @@ import { CapabilityAliasError, flapPolicyFaults } from '#rollcall/registry';
 import type { Config } from './config.schema.js';
 import { directoryOptions, flapPolicy } from './registry.policies.js';
 
+/** Replicas recognise old news of an agent by its generation for ten minutes after it has left; a row lives longer. */
+const SHORTEST_HISTORY_MS = 15 * 60_000;
+
 /** Settings of the live registry that are each right but do not fit together. */
 export function registryFaults(config: Config): string[] {
   const { registry, circuit, flapping } = config;
@@ -9,6 +12,11 @@ export function registryFaults(config: Config): string[] {
     [
       registry.heartbeatEvery >= 2_000,
       `registry.heartbeatEvery (${registry.heartbeatEvery}ms) must be at least 2s: the sweep looks once a second`,
+    ],
+    [
+      registry.keepLeft >= SHORTEST_HISTORY_MS,
+      `registry.keepLeft (${registry.keepLeft}ms) must be at least 15m: an agent that comes back after it was forgotten ` +
+        'counts its lives anew, and replicas would take it for an old one',
     ],
     [circuit.coolDown > 0, 'circuit.coolDown must be longer than 0s: an open circuit would let everybody through'],
     [

@@ -17,7 +17,7 @@ export const registry = z.strictObject({
   }),
   keepLeft: setting(duration('7d'), {
     env: 'ROLLCALL_KEEP_LEFT_AGENTS',
-    about: 'How long agents that have left are kept as history.',
+    about: 'How long agents that have left are kept as history, 15m at the least.',
     expects: A_DURATION,
     defaultText: '7d',
   }),

@@ -3,7 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * What strong queries ask by. Most writes to an agent change none of its indexed columns; the room left on its pages lets
  * them stay clear of the index. Agents that were there before are found by their capabilities as they spelled them, until
- * they register again.
+ * they register again. The default is for replicas that do not know the column yet.
  */
 export class CapabilityKeys1763266000000 implements MigrationInterface {
   name = 'CapabilityKeys1763266000000';
@@ -17,7 +17,6 @@ export class CapabilityKeys1763266000000 implements MigrationInterface {
         FROM unnest(capabilities) AS claim, string_to_array(lower(claim), '.') AS parts,
           generate_series(1, cardinality(parts)) AS depth
       );
-      ALTER TABLE agent ALTER COLUMN capability_keys DROP DEFAULT;
       CREATE INDEX agent_capability_keys ON agent USING gin (capability_keys) WHERE left_at IS NULL;
     `);
   }
