@@ -1,15 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { type CommitStatement, PreparedStatements } from './prepared.statements.js';
+import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
 import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
-
-/** A statement each connection parses and plans once. The name must belong to this text alone. */
-export interface Prepared {
-  name: string;
-  text: string;
-}
 
 interface Scope {
   client: PoolClient;
@@ -43,8 +37,8 @@ export class Database {
 
   async query<Row extends QueryResultRow>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
     const scope = this.scopes.getStore();
-    if (scope) return await rows<Row>(scope.client, sql, parameters);
-    return await this.withClient((client) => rows<Row>(client, sql, parameters));
+    if (scope) return await this.rows<Row>(scope.client, sql, parameters);
+    return await this.withClient((client) => this.rows<Row>(client, sql, parameters));
   }
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
@@ -90,6 +84,20 @@ export class Database {
 
   async close(): Promise<void> {
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
+  }
+
+  private async rows<Row extends QueryResultRow>(
+    client: PoolClient,
+    sql: string | Prepared,
+    parameters: readonly unknown[],
+  ): Promise<Row[]> {
+    try {
+      const query = typeof sql === 'string' ? { text: sql } : await this.prepared.query(sql, client);
+      const result = await client.query<Row>({ ...query, values: [...parameters] });
+      return result.rows;
+    } catch (error) {
+      throw translateDatabaseError(error);
+    }
   }
 
   private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
@@ -165,20 +173,6 @@ function hearErrors(client: PoolClient): void {
 }
 
 function leaveItToTheQuery(): void {}
-
-async function rows<Row extends QueryResultRow>(
-  client: PoolClient,
-  sql: string | Prepared,
-  parameters: readonly unknown[],
-): Promise<Row[]> {
-  try {
-    const query = typeof sql === 'string' ? { text: sql } : sql;
-    const result = await client.query<Row>({ ...query, values: [...parameters] });
-    return result.rows;
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
-}
 
 /** TypeORM keeps the pg pool on its driver and does not type it. */
 function poolOf(dataSource: DataSource): Pool {

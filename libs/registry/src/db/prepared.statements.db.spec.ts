@@ -81,3 +81,18 @@ describe('statements that end a transaction', () => {
     expect(await noted()).toEqual(['one', 'two']);
   });
 });
+
+describe('statements that are prepared by name', () => {
+  const COUNT = { name: 'count_noted', text: 'SELECT count(*)::int AS count FROM noted' };
+
+  it('keep their plan on a connection of Postgres itself', async () => {
+    await client.query(await statements.query(COUNT, client));
+    expect(await taught()).toEqual(['count_noted']);
+  });
+
+  it('are given by their text alone behind a pooler', async () => {
+    Object.assign(client, { processID: 1 });
+    expect((await client.query(await statements.query(COUNT, client))).rows).toEqual([{ count: 0 }]);
+    expect(await taught()).toEqual([]);
+  });
+});

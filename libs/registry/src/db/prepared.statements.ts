@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryConfig } from 'pg';
 import { DatabaseBusyError, isConnectionError, sqlState } from './database.errors.js';
 
 /** Something to run with the COMMIT. It takes no parameters: whoever writes it escapes the values in it. */
@@ -8,7 +8,13 @@ export interface CommitStatement {
   prepared?: { name: string; definition: string; values: string };
 }
 
-type Prepared = NonNullable<CommitStatement['prepared']>;
+type Taught = NonNullable<CommitStatement['prepared']>;
+
+/** A statement each connection plans once. The name must belong to this text alone. */
+export interface Prepared {
+  name: string;
+  text: string;
+}
 
 const NO_SUCH_STATEMENT = '26000';
 
@@ -23,6 +29,7 @@ const NO_SUCH_STATEMENT = '26000';
 export class PreparedStatements {
   private readonly known = new WeakMap<PoolClient, Set<string>>();
   private allowed = true;
+  private asked = false;
 
   async commit(client: PoolClient, statements: readonly CommitStatement[]): Promise<void> {
     const known = this.allowed ? this.known.get(client) : undefined;
@@ -38,14 +45,27 @@ export class PreparedStatements {
     if (wanted && this.allowed) await this.teach(client, wanted);
   }
 
+  /** The statement as this connection may be given it: by its name, or behind a pooler by its text alone. */
+  async query({ name, text }: Prepared, client: PoolClient): Promise<QueryConfig> {
+    return (await this.mayPrepare(client)) ? { name, text } : { text };
+  }
+
+  /** Asked of the first connection; the others go the same way. */
+  private async mayPrepare(client: PoolClient): Promise<boolean> {
+    if (!this.asked && this.allowed) {
+      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      this.allowed &&= rows[0]?.pid === numberOf(client);
+      this.asked = true;
+    }
+    return this.allowed;
+  }
+
   /** What was to be committed is. If this fails the connection is broken, and the next who gets it is told. */
-  private async teach(client: PoolClient, { name, definition }: Prepared): Promise<void> {
+  private async teach(client: PoolClient, { name, definition }: Taught): Promise<void> {
     const names = this.known.get(client) ?? new Set();
     this.known.set(client, names);
     try {
-      const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      this.allowed &&= rows[0]?.pid === numberOf(client);
-      if (!this.allowed) return;
+      if (!(await this.mayPrepare(client))) return;
       await client.query(`PREPARE ${name} ${definition}`);
       names.add(name);
     } catch (error) {
