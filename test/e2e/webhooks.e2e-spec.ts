@@ -180,6 +180,10 @@ describe('a webhook', () => {
     expect((await api.call('DELETE', `/v1/webhooks/${id}`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
     expect((await api.call('GET', `/v1/webhooks/${id}/deliveries`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
     expect((await patch(id, { paused: true })).body['code']).toBe('WEBHOOK_NOT_FOUND');
+    for (const sequence of ['7', '99999999999999999999'])
+      expect((await api.call('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body['code']).toBe(
+        'DELIVERY_NOT_FOUND',
+      );
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
@@ -196,9 +200,12 @@ describe('a webhook', () => {
       expect([url, refused.status, refused.body['code']]).toEqual([url, 400, 'EGRESS_DENIED']);
       expect((await patch(id, { url })).body['code']).toBe('EGRESS_DENIED');
     }
-    const faulty = { url: receiver.url, types: ['agent.nonsense'], after: 'now', extra: 1 };
+    const faulty = { url: receiver.url, types: ['agent.nonsense'], agentIds: [], after: 'now', extra: 1 };
     const { status, body } = await api.call<{ errors: { field: string }[] }>('POST', '/v1/webhooks', { body: faulty });
-    expect([status, body.errors.map(({ field }) => field).toSorted()]).toEqual([400, ['after', 'extra', 'types']]);
+    expect([status, body.errors.map(({ field }) => field).toSorted()]).toEqual([
+      400,
+      ['after', 'agentIds', 'extra', 'types'],
+    ]);
   });
 
   it('is managed by operators, and by nobody with less', async () => {

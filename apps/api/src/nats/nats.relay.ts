@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { credsAuthenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
 import { EventLog, type EventSink, SinksService } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { NatsSink } from './nats.sink.js';
 
 export const NATS_KIND = 'nats';
 
@@ -26,18 +23,9 @@ export class NatsRelay implements OnApplicationBootstrap {
     if (this.isConfigured) await this.sinks.add(NATS_KIND, NATS_KIND, { after: await this.log.oldest() });
   }
 
-  make(): EventSink {
-    const { stream, subjectPrefix } = this.config.nats;
-    const connection = connectionOptions(this.config.nats);
-    return new NatsSink({ connection, stream, subjectPrefix, keepMs: this.config.events.keep }, this.log);
+  /** The client is loaded only where it is used. */
+  async make(): Promise<EventSink> {
+    const { NatsSink } = await import('./nats.sink.js');
+    return new NatsSink({ ...this.config.nats, keepMs: this.config.events.keep }, this.log);
   }
-}
-
-function connectionOptions({ url = '', credentials, user, password, token }: Config['nats']): NodeConnectionOptions {
-  return {
-    servers: url.split(','),
-    ...(credentials !== undefined && { authenticator: credsAuthenticator(readFileSync(credentials)) }),
-    ...(user !== undefined && { user, pass: password }),
-    ...(token !== undefined && { token }),
-  };
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   jetstream,
   type JetStreamClient,
@@ -6,12 +7,24 @@ import {
   JetStreamApiCodes,
   JetStreamApiError,
 } from '@nats-io/jetstream';
-import { connect, headers, nanos, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  connect,
+  credsAuthenticator,
+  headers,
+  nanos,
+  type NatsConnection,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
 import type { EventLog, EventMatcher, EventSink, Receipt, RegistryEvent, RetryPolicy } from '#rollcall/registry';
 import { toCloudEventText } from '../events/cloud-event.js';
 
 export interface NatsSinkOptions {
-  connection: NodeConnectionOptions;
+  /** Of one cluster, separated by commas. */
+  url?: string;
+  credentials?: string;
+  user?: string;
+  password?: string;
+  token?: string;
   stream: string;
   subjectPrefix: string;
   /** Of a stream that we make ourselves. */
@@ -72,7 +85,7 @@ export class NatsSink implements EventSink {
 
   private async open(): Promise<Open> {
     const connection = await connect({
-      ...this.options.connection,
+      ...connectionOptions(this.options),
       reconnect: false,
       timeout: CONNECT_MS,
       name: 'rollcall',
@@ -108,4 +121,13 @@ export class NatsSink implements EventSink {
     const { events } = await this.log.page(seq - 1, 1);
     return events[0]?.id === id ? seq : 0;
   }
+}
+
+function connectionOptions({ url = '', credentials, user, password, token }: NatsSinkOptions): NodeConnectionOptions {
+  return {
+    servers: url.split(','),
+    ...(credentials !== undefined && { authenticator: credsAuthenticator(readFileSync(credentials)) }),
+    ...(user !== undefined && { user, pass: password }),
+    ...(token !== undefined && { token }),
+  };
 }

@@ -15,7 +15,7 @@ export class SinkKinds {
   factories(): Record<string, SinkFactory> {
     return {
       [WEBHOOK_KIND]: async (id) => await this.webhooks.make(id),
-      ...(this.nats.isConfigured && { [NATS_KIND]: async () => this.nats.make() }),
+      ...(this.nats.isConfigured && { [NATS_KIND]: async () => await this.nats.make() }),
     };
   }
 }

@@ -162,7 +162,7 @@ describe('the events of falling silent', () => {
     await here.sweeper.sweep();
     await silent('quiet', suspectAfterMs(USUAL_LEASE_POLICY) + 100);
     await here.sweeper.sweep();
-    await silent('quiet', leaseTtlMs(USUAL_LEASE_POLICY) - 1_000);
+    await silent('quiet', leaseTtlMs(USUAL_LEASE_POLICY) - 5_000);
     await here.sweeper.sweep();
     const before = lines((await log()).filter(({ subject }) => subject === 'quiet'));
     expect(before).toEqual(['agent.joined quiet', 'agent.suspect quiet']);

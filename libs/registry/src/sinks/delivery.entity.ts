@@ -6,6 +6,7 @@ export type DeliveryState = 'delivered' | 'retrying' | 'parked' | 'pending';
 /** What became of one event at one sink. */
 @Entity('event_delivery')
 @Index('event_delivery_last_at', ['lastAt'])
+@Index('event_delivery_open', ['sinkId', 'seq'], { where: "(state <> 'delivered'::text)" })
 export class DeliveryEntity {
   @PrimaryColumn({ type: 'text', name: 'sink_id', primaryKeyConstraintName: 'event_delivery_pkey' })
   sinkId: string;

@@ -44,7 +44,7 @@ export class DeliveryStore {
   /** Those someone asked for, in order, after `seq`. */
   async pending(sinkId: string, after: number, limit: number): Promise<RegistryEvent[]> {
     const rows = await this.db.query<{ seq: string; event: RegistryEvent }>(
-      `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
+      `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
     return rows.map(({ seq, event }) => Object.assign(event, { seq: Number(seq), at: new Date(event.at) }));

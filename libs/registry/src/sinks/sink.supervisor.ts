@@ -84,11 +84,14 @@ export class SinkSupervisor {
   }
 
   /** One sink that cannot be made must not keep the others from being. */
-  private async make({ id, kind }: ClaimedSink): ReturnType<SinkFactory> {
+  private async make(claim: ClaimedSink): ReturnType<SinkFactory> {
+    const { sinks, factories, onError } = this.options;
     try {
-      return await this.options.factories[kind]?.(id);
+      return await factories[claim.kind]?.(claim.id);
     } catch (error) {
-      this.options.onError(error);
+      onError(error);
+      const attempts = Math.max(1, claim.attempts);
+      await sinks.save(claim, { cursor: claim.cursor, attempts, dueInMs: 0, error: String(error) });
       return undefined;
     }
   }

@@ -8,7 +8,7 @@ import {
   type TestEvents,
   until,
 } from '../testing/index.js';
-import { DeliveryError } from './event.sink.js';
+import { DeliveryError, type SinkFactory } from './event.sink.js';
 import { SINK_CHANNEL } from './sink.store.js';
 import { SinkSupervisor } from './sink.supervisor.js';
 import { SinksService } from './sinks.service.js';
@@ -35,7 +35,10 @@ afterEach(async () => {
 });
 
 /** All replicas reach the same outside world. */
-function replica(db: Database, { leaseMs }: { leaseMs?: number } = {}): Replica {
+function replica(
+  db: Database,
+  { leaseMs, make = async (id) => sinkOf(id) }: { leaseMs?: number; make?: SinkFactory } = {},
+): Replica {
   const events = testEvents(db);
   const sinks = new SinksService(db, events.log);
   const faults: unknown[] = [];
@@ -43,7 +46,7 @@ function replica(db: Database, { leaseMs }: { leaseMs?: number } = {}): Replica 
     feed: events.feed,
     sinks: sinks.store,
     deliveries: sinks.deliveries,
-    factories: { test: async (id) => sinkOf(id) },
+    factories: { test: make },
     onError: (error) => void faults.push(error),
     onTried: () => undefined,
     leaseMs,
@@ -230,6 +233,27 @@ describe('a sink', () => {
     expect(await here.sinks.listDeliveries('one', 9, undefined, 'parked')).toEqual([]);
     await database.db.query(`UPDATE event_delivery SET last_at = last_at - interval '2 days' WHERE seq < 3`);
     expect(await here.sinks.forget(86_400_000, 86_400_000)).toBe(2);
+  });
+});
+
+describe('a sink that cannot be made', () => {
+  it('says why, keeps no other from working, and goes on when it can', async () => {
+    let broken = true;
+    const here = replica(database.db, {
+      make: async (id) => {
+        if (broken && id === 'odd') throw new Error('its secret cannot be read');
+        return sinkOf(id);
+      },
+    });
+    await here.sinks.add('odd', 'test', { after: 0 });
+    await here.sinks.add('well', 'test', { after: 0 });
+    await tell(here, 3);
+    await until('the other has all', () => sinkOf('well').arrived.length === 3);
+    await until('it says why', async () => (await here.sinks.get('odd')).state === 'retrying');
+    expect((await here.sinks.get('odd')).lastError).toContain('its secret cannot be read');
+    broken = false;
+    here.supervisor.wake();
+    await until('it has all too', () => sinkOf('odd').arrived.length === 3);
   });
 });
 

@@ -64,7 +64,8 @@ export class SinksService {
   }
 
   async replayOne(id: string, seq: number): Promise<DeliveryRow> {
-    if ((await this.deliveries.ask(id, seq)) === 0) throw new DeliveryNotFoundError(id, seq);
+    if (!Number.isSafeInteger(seq) || (await this.deliveries.ask(id, seq)) === 0)
+      throw new DeliveryNotFoundError(id, seq);
     await this.store.change(id, {});
     return await this.delivery(id, seq);
   }
@@ -77,7 +78,7 @@ export class SinksService {
   }
 
   async delivery(id: string, seq: number): Promise<DeliveryRow> {
-    const row = await this.deliveries.find(id, seq);
+    const row = Number.isSafeInteger(seq) ? await this.deliveries.find(id, seq) : undefined;
     if (!row) throw new DeliveryNotFoundError(id, seq);
     return row;
   }
@@ -97,7 +98,7 @@ export class SinksService {
          coalesce(s.lease_until > clock_timestamp(), false) AS held,
          (SELECT round(extract(epoch FROM clock_timestamp() - l.at) * 1000)::float8 FROM event_log l
            WHERE l.seq > s.cursor ORDER BY l.seq LIMIT 1) AS "lagMs",
-         (SELECT count(*) FROM event_delivery d WHERE d.sink_id = s.id AND d.state = 'parked') AS parked
+         (SELECT count(*) FROM event_delivery d WHERE d.sink_id = s.id AND d.state <> 'delivered' AND d.state = 'parked') AS parked
        FROM event_sink s, event_counter c WHERE c.id = 1 AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
       [ids ?? null],
     );

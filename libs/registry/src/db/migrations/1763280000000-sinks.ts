@@ -37,6 +37,7 @@ export class Sinks1763280000000 implements MigrationInterface {
         CONSTRAINT event_delivery_pkey PRIMARY KEY (sink_id, seq)
       );
       CREATE INDEX event_delivery_last_at ON event_delivery (last_at);
+      CREATE INDEX event_delivery_open ON event_delivery (sink_id, seq) WHERE state <> 'delivered';
     `);
   }
 
