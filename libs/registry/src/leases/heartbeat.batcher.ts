@@ -45,8 +45,16 @@ export class HeartbeatBatcher {
 
   private async drain(): Promise<void> {
     await new Promise(setImmediate); // what arrives in this turn of the loop goes together
-    while (this.waiting.length > 0) await this.commit(this.takeBatch());
+    let answer = nothing;
+    while (this.waiting.length > 0) {
+      const batch = this.takeBatch();
+      const written = this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
+      answer(); // those of the batch before, while Postgres is busy with this one
+      const resultAt = await written;
+      answer = () => batch.forEach(({ done }, place) => done(resultAt(place)));
+    }
     this.running = undefined;
+    answer();
   }
 
   /** One beat of an agent in a batch: a second one, possibly of someone else, waits for the next. */
@@ -59,12 +67,6 @@ export class HeartbeatBatcher {
     }
     this.waiting = later;
     return [...batch.values()].sort(byAgentId);
-  }
-
-  private async commit(batch: Waiting[]): Promise<void> {
-    const beats = batch.map(({ beat }) => beat);
-    const resultAt = await this.write(beats).catch((error: unknown) => () => failure(error));
-    for (let place = 0; place < batch.length; place += 1) batch[place].done(resultAt(place));
   }
 
   private async write(beats: Heartbeat[]): Promise<(place: number) => BeatResult> {
@@ -96,6 +98,8 @@ function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts
   if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
   return wrongGeneration(agentId, generation, Number(facts.generation));
 }
+
+function nothing(): void {}
 
 function failure(error: unknown): BeatResult {
   return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };
