@@ -1,21 +1,56 @@
-import { eventStorm, testDatabase } from '#rollcall/registry/testing';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { prepareStorm, settleStorm, stormKiller, testDatabase, until } from '#rollcall/registry/testing';
 import { startPostgres } from './support/postgres.js';
+import { RestlessConsumer } from './support/restless.consumer.js';
+import { startRollcall } from './support/servers.js';
 
-/** The long form of libs/registry/src/events/event.storm.db.spec.ts, on a Postgres that writes to the disk. */
-const seconds = Number(process.argv[2] ?? 60);
+/**
+ * Writers on two processes, connections cut at random, the sequencers' above all, and a consumer of a third process's
+ * WebSocket that is killed again and again. `node event-storm.js <seconds> <times the consumer is killed>`.
+ */
+const [seconds = 60, wantedKills = 200] = process.argv.slice(2).map(Number);
+const durationMs = seconds * 1_000;
+const PROCESSES = 2;
+const WRITERS = 32;
+const AGENTS = 40;
+const KILL_EVERY_MS = 150;
+
+function startWriter(url: string): ChildProcess {
+  const program = fileURLToPath(new URL('./support/storm.writer.js', import.meta.url));
+  return fork(program, [url, String(WRITERS / PROCESSES), String(AGENTS), String(durationMs)]);
+}
+
+async function acknowledgedBy(writer: ChildProcess): Promise<number> {
+  const [count] = (await once(writer, 'message')) as [number];
+  return count;
+}
+
 const postgres = await startPostgres();
+const database = await testDatabase();
+const rollcall = await startRollcall({ DATABASE_URL: database.url });
+const socket = `${rollcall.url.replace('http', 'ws')}/v1/events/ws`;
+const consumer = new RestlessConsumer(socket, rollcall.headers, (durationMs * 0.8) / wantedKills, wantedKills);
 try {
-  const database = await testDatabase({ poolSize: 18 });
-  const report = await eventStorm(database, {
-    durationMs: seconds * 1_000,
-    writers: 32,
-    agents: 40,
-    killEveryMs: 150,
-  });
-  await database.drop();
-  console.log(JSON.stringify(report));
-  const sound = report.gaps === 0 && report.wrongAgents.length === 0 && report.logged >= report.acknowledged;
-  if (!sound) process.exitCode = 1;
+  await prepareStorm(database.db, AGENTS);
+  const consuming = consumer.run();
+  const writers = Array.from({ length: PROCESSES }, () => startWriter(database.url));
+  const counts = Promise.all(writers.map(acknowledgedBy));
+  const kills = await stormKiller(database.db, { durationMs, killEveryMs: KILL_EVERY_MS });
+  const acknowledged = (await counts).reduce((sum, count) => sum + count, 0);
+  const { log, report } = await settleStorm(database.db);
+  await until('the consumer has everything', () => consumer.seq >= log.length, 30_000);
+  consumer.stop();
+  await consuming;
+  const sameAsLog = consumer.ids.length === log.length && log.every(({ id }, index) => id === consumer.ids[index]);
+  const seen = { kills: consumer.kills, events: consumer.ids.length, wrong: consumer.wrong.length, sameAsLog };
+  console.log(JSON.stringify({ seconds, acknowledged, kills, ...report, consumer: seen }));
+  const sound = report.gaps === 0 && report.wrongAgents.length === 0 && report.logged >= acknowledged;
+  if (!sound || !sameAsLog || consumer.kills < wantedKills) process.exitCode = 1;
 } finally {
+  consumer.stop();
+  await rollcall.stop();
+  await database.drop();
   await postgres.stop();
 }

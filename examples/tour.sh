@@ -9,6 +9,30 @@ JSON='Content-Type: application/json'
 echo '# Who am I?'
 curl -sS --fail-with-body -H "$AUTH" "$API/v1/me"
 
+printf '\n\n# Two agents join, and one beats\n'
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents" -d '{
+  "agentId": "builder-01", "name": "swarm-builder", "capabilities": ["plan", "build"], "costModel": {"usdPerTask": 0},
+  "provider": {"adapter": "copilot", "type": "subscription"}, "budget": {"totalTokens": 500000, "usedTokens": 123456}}'
+echo
+JOINED=$(curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents" -d '{
+  "agentId": "builder-02", "name": "api-builder", "capabilities": ["build"], "costModel": {"usdPer1kTokens": 0.003}}')
+LEASE=$(echo "$JOINED" | sed 's/.*"leaseToken":"\([^"]*\)".*/\1/')
+GENERATION=$(echo "$JOINED" | sed 's/.*"generation":\([0-9]*\),"leaseToken.*/\1/')
+curl -sS --fail-with-body -X POST -H "Authorization: Bearer $LEASE" -H "$JSON" \
+  -d '{"generation":'"$GENERATION"',"inFlight":2}' "$API/v1/agents/builder-02/heartbeat"
+
+printf '\n\n# Who can build?\n'
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents/query" -d '{"capabilities": ["build"], "prefer": "cheapest"}'
+
+printf '\n\n# One is quarantined, and the answer says so\n'
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"note":"leaks"}' "$API/v1/agents/builder-01/quarantine"
+echo
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"capabilities":["build"],"explain":true,"consistency":"strong"}' \
+  "$API/v1/agents/query"
+
+printf '\n\n# What happened, in order\n'
+curl -sS --fail-with-body -H "$AUTH" "$API/v1/events?after=0&types=agent.quarantined&waitMs=2000"
+
 printf '\n\n# A key for a dashboard; sent twice, issued once\n'
 for _ in 1 2; do
   curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -H 'Idempotency-Key: tour-1' \

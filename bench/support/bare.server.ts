@@ -1,4 +1,4 @@
-import { Controller, Get, Module, Post } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 
@@ -12,6 +12,9 @@ const OK = {
   expiresAt: null,
 };
 
+/** As large as what a heartbeat is answered. */
+const BEATEN = { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 };
+
 @Controller('noop')
 class NoopController {
   @Get()
@@ -20,8 +23,9 @@ class NoopController {
   }
 
   @Post()
-  post(): typeof OK {
-    return OK;
+  @HttpCode(200)
+  post(@Body() _body: unknown): typeof BEATEN {
+    return BEATEN;
   }
 }
 

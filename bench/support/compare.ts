@@ -54,6 +54,6 @@ async function cannon(request: autocannon.Options, connections: number, duration
   return await autocannon({ connections, duration, ...request });
 }
 
-function median(values: number[]): number {
+export function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

@@ -12,10 +12,26 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** As `npm start` and the Dockerfile do. */
+const HOW_WE_START = ['--max-semi-space-size=64'];
 const DIST = fileURLToPath(new URL('../../', import.meta.url));
 
 export async function startBare(): Promise<Server> {
-  const child = spawnNode(join(DIST, 'bench/support/bare.server.js'), {});
+  return await startSupport('bare.server', {});
+}
+
+/** One UPDATE for each beat, on the database given. */
+export async function startNaive(databaseUrl: string): Promise<Server> {
+  return await startSupport('naive.server', { DATABASE_URL: databaseUrl });
+}
+
+/** Queries by SQL, on the database given. */
+export async function startSqlQuery(databaseUrl: string): Promise<Server> {
+  return await startSupport('sql-query.server', { DATABASE_URL: databaseUrl });
+}
+
+async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
+  const child = spawnNode(join(DIST, `bench/support/${name}.js`), [], environment);
   const { url } = await startedLine(child);
   return { url, headers: {}, stop: async () => await end(child) };
 }
@@ -23,7 +39,7 @@ export async function startBare(): Promise<Server> {
 /** The real application with its real defaults, except for a rate limit that a benchmark is meant to exceed. */
 export async function startRollcall(environment: Record<string, string> = {}): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
-  const child = spawnNode(join(DIST, 'apps/api/src/main.js'), {
+  const child = spawnNode(join(DIST, 'apps/api/src/main.js'), HOW_WE_START, {
     PORT: '0',
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_RATE_LIMIT: '1000000',
@@ -39,8 +55,8 @@ export async function startRollcall(environment: Record<string, string> = {}): P
   return { url, headers: { authorization: `Bearer ${key}` }, stop };
 }
 
-function spawnNode(file: string, environment: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, [file], {
+function spawnNode(file: string, flags: string[], environment: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [...flags, file], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

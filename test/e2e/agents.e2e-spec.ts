@@ -153,6 +153,7 @@ describe('who can do this?', () => {
 
   it('S3.8 B1 leaves an open circuit out, says why, and when to come back', async () => {
     await register({ agentId: 'flaky' });
+    await until('it is found', async () => (await ask({ capabilities: ['build'] })).candidates.length === 1);
     for (let failure = 0; failure < 5; failure++)
       await api.call('POST', '/v1/agents/flaky/outcomes', { key: agentKey, body: { ok: false } });
     await until('it is left out', async () => (await ask({ capabilities: ['build'] })).candidates.length === 0);

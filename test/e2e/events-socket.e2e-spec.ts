@@ -108,7 +108,10 @@ describe('the WebSocket of events', () => {
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 5');
     const client = await connect();
     client.say('subscribe', { after: '2' });
-    expect(await client.closed()).toEqual({ code: 4410, reason: { code: 'CURSOR_EXPIRED', snapshot: '/v1/agents' } });
+    expect(await client.closed()).toEqual({
+      code: 4410,
+      reason: { code: 'CURSOR_EXPIRED', snapshot: '/v1/events/snapshot' },
+    });
     expect(client.frames).toMatchObject([{ event: 'error', data: { code: 'CURSOR_EXPIRED', oldest: '5' } }]);
   });
 });

@@ -87,7 +87,7 @@ describe('GET /v1/events', () => {
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 15');
     expect(await page('?after=3')).toMatchObject({
       status: 410,
-      body: { code: 'CURSOR_EXPIRED', oldest: '15', snapshot: '/v1/agents' },
+      body: { code: 'CURSOR_EXPIRED', oldest: '15', snapshot: '/v1/events/snapshot' },
     });
     expect(seqs(await page())).toEqual(upTo(20, 16));
     expect(await page('?after=21')).toMatchObject({ status: 400, body: { code: 'CURSOR_AHEAD', head: '20' } });

@@ -54,6 +54,11 @@ describe('the first start on a bare machine', () => {
       .filter((line) => line.includes('"name":"dashboard"') && line.includes('"key":"rk_'));
     expect(new Set(issued).size).toBe(1);
     expect(issued).toHaveLength(2);
+    expect(output).toContain(
+      '"rank":1,"score":0,"marks":[],"reasons":["subscription, $0/task","376k tokens remaining"]',
+    );
+    expect(output).toContain('"code":"quarantined","text":"an operator has quarantined it"');
+    expect(output).toContain('"type":"agent.quarantined","subject":"builder-01"');
     expect(output).toContain('"code":"VALIDATION_FAILED"');
     expect(output).toContain('"action":"key.issued"');
   });

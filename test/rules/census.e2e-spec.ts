@@ -8,8 +8,9 @@ import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-cens
 
 /** Every route, who may call it, and the name of its act in the audit log. A new route is added here, by hand. */
 const CENSUS: RouteFacts[] = [
-  { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'not audited' },
+  { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
+  { route: 'DELETE /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.deleted' },
   { route: 'GET /health/live', access: 'public' },
   { route: 'GET /health/ready', access: 'public' },
   { route: 'GET /metrics', access: 'metrics:read' },
@@ -24,22 +25,31 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/budgets/reconciliation', access: 'budgets:read' },
   { route: 'GET /v1/budgets/reservations/:key', access: 'budgets:spend' },
   { route: 'GET /v1/events', access: 'events:read' },
+  { route: 'GET /v1/events/snapshot', access: 'agents:read' },
   { route: 'GET /v1/events/stream', access: 'events:read' },
   { route: 'GET /v1/keys', access: 'keys:manage' },
   { route: 'GET /v1/keys/:id', access: 'keys:manage' },
   { route: 'GET /v1/me', access: 'self:read' },
   { route: 'GET /v1/models', access: 'models:read' },
   { route: 'GET /v1/models/resolve', access: 'models:read' },
+  { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
+  { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
+  { route: 'GET /v1/sinks', access: 'events:read' },
+  { route: 'GET /v1/webhooks', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id/deliveries', access: 'webhooks:manage' },
+  { route: 'GET /v1/webhooks/:id/deliveries/:sequence', access: 'webhooks:manage' },
+  { route: 'PATCH /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.changed' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/drain', access: 'agents:operate', mutation: 'agent.drained' },
   { route: 'POST /v1/agents/:id/evict', access: 'agents:operate', mutation: 'agent.evicted' },
-  { route: 'POST /v1/agents/:id/heartbeat', access: 'agents:self', mutation: 'not audited' },
+  { route: 'POST /v1/agents/:id/heartbeat', access: 'agents:self', mutation: 'repeatable' },
   { route: 'POST /v1/agents/:id/outcomes', access: 'agents:report', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/probe', access: 'agents:report', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/quarantine', access: 'agents:operate', mutation: 'agent.quarantined' },
   { route: 'POST /v1/agents/:id/resume', access: 'agents:operate', mutation: 'agent.resumed' },
-  { route: 'POST /v1/agents/query', access: 'agents:read', mutation: 'not audited' },
+  { route: 'POST /v1/agents/query', access: 'agents:read', mutation: 'repeatable' },
   { route: 'POST /v1/budgets', access: 'budgets:write', mutation: 'budget.opened' },
   { route: 'POST /v1/budgets/:id/adjust', access: 'budgets:write', mutation: 'budget.adjusted' },
   { route: 'POST /v1/budgets/:id/topup', access: 'budgets:write', mutation: 'budget.topped_up' },
@@ -48,9 +58,18 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/budgets/reservations/:key/settle', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/runs', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },
-  { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'not audited' },
+  { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'repeatable' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
+  { route: 'POST /v1/sinks/:id/replay', access: 'webhooks:manage', mutation: 'sink.replayed' },
+  { route: 'POST /v1/webhooks', access: 'webhooks:manage', mutation: 'webhook.created' },
+  {
+    route: 'POST /v1/webhooks/:id/deliveries/:sequence/replay',
+    access: 'webhooks:manage',
+    mutation: 'webhook.delivery_replayed',
+  },
+  { route: 'POST /v1/webhooks/:id/replay', access: 'webhooks:manage', mutation: 'webhook.replayed' },
+  { route: 'POST /v1/webhooks/:id/rotate', access: 'webhooks:manage', mutation: 'webhook.rotated' },
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 
@@ -58,7 +77,10 @@ const CENSUS: RouteFacts[] = [
 const BESIDE = [/^GET \/docs/, /^GET \/openapi\.json$/];
 
 /** Every WebSocket, and who may open it. */
-const SOCKETS = [{ path: '/v1/events/ws', access: 'events:read' }];
+const SOCKETS = [
+  { path: '/v1/agents/ws', access: 'agents:self' },
+  { path: '/v1/events/ws', access: 'events:read' },
+];
 
 let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
@@ -107,8 +129,8 @@ describe('the census of WebSockets', () => {
         path: (Reflect.getMetadata('websockets:gateway_options', metatype as object) as { path: string }).path,
         access: Reflect.getMetadata(ROUTE_ACCESS, metatype as object) as string,
       }));
-    expect(gateways).toEqual(SOCKETS);
-    expect(api.app.nest.get(SocketDoors, { strict: false }).all()).toEqual(SOCKETS);
+    expect(byPath(gateways)).toEqual(SOCKETS);
+    expect(byPath(api.app.nest.get(SocketDoors, { strict: false }).all())).toEqual(SOCKETS);
   });
 
   it('is what is enforced: without a credential none opens', async () => {
@@ -140,3 +162,7 @@ const undeclared = (facts: RouteFacts[]): string[] =>
 
 const unguarded = (facts: RouteFacts[]): string[] =>
   facts.filter(({ route, mutation }) => !route.startsWith('GET ') && mutation === undefined).map(({ route }) => route);
+
+function byPath<T extends { path: string }>(sockets: T[]): T[] {
+  return sockets.toSorted((one, other) => one.path.localeCompare(other.path));
+}

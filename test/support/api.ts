@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { testDatabase, type TestDatabase } from '#rollcall/registry/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
-import { loadConfig } from '../../apps/api/src/config/config.loader.js';
+import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { KeysService } from '../../apps/api/src/keys/keys.service.js';
 
 export interface Answer<Body = Record<string, unknown>> {
@@ -32,7 +32,7 @@ export interface TestApi {
 }
 
 export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
-  const database = await testDatabase({ operationTimeoutMs: 1_500 });
+  const database = await testDatabase();
   const api = await serve(database, environment);
   const stop = async (): Promise<void> => {
     await api.stop();
@@ -43,8 +43,9 @@ export async function startApi(environment: Record<string, string> = {}): Promis
 
 async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
   const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ...environment }, '/nowhere');
-  const db = await database.connectAgain();
-  const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }) });
+  const db = await database.connectAgain({ operationTimeoutMs: 1_500 });
+  const secrets = environmentSecrets(environment, '/nowhere');
+  const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');
   const url = await app.nest.getUrl();
   const keyFor = async (...roles: Role[]): Promise<string> =>

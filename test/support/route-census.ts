@@ -49,6 +49,6 @@ function factsOf(controller: Class, handler: Handler, prefix: (path: string) => 
   return {
     route: `${method} ${prefix(path)}`,
     access: (read(ROUTE_ACCESS) as RouteAccess | undefined) ?? 'UNDECLARED',
-    ...(mutation && { mutation: mutation.audit ?? 'not audited' }),
+    ...(mutation && { mutation: mutation.audit ?? (mutation.repeatable ? 'repeatable' : 'not audited') }),
   };
 }

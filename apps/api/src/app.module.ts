@@ -1,6 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { TerminusModule } from '@nestjs/terminus';
+import type { SecretSource } from '#rollcall/providers';
 import { Database } from '#rollcall/registry';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
@@ -14,6 +15,9 @@ import { Lifecycle } from './health/lifecycle.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
+import { ProvidersModule } from './providers/providers.module.js';
+import { SECRETS } from './providers/providers.tokens.js';
+import { SinksModule } from './sinks/sinks.module.js';
 import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
@@ -25,18 +29,20 @@ export interface Foundations {
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
   inFlight: InFlight;
+  secrets: SecretSource;
 }
 
 @Global()
 @Module({})
 class FoundationModule {
-  static with({ config, database, lifecycle, metrics, inFlight }: Foundations): DynamicModule {
+  static with({ config, database, lifecycle, metrics, inFlight, secrets }: Foundations): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
       { provide: Database, useValue: database },
       { provide: Lifecycle, useValue: lifecycle },
       { provide: HttpMetrics, useValue: metrics },
       { provide: InFlight, useValue: inFlight },
+      { provide: SECRETS, useValue: secrets },
     ];
     return {
       module: FoundationModule,
@@ -63,6 +69,8 @@ export class AppModule {
         AgentsModule,
         BudgetsModule,
         ModelsModule,
+        ProvidersModule,
+        SinksModule,
       ],
       controllers: [HealthController, MetricsController],
     };

@@ -2,6 +2,7 @@ import { RequestMethod } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger as Pino } from 'pino';
+import type { SecretSource } from '#rollcall/providers';
 import type { Database } from '#rollcall/registry';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
@@ -22,6 +23,8 @@ export interface AppParts {
   database: Database;
   pino: Pino;
   fastifyPlugins?: unknown[];
+  /** The keys of the environment; none, unless told. */
+  secrets?: SecretSource;
 }
 
 export interface App {
@@ -34,13 +37,14 @@ export interface App {
 const UNVERSIONED = ['health/{*path}', 'metrics'];
 
 /** The whole application on a database that is ready, not yet listening. */
-export async function createApp({ config, database, pino, fastifyPlugins = [] }: AppParts): Promise<App> {
+export async function createApp(parts: AppParts): Promise<App> {
+  const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
   const lifecycle = new Lifecycle();
   const inFlight = new InFlight(config.http.handlerTimeout);
   const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
   const adapter = createServer({ config, pino, metrics, lifecycle, inFlight, routes, fastifyPlugins });
-  const module = AppModule.with({ config, database, lifecycle, metrics, inFlight });
+  const module = AppModule.with({ config, database, lifecycle, metrics, inFlight, secrets });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
     bodyParser: false,

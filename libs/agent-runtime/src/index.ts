@@ -1,2 +1,2 @@
-/** How an agent thinks, lives and dies. Filled by the runtime issues; the room and its door exist from the start. */
-export {};
+/** How an agent thinks, lives and dies. */
+export { GuardedAgent, type GuardedAgentOptions } from './calls/guarded.agent.js';

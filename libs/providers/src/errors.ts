@@ -36,6 +36,8 @@ const TRAITS = {
   AGENT_PACKAGE_MISSING: { retryable: false, fault: 'operator' },
   AGENT_CREDENTIAL_REFUSED: { retryable: false, fault: 'operator' },
   AGENT_REQUEST_REFUSED: { retryable: false, fault: 'caller' },
+  /** It did what it could within the turns or the money it was given. */
+  AGENT_LIMIT_REACHED: { retryable: false, fault: 'caller' },
   AGENT_CLOSED: { retryable: false, fault: 'caller' },
   AGENT_RATE_LIMITED: { retryable: true, fault: 'remote' },
   AGENT_UNREACHABLE: { retryable: true, fault: 'remote' },

@@ -1,5 +1,7 @@
 export { ProviderError, type Fault, type ProviderErrorCode, type ProviderErrorFacts } from './errors.js';
 export { Secret, type SecretSource } from './secret.js';
+export type { Need, ProviderFacts } from './provider.facts.js';
+export { agentProviderView, vendorView, type ProviderView } from './provider.view.js';
 
 export { AddressPolicy, type AddressRules, type AddressVerdict } from './egress/address-policy.js';
 export {
@@ -10,6 +12,8 @@ export {
   type EgressLimits,
 } from './egress/egress.client.js';
 export { EgressPolicy, type EgressRules } from './egress/egress.policy.js';
+export { EndpointCheck, type EndpointCheckOptions } from './egress/endpoint.check.js';
+export { readRetryAfter } from './retry-after.js';
 
 export * from './models/message.js';
 export type * from './models/model.provider.js';

@@ -9,17 +9,24 @@ export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export {
   AgentAlreadyRegisteredError,
+  AgentChangedError,
   AgentNotFoundError,
+  GenerationAheadError,
   LeaseTokenError,
   RegisterAgainError,
   StaleGenerationError,
+  TooManyLabelsError,
 } from './agents/agent.errors.js';
 export * from './agents/agent.record.js';
-export { AgentsService, type Joined, type JoinRequest } from './agents/agents.service.js';
+export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
-export type { LeaseClaim, Registration } from './agents/registration.js';
+export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
+export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
+export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
+export { RegistryClock } from './discovery/registry.clock.js';
+export { StrongReader } from './discovery/strong.reader.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
@@ -86,8 +93,9 @@ export {
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
 export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
-export { EVENT_CHANNEL, EventStore, type LogPage, type Snapshot } from './events/event.store.js';
+export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
+export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
 export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed, type FeedOptions } from './events/event.feed.js';
@@ -95,3 +103,11 @@ export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.
 export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
 export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';
+export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
+export type { DeliveryState } from './sinks/delivery.entity.js';
+export type { DeliveryRow } from './sinks/delivery.store.js';
+export type { RetryPolicy } from './sinks/retry.policy.js';
+export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
+export { SINK_CHANNEL } from './sinks/sink.store.js';
+export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
+export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

@@ -5,8 +5,8 @@ export interface LoopOptions {
   pass(woken: boolean): Promise<unknown>;
   /** The longest rest between two passes. Asked anew before every rest. */
   everyMs(): number;
-  /** The shortest time between the starts of two passes, so that many calls become one pass. */
-  paceMs?: number;
+  /** The shortest time between the starts of two passes, so that many calls become one pass. Asked anew after each. */
+  paceMs?(): number;
   onError(error: unknown): void;
 }
 
@@ -66,7 +66,7 @@ export class Loop {
   }
 
   private paceLeft(started: number): number {
-    return (this.options.paceMs ?? 0) - (performance.now() - started);
+    return (this.options.paceMs?.() ?? 0) - (performance.now() - started);
   }
 
   private async pause(milliseconds: number): Promise<void> {

@@ -1,25 +1,51 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  Inject,
+  Param,
+  Patch,
+  Post,
+  Query,
+  UseInterceptors,
+} from '@nestjs/common';
 import {
   ApiCreatedResponse,
+  ApiHeader,
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
+  ApiPreconditionFailedResponse,
   ApiPropertyOptional,
   ApiTags,
 } from '@nestjs/swagger';
-import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
-import { EgressPolicy } from '#rollcall/providers';
-import { type AgentRecord, type AgentStatus, leaseTtlMs, LiveRegistry, type LeasePolicy } from '#rollcall/registry';
+import { IsIn, IsOptional, IsString, Length } from 'class-validator';
+import { EndpointCheck } from '#rollcall/providers';
+import {
+  type AgentRecord,
+  type AgentStatus,
+  leaseTtlMs,
+  LiveRegistry,
+  type LeasePolicy,
+  type VersionedAgent,
+} from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { type Page, PageQuery, readCursor, toPage } from '../http/page.js';
 import { Mutation } from '../mutation/mutation.js';
-import { LeaveQuery, RegisterBody, WishBody } from './agents.dto.js';
+import { claimOf } from './agent.claim.js';
+import { IfMatch, VersionTag } from './agent.version.js';
+import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { toRegistration } from './registration.mapper.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
+import { toUpdate, UpdateBody } from './update.dto.js';
 
+/** What the audit log keeps of an operator's change: all that is short. */
+const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];
 const STATUSES: AgentStatus[] = ['active', 'suspect', 'draining', 'quarantined', 'left'];
 
 class AgentsQuery extends PageQuery {
@@ -27,7 +53,7 @@ class AgentsQuery extends PageQuery {
   @IsOptional()
   @IsIn(STATUSES)
   status?: AgentStatus;
-  @ApiPropertyOptional({ example: 'build' }) @IsOptional() @IsString() @MaxLength(100) capability?: string;
+  @ApiPropertyOptional({ example: 'build' }) @IsOptional() @IsString() @Length(1, 100) capability?: string;
 }
 
 interface RegistrationAnswer {
@@ -43,7 +69,7 @@ interface RegistrationAnswer {
 export class AgentsController {
   constructor(
     private readonly registry: LiveRegistry,
-    private readonly egress: EgressPolicy,
+    private readonly endpoints: EndpointCheck,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -66,7 +92,7 @@ export class AgentsController {
     },
   })
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
-    if (body.endpoint) this.egress.checkUrl(body.endpoint);
+    if (body.endpoint) await this.endpoints.check(body.endpoint);
     const { agentId = null, leaseToken: token = null } = body;
     const { record, leaseToken } = await this.registry.agents.register({
       agentId,
@@ -82,8 +108,10 @@ export class AgentsController {
   @Permit('agents:read')
   @ApiOperation({ summary: 'List agents by agentId' })
   @ApiOkResponse({ schema: { example: { items: [AGENT_EXAMPLE], nextCursor: null } } })
-  async list(@Query() { limit, cursor, ...filter }: AgentsQuery): Promise<Page<AgentRecord>> {
-    const rows = await this.registry.agents.list(limit + 1, readCursor(cursor, /^.{1,128}$/), filter);
+  async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<Page<AgentRecord>> {
+    const capabilityKeys = capability === undefined ? undefined : this.registry.directory.aliases.wordsFor(capability);
+    const after = readCursor(cursor, /^.{1,128}$/);
+    const rows = await this.registry.agents.list(limit + 1, after, { status, capabilityKeys });
     return toPage(
       rows,
       limit,
@@ -99,73 +127,49 @@ export class AgentsController {
     description: 'Also at one that has left, for as long as history is kept.',
   })
   @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
-  async get(@Param('id') id: string): Promise<AgentRecord> {
-    return await this.registry.agents.get(id);
+  @UseInterceptors(VersionTag)
+  async get(@Param('id') id: string): Promise<VersionedAgent> {
+    return await this.registry.agents.getVersioned(id);
+  }
+
+  @Patch(':id')
+  @Permit('agents:self')
+  @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED })
+  @UseInterceptors(VersionTag)
+  @ApiOperation({
+    summary: 'Say something else of itself',
+    description:
+      'With the lease token, or by an operator. What is left out stays. With `If-Match` only if the record is as it was ' +
+      'when it was read. A change that changes nothing is told to nobody.',
+  })
+  @ApiHeader({ name: 'If-Match', required: false, description: 'The `ETag` of the record as it was read.' })
+  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
+  @ApiPreconditionFailedResponse({ description: 'AGENT_CHANGED: it is not as it was when it was read.' })
+  async update(
+    @Param('id') id: string,
+    @Body() body: UpdateBody,
+    @Caller() caller: Principal,
+    @IfMatch() ifVersion: string | undefined,
+  ): Promise<VersionedAgent> {
+    const claim = claimOf(id, body.generation, caller);
+    if (body.endpoint) {
+      await this.registry.agents.check(claim); // who may not act must not make us resolve names
+      await this.endpoints.check(body.endpoint);
+    }
+    return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
   }
 
   @Delete(':id')
   @HttpCode(204)
   @Permit('agents:self')
-  @Mutation({ audit: null })
-  @ApiOperation({ summary: 'Leave', description: 'With the lease token.' })
+  @Mutation({ audit: 'agent.deregistered', unlessBy: 'lease' })
+  @ApiOperation({ summary: 'Leave', description: 'With the lease token, or by an operator.' })
   @ApiNoContentResponse({ description: 'It has left.' })
   async deregister(
     @Param('id') agentId: string,
-    @Query() { generation }: LeaveQuery,
+    @Query() { generation, reason }: LeaveQuery,
     @Caller() caller: Principal,
   ): Promise<void> {
-    await this.registry.agents.deregister({ agentId, generation, tokenHash: caller.leaseHash ?? null });
-  }
-
-  @Post(':id/evict')
-  @HttpCode(204)
-  @Permit('agents:operate')
-  @Mutation({ audit: 'agent.evicted' })
-  @ApiOperation({ summary: 'Remove an agent by force' })
-  @ApiNoContentResponse({ description: 'It is gone.' })
-  async evict(@Param('id') id: string): Promise<void> {
-    await this.registry.agents.remove(id, 'evicted');
-  }
-
-  @Post(':id/drain')
-  @HttpCode(200)
-  @Permit('agents:operate')
-  @Mutation({ audit: 'agent.drained', record: ['note'] })
-  @ApiOperation({ summary: 'Give it no new tasks', description: 'Holds when it registers again.' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
-  async drain(
-    @Param('id') id: string,
-    @Body() { note }: WishBody,
-    @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
-    return await this.registry.agents.want(id, 'draining', note ?? null, by);
-  }
-
-  @Post(':id/quarantine')
-  @HttpCode(200)
-  @Permit('agents:operate')
-  @Mutation({ audit: 'agent.quarantined', record: ['note'] })
-  @ApiOperation({ summary: 'Keep it out of every answer', description: 'Holds when it registers again.' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
-  async quarantine(
-    @Param('id') id: string,
-    @Body() { note }: WishBody,
-    @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
-    return await this.registry.agents.want(id, 'quarantined', note ?? null, by);
-  }
-
-  @Post(':id/resume')
-  @HttpCode(200)
-  @Permit('agents:operate')
-  @Mutation({ audit: 'agent.resumed', record: ['note'] })
-  @ApiOperation({ summary: 'Let it work again' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
-  async resume(
-    @Param('id') id: string,
-    @Body() { note }: WishBody,
-    @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
-    return await this.registry.agents.want(id, 'active', note ?? null, by);
+    await this.registry.agents.deregister(claimOf(agentId, generation, caller), reason);
   }
 }

@@ -1,10 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
-  ArrayMaxSize,
-  ArrayMinSize,
-  ArrayUnique,
-  IsArray,
   IsIn,
   IsInt,
   IsNumber,
@@ -18,11 +14,14 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { type Farewell, FAREWELLS } from '#rollcall/registry';
+import { IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 
-const AGENT_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
-const CAPABILITY = /^[^\s.](?:.{0,98}[^\s.])?$/;
+/** The words it must not be are addresses of their own under /v1/agents. */
+const AGENT_ID = /^(?!(?:query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
 const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
+const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
 export class ProviderBody {
   @ApiProperty({ example: 'copilot' }) @IsString() @Length(1, 100) adapter: string;
@@ -80,7 +79,10 @@ export class CostModelBody {
 export class RegisterBody {
   @ApiPropertyOptional({ example: 'builder-01', description: 'Proposed; one is given if it is left out.' })
   @IsOptional()
-  @Matches(AGENT_ID, { message: 'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : - and begin with a letter or digit' })
+  @Matches(AGENT_ID, {
+    message:
+      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be query, spawn, shutdown or ws',
+  })
   agentId?: string;
 
   @ApiPropertyOptional({ description: 'Of an agent that is registered already, and comes again.' })
@@ -115,17 +117,7 @@ export class RegisterBody {
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiProperty({ example: ['plan', 'build', 'code-generation'] })
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayMaxSize(200)
-  @ArrayUnique((text: unknown) => String(text).trim().toLowerCase())
-  @IsString({ each: true })
-  @Matches(CAPABILITY, {
-    each: true,
-    message: 'each capability must have 1 to 100 characters, and no dot or blank at its ends',
-  })
-  capabilities: string[];
+  @ApiProperty({ example: ['plan', 'build', 'code-generation'] }) @IsCapabilities() capabilities: string[];
 
   @ApiPropertyOptional({ example: 2, default: 0 }) @IsOptional() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
   @ApiPropertyOptional({ type: ProviderBody, description: 'Who answers for its model.' })
@@ -162,55 +154,51 @@ export class RegisterBody {
   labels?: Record<string, string>;
 }
 
+/** For the documentation; `beat.reader.ts` reads it. */
 export class BeatBody {
-  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) @IsInt() @Min(1) generation: number;
-  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' })
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(1e6)
-  inFlight?: number;
-  @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' })
-  @IsOptional()
-  @IsNumber()
-  @Min(0)
-  @Max(1_000)
-  load?: number;
-  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' })
-  @IsOptional()
-  @IsNumber()
-  @Min(0)
-  @Max(1e9)
-  latencyMs?: number;
-  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' })
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(MOST_TOKENS)
-  usedTokens?: number;
+  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) generation: number;
+  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' }) inFlight?: number;
+  @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
+  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' }) latencyMs?: number;
+  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' }) usedTokens?: number;
 }
 
-export class BatchBeat extends BeatBody {
-  @ApiProperty({ example: 'builder-01' }) @IsString() @Length(1, 128) agentId: string;
-  @ApiProperty({ description: 'Of that agent.' }) @IsString() @Length(1, 200) leaseToken: string;
+class BatchBeat extends BeatBody {
+  @ApiProperty({ example: 'builder-01' }) agentId: string;
+  @ApiProperty({ description: 'Of that agent.' }) leaseToken: string;
 }
 
 export class BatchBody {
-  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' })
-  @IsArray()
-  @ArrayMinSize(1)
-  @ArrayMaxSize(1_000)
-  @ValidateNested({ each: true })
-  @Type(() => BatchBeat)
-  beats: BatchBeat[];
+  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' }) beats: BatchBeat[];
 }
 
 export class LeaveQuery {
-  @ApiProperty({ example: 1 }) @Type(() => Number) @IsInt() @Min(1) generation: number;
+  @ApiPropertyOptional({ example: 1, description: 'Of the registration that leaves. Only operators may leave it out.' })
+  @IsOptional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(LATEST_GENERATION)
+  generation?: number;
+  @ApiPropertyOptional({
+    enum: FAREWELLS,
+    default: 'deregistered',
+    description: '`shutdown` when its process ends. Who leaves while it is drained leaves as `drained`.',
+  })
+  @IsOptional()
+  @IsIn(FAREWELLS)
+  reason?: Farewell;
 }
 
 export class WishBody {
   @ApiPropertyOptional({ example: 'maintenance on node 7' }) @IsOptional() @IsString() @MaxLength(500) note?: string;
+}
+
+export class QuarantineBody extends WishBody {
+  @ApiPropertyOptional({ default: false, description: 'Also end its registration; it may come back, in quarantine.' })
+  @IsOptional()
+  @IsIn([true, false])
+  evict?: boolean;
 }
 
 export class OutcomeBody {

@@ -1,50 +1,52 @@
 import { Module } from '@nestjs/common';
-import { EgressPolicy } from '#rollcall/providers';
-import {
-  Database,
-  LiveRegistry,
-  RegistryEvents,
-  USUAL_CIRCUIT_POLICY,
-  USUAL_FLAP_POLICY,
-  USUAL_LEASE_POLICY,
-  USUAL_PROTECTION_POLICY,
-} from '#rollcall/registry';
+import { EgressPolicy, EndpointCheck } from '#rollcall/providers';
+import { Database, LiveRegistry, RegistryEvents } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AgentSockets } from './agent.sockets.js';
+import { leasePolicy, registryPolicies } from '../config/registry.policies.js';
+import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
+import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
+import { QuestionReader } from './question.reader.js';
 import { RegistryLoops } from './registry.loops.js';
+import { WishesController } from './wishes.controller.js';
 
 @Module({
-  controllers: [DiscoveryController, AgentsController, LivenessController],
+  imports: [AuthModule],
+  controllers: [SnapshotController, DiscoveryController, AgentsController, WishesController, LivenessController],
   providers: [
+    QuestionReader,
+    AgentSockets,
+    AgentsGateway,
     RegistryLoops,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
     {
       provide: LiveRegistry,
       inject: [Database, RegistryEvents, CONFIG],
       useFactory: (db: Database, events: RegistryEvents, config: Config) =>
-        new LiveRegistry(db, events, {
-          lease: leasePolicy(config),
-          protection: USUAL_PROTECTION_POLICY,
-          circuit: USUAL_CIRCUIT_POLICY,
-          flap: USUAL_FLAP_POLICY,
-          budgets: { low: { fraction: config.budgets.lowPercent / 100, tokens: config.budgets.lowTokens } },
-        }),
+        new LiveRegistry(db, events, registryPolicies(config)),
     },
     {
       provide: EgressPolicy,
       inject: [CONFIG],
       useFactory: ({ database, egress }: Config) =>
-        new EgressPolicy({ allow: egress.allow, allowLoopback: !database.url }),
+        new EgressPolicy({
+          allow: egress.allow,
+          allowLoopback: !database.url,
+          howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)',
+        }),
+    },
+    {
+      provide: EndpointCheck,
+      inject: [EgressPolicy],
+      useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy }),
     },
   ],
-  exports: [LiveRegistry],
+  exports: [EgressPolicy, LiveRegistry],
 })
 export class AgentsModule {}
-
-function leasePolicy({ registry }: Config): typeof USUAL_LEASE_POLICY {
-  return { ...USUAL_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
-}

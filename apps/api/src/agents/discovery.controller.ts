@@ -1,22 +1,30 @@
-import { Body, Controller, Get, Header, HttpCode, Post, Put } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { LiveRegistry, type Protection } from '#rollcall/registry';
+import { Body, Controller, Get, HttpCode, Post, Put, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LiveRegistry } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
+import { JSON_TYPE } from '../http/json-type.js';
 import { Mutation } from '../mutation/mutation.js';
+import { Repeatable } from '../mutation/repeatable.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { OverrideBody } from './agents.dto.js';
-import { QueryBody, toQuery } from './query.dto.js';
+import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
+import { QueryBody } from './query.dto.js';
+import { QuestionReader } from './question.reader.js';
 
 @ApiTags('agents')
 @Controller()
 export class DiscoveryController {
-  constructor(private readonly registry: LiveRegistry) {}
+  constructor(
+    private readonly registry: LiveRegistry,
+    private readonly questions: QuestionReader,
+  ) {}
 
   @Post('agents/query')
   @HttpCode(200)
   @Permit('agents:read')
-  @Header('content-type', 'application/json; charset=utf-8')
-  @Mutation({ audit: null })
+  @Repeatable()
+  @ApiBody({ type: QueryBody })
   @ApiOperation({
     summary: 'Who can do this, healthy and affordable?',
     description: 'Best first, with reasons; the caller picks.',
@@ -30,22 +38,19 @@ export class DiscoveryController {
       },
     },
   })
-  async query(@Body() body: QueryBody): Promise<unknown> {
-    if (body.consistency === 'strong') await this.registry.sync.load();
-    return this.registry.ranker.rank(toQuery(body), Date.now());
+  async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const known = this.questions.find(body);
+    const { query, text, strong } = known ?? (await this.questions.read(body));
+    if (strong) await this.registry.strong.prepare(query);
+    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
   }
 
   @Get('registry/protection')
   @Permit('agents:read')
   @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({
-    schema: {
-      example: { override: 'auto', explanation: { state: 'normal', reason: 'healthy', text: 'Every agent is heard.' } },
-    },
-  })
-  async protection(): Promise<Pick<Protection, 'override' | 'explanation'>> {
-    const { override, explanation } = await this.registry.protection.read();
-    return { override, explanation };
+  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
+  async protection(): Promise<ProtectionView> {
+    return toProtectionView(await this.registry.protection.read());
   }
 
   @Put('registry/protection')

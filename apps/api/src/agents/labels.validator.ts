@@ -1,26 +1,39 @@
 import { registerDecorator } from 'class-validator';
+import { MOST_LABELS } from '#rollcall/registry';
 
 const KEY = /^[\w./-]{1,63}$/;
 const LONGEST_VALUE = 256;
-const MOST = 64;
 
-export const LABELS_RULE = `Up to ${MOST} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${LONGEST_VALUE} characters.`;
+export const LABELS_RULE = `Up to ${MOST_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${LONGEST_VALUE} characters.`;
 
 export function IsLabels(): PropertyDecorator {
+  return labelsRule('isLabels', (text) => isValue(text));
+}
+
+/** As labels, where null takes one away. */
+export function IsLabelChanges(): PropertyDecorator {
+  return labelsRule('isLabelChanges', (text) => text === null || isValue(text));
+}
+
+function labelsRule(name: string, isRight: (value: unknown) => boolean): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({
-      name: 'isLabels',
+      name,
       target: target.constructor,
       propertyName: String(propertyName),
-      validator: { validate: isLabels, defaultMessage: () => `labels: ${LABELS_RULE}` },
+      validator: {
+        validate: (value: unknown) => areLabels(value, isRight),
+        defaultMessage: () => `labels: ${LABELS_RULE}`,
+      },
     });
 }
 
-function isLabels(value: unknown): boolean {
+function areLabels(value: unknown, isRight: (value: unknown) => boolean): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const pairs = Object.entries(value);
-  return (
-    pairs.length <= MOST &&
-    pairs.every(([key, text]) => KEY.test(key) && typeof text === 'string' && text.length <= LONGEST_VALUE)
-  );
+  return pairs.length <= MOST_LABELS && pairs.every(([key, text]) => KEY.test(key) && isRight(text));
+}
+
+function isValue(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= LONGEST_VALUE;
 }

@@ -1,26 +1,25 @@
-import { Body, Controller, HttpCode, Inject, Param, Post } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, HttpCode, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type BeatResult,
   type CircuitView,
-  hashOfToken,
-  type Heartbeat,
   type LeasePolicy,
   LiveRegistry,
   nextIntervalMs,
   type ProbeClaim,
 } from '#rollcall/registry';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
+import { JSON_TYPE } from '../http/json-type.js';
+import { replyProblem } from '../http/problem.reply.js';
 import { Mutation } from '../mutation/mutation.js';
+import { Repeatable } from '../mutation/repeatable.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
+import { readBatch, readBeat } from './beat.reader.js';
 
-interface BeatAnswer {
-  beatAt: string;
-  nextIntervalMs: number;
-}
+type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 
 type BatchAnswer = { agentId: string } & ({ ok: true; beatAt: string } | { ok: false; code: string; detail: string });
 
@@ -35,23 +34,25 @@ export class LivenessController {
   @Post('agents/:id/heartbeat')
   @HttpCode(200)
   @Permit('agents:self')
-  @Mutation({ audit: null })
+  @Repeatable()
   @ApiOperation({ summary: 'I am alive', description: 'With the lease token. Answered when it is durable.' })
+  @ApiParam({ name: 'id', type: String })
+  @ApiBody({ type: BeatBody })
   @ApiOkResponse({ schema: { example: { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 } } })
-  async beat(@Param('id') agentId: string, @Body() body: BeatBody, @Caller() caller: Principal): Promise<BeatAnswer> {
-    const [result] = await this.registry.heartbeats.beatAll([toBeat(agentId, body, caller.leaseHash ?? null)]);
-    if (!result?.ok) throw result?.error ?? new Error('a beat was not answered');
-    return { beatAt: new Date(result.beatAt).toISOString(), nextIntervalMs: nextIntervalMs(this.lease, Math.random()) };
+  beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
+    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
+    this.registry.heartbeats.beat(beat, (result) => this.answer(reply, result));
   }
 
   @Post('heartbeats')
   @HttpCode(200)
   @Permit('agents:register')
-  @Mutation({ audit: null })
+  @Repeatable()
   @ApiOperation({
     summary: 'All these are alive',
     description: 'For sidecars that speak for many agents. Each beat has a result of its own.',
   })
+  @ApiBody({ type: BatchBody })
   @ApiOkResponse({
     schema: {
       example: {
@@ -60,13 +61,12 @@ export class LivenessController {
       },
     },
   })
-  async beatAll(@Body() { beats }: BatchBody): Promise<{ results: BatchAnswer[]; nextIntervalMs: number }> {
-    const results = await this.registry.heartbeats.beatAll(
-      beats.map((beat) => toBeat(beat.agentId, beat, hashOfToken(beat.leaseToken))),
-    );
+  async beatAll(@Req() { body }: FastifyRequest): Promise<{ results: BatchAnswer[]; nextIntervalMs: number }> {
+    const beats = readBatch(body);
+    const results = await this.registry.heartbeats.beatAll(beats);
     return {
-      results: results.map((result, index) => toAnswer(beats[index]?.agentId ?? '', result)),
-      nextIntervalMs: nextIntervalMs(this.lease, Math.random()),
+      results: results.map((result, index) => toAnswer(beats[index].agentId, result)),
+      nextIntervalMs: this.nextIntervalMs(),
     };
   }
 
@@ -78,7 +78,9 @@ export class LivenessController {
     summary: 'How a call to the agent went',
     description: 'Failures in a row open its circuit for every caller.',
   })
-  @ApiOkResponse({ schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null } } })
+  @ApiOkResponse({
+    schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null, retryAfterMs: null } },
+  })
   async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
     return await this.registry.circuits.report(agentId, { ok, probeId });
   }
@@ -95,19 +97,25 @@ export class LivenessController {
     schema: {
       example: {
         claimed: true,
-        circuit: { phase: 'half_open', consecutiveFailures: 5, openUntil: 1_771_929_000_000 },
-        heldUntil: 1_771_929_030_000,
+        circuit: { phase: 'half_open', consecutiveFailures: 5, openUntil: '2026-02-24T10:30:00.000Z', retryAfterMs: 0 },
+        heldUntil: '2026-02-24T10:30:30.000Z',
       },
     },
   })
   async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeClaim> {
     return await this.registry.circuits.claimProbe(agentId, probeId);
   }
-}
 
-function toBeat(agentId: string, body: BeatBody, tokenHash: string | null): Heartbeat {
-  const { generation, inFlight, load: loadRatio, latencyMs: observedMs, usedTokens } = body;
-  return { agentId, generation, tokenHash, inFlight, loadRatio, observedMs, usedTokens };
+  /** Written at once, for all of a batch one after the other: no promise and no serialiser is between commit and socket. */
+  private answer(reply: FastifyReply, result: BeatResult): void {
+    if (!result.ok) return void replyProblem(reply, result.error);
+    const beatAt = new Date(result.beatAt).toISOString();
+    void reply.type(JSON_TYPE).send(`{"beatAt":"${beatAt}","nextIntervalMs":${this.nextIntervalMs()}}`);
+  }
+
+  private nextIntervalMs(): number {
+    return nextIntervalMs(this.lease, Math.random());
+  }
 }
 
 function toAnswer(agentId: string, result: BeatResult): BatchAnswer {

@@ -16,10 +16,12 @@ import {
 } from 'class-validator';
 import { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from '#rollcall/registry';
 import { IsLabels } from './labels.validator.js';
+import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 
 class ProviderFilter {
   @ApiPropertyOptional({ example: 'copilot' }) @IsOptional() @IsString() @Length(1, 100) adapter?: string;
   @ApiPropertyOptional({ example: 'subscription' }) @IsOptional() @IsString() @Length(1, 50) type?: string;
+  @ApiPropertyOptional({ example: 'business' }) @IsOptional() @IsString() @Length(1, 100) plan?: string;
 }
 
 class FilterBody {
@@ -28,12 +30,17 @@ class FilterBody {
   @ValidateNested()
   @Type(() => ProviderFilter)
   provider?: ProviderFilter;
-  @ApiPropertyOptional({ example: 2, description: 'Exactly this level.' })
+  @ApiPropertyOptional({
+    oneOf: [
+      { type: 'integer' },
+      { type: 'object', properties: { min: { type: 'integer' }, max: { type: 'integer' } } },
+    ],
+    example: { min: 2 },
+    description: LEVELS_RULE,
+  })
   @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(100)
-  sandboxLevel?: number;
+  @IsLevels()
+  sandboxLevel?: number | { min?: number; max?: number };
   @ApiPropertyOptional({ example: 0.1 }) @IsOptional() @IsNumber() @Min(0) maxUsdPerTask?: number;
   @ApiPropertyOptional({ example: 0.01 }) @IsOptional() @IsNumber() @Min(0) maxUsdPer1kTokens?: number;
   @ApiPropertyOptional({ example: 10_000 }) @IsOptional() @IsInt() @Min(0) minRemainingTokens?: number;

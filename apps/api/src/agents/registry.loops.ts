@@ -1,4 +1,10 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import {
   agentOf,
@@ -18,9 +24,10 @@ const FORGET_EVERY_MS = 10 * 60_000;
 
 /** What the live registry does by itself: fill and follow the directory, hear other replicas' beats, sweep. */
 @Injectable()
-export class RegistryLoops implements OnApplicationBootstrap {
+export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger('registry');
-  private readonly busy = new Set<string>();
+  private readonly underWay = new Map<string, Promise<void>>();
+  private stopping = false;
   private subscription?: FeedSubscription;
 
   constructor(
@@ -34,9 +41,18 @@ export class RegistryLoops implements OnApplicationBootstrap {
     await this.follow();
   }
 
+  /** Nothing new begins; what is under way ends before the database goes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopping = true;
+    this.subscription?.close();
+    await Promise.all([...this.underWay.values(), this.registry.idle()]);
+  }
+
   @Interval('registry.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<void> {
-    await this.once('sweep', async () => await this.registry.sweeper.sweep());
+    await this.once('sweep', async () => {
+      while ((await this.registry.sweeper.sweep()).more && !this.stopping);
+    });
   }
 
   @Interval('registry.hear_beats', HEAR_EVERY_MS)
@@ -62,14 +78,18 @@ export class RegistryLoops implements OnApplicationBootstrap {
 
   /** A pass that takes longer than its interval is not started twice, and one that fails is tried again. */
   private async once(name: string, pass: () => Promise<unknown>): Promise<void> {
-    if (this.busy.has(name)) return;
-    this.busy.add(name);
+    if (this.stopping || this.underWay.has(name)) return;
+    const run = this.attempt(name, pass);
+    this.underWay.set(name, run);
+    await run;
+    this.underWay.delete(name);
+  }
+
+  private async attempt(name: string, pass: () => Promise<unknown>): Promise<void> {
     try {
       await pass();
     } catch (error) {
       this.log.warn({ event: `registry.${name}_failed`, err: error });
-    } finally {
-      this.busy.delete(name);
     }
   }
 }

@@ -23,6 +23,6 @@ import { SocketDoors } from './socket.doors.js';
     CredentialWatch,
     SocketDoors,
   ],
-  exports: [Authenticator, CredentialWatch, SocketDoors],
+  exports: [AuthGuard, Authenticator, CredentialWatch, SocketDoors],
 })
 export class AuthModule {}

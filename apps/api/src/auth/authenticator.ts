@@ -53,13 +53,13 @@ export class Authenticator {
     return this.identify(authorization);
   }
 
-  /** Which of these would still be let in, asked of the database and not of memory. */
+  /** Which of these would still be let in, asked of the database and not of memory. A lease ends where leases end. */
   async stillValid(principals: readonly Principal[]): Promise<Set<Principal>> {
     const keys = principals.filter(({ kind }) => kind === 'key');
     const valid = keys.length > 0 ? await this.keys.validIds(keys.map(({ id }) => id)) : new Set<string>();
     const now = Date.now();
     const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
-      kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now;
+      kind === 'lease' || (kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now);
     return new Set(principals.filter(isValid));
   }
 

@@ -11,6 +11,7 @@ export const PERMISSIONS = [
   'budgets:write',
   'models:read',
   'events:read',
+  'webhooks:manage',
   'metrics:read',
   'audit:read',
   'keys:manage',
@@ -34,7 +35,7 @@ export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'budgets:write', 'audit:read'],
+  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'budgets:write', 'webhooks:manage', 'audit:read'],
   agent: AGENT,
   viewer: VIEWER,
 };

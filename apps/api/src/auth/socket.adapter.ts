@@ -23,6 +23,11 @@ export class SocketAdapter extends WsAdapter {
     return super.create(port, { ...options, ...LIMITS, verifyClient });
   }
 
+  /** A gateway without message handlers reads its sockets itself. */
+  override bindMessageHandlers(...[client, handlers, transform]: Parameters<WsAdapter['bindMessageHandlers']>): void {
+    if (handlers.length > 0) super.bindMessageHandlers(client, handlers, transform);
+  }
+
   private async verify(request: IncomingMessage, verdict: Verdict): Promise<void> {
     try {
       admitAs(request, await this.app.get(SocketDoors, { strict: false }).admit(request));

@@ -11,6 +11,8 @@ export interface SocketDoor {
   permission: Permission;
   /** Who a one-time ticket was made for: browsers cannot send a header when they open a WebSocket. */
   redeem?(ticket: string): Promise<Principal>;
+  /** What else must hold; it throws when it does not. */
+  check?(request: URLSearchParams, principal: Principal): Promise<void>;
 }
 
 /** Decides before a WebSocket is one: without a door that says who may enter, no one may. */
@@ -42,6 +44,7 @@ export class SocketDoors {
     const ticket = searchParams.get('ticket');
     const principal = door.redeem && ticket !== null ? await door.redeem(ticket) : await this.identify(request);
     this.guard.allow(principal, door.permission);
+    await door.check?.(searchParams, principal);
     return principal;
   }
 

@@ -1,12 +1,12 @@
 import type { Logger as Pino } from 'pino';
 import { DatabaseRefusedError, DataFolderError } from '#rollcall/registry';
-import { ConfigError, loadConfig, unknownVariables } from '../config/config.loader.js';
+import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
 import { AdminKeyError } from '../keys/admin.keys.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
-import { ListenError, type Running, start } from './start.js';
+import { ListenError, type Running, start, type Surroundings } from './start.js';
 
 /** Faults of the surroundings: the person who starts can mend them, so they get a sentence and not a stack. */
 const EXPLAINED = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
@@ -19,7 +19,8 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
     pino = createPino(config.log);
     for (const name of unknownVariables(environment))
       pino.warn({ event: 'config.unknown_variable', name }, `${name} is not a setting of Rollcall`);
-    const running = await startUnlessStopped(config, pino, tracing);
+    const secrets = environmentSecrets(environment, folder);
+    const running = await startUnlessStopped(config, pino, { tracing, secrets });
     if (running) announce(running, config, pino);
   } catch (error) {
     await fail(error, pino);
@@ -30,7 +31,7 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
  * Undefined when a signal came before the start was through: nothing is served yet, so the process just ends, and the
  * embedded server with it. Later the first signal asks politely, a second one insists.
  */
-async function startUnlessStopped(config: Config, pino: Pino, tracing?: Tracing): Promise<Running | undefined> {
+async function startUnlessStopped(config: Config, pino: Pino, around: Surroundings): Promise<Running | undefined> {
   let asked = false;
   let running: Running | undefined;
   const leave = async (signal: string): Promise<void> => {
@@ -47,7 +48,7 @@ async function startUnlessStopped(config: Config, pino: Pino, tracing?: Tracing)
   process.on('uncaughtException', (error) => void fail(error, pino));
   process.on('unhandledRejection', (error) => void fail(error, pino));
   try {
-    running = await start(config, pino, tracing);
+    running = await start(config, pino, around);
   } catch (error) {
     if (!asked) throw error;
   }

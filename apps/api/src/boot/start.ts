@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger as Pino } from 'pino';
+import type { SecretSource } from '#rollcall/providers';
 import { Database, joinSchemas, migrate, REGISTRY_SCHEMA, type DatabaseOptions } from '#rollcall/registry';
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
@@ -18,8 +19,14 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** What the process has around it, beside its settings. */
+export interface Surroundings {
+  tracing?: Tracing;
+  secrets?: SecretSource;
+}
+
 /** From a configuration to a listening server. What was opened is closed again, last first, if a later step fails. */
-export async function start(config: Config, pino: Pino, tracing?: Tracing): Promise<Running> {
+export async function start(config: Config, pino: Pino, { tracing, secrets }: Surroundings = {}): Promise<Running> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.toReversed()) await closer();
@@ -32,7 +39,8 @@ export async function start(config: Config, pino: Pino, tracing?: Tracing): Prom
     await migrateAloud(options, pino);
     const database = await Database.connect(options, SCHEMA);
     closers.push(() => database.close());
-    const app = await createApp({ config, database, pino, fastifyPlugins: tracing ? [tracing.fastifyPlugin] : [] });
+    const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
+    const app = await createApp({ config, database, pino, fastifyPlugins, secrets });
     const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
     closers.push(() => leave(app, config.shutdown));
     await listen(app, config.http);

@@ -5,13 +5,14 @@ import { A_DURATION, duration, integer, setting } from './setting.js';
 export const budgets = z.strictObject({
   lowPercent: setting(integer(0, 100, 10), {
     env: 'ROLLCALL_BUDGET_LOW_PERCENT',
-    about: 'A budget is low when less than this share of it is left, unless it has a mark of its own.',
+    about:
+      'A budget is low when less than this share of it is left, unless it has a mark of its own. Agents that are low on budget are ranked last by price.',
     expects: 'a whole number from 0 to 100',
   }),
-  lowTokens: setting(integer(0, 1_000_000_000, 20_000), {
+  lowTokens: setting(integer(0, 1_000_000_000_000, 20_000), {
     env: 'ROLLCALL_BUDGET_LOW_TOKENS',
-    about: "An agent's budget is low, too, when it has fewer tokens than this left.",
-    expects: 'a whole number from 0 to 1000000000',
+    about: "An agent's budget is low, too, when it has fewer tokens than this left, whatever its total.",
+    expects: 'a whole number from 0 to 1000000000000',
   }),
   keepReservations: setting(duration('7d'), {
     env: 'ROLLCALL_KEEP_RESERVATIONS',

@@ -105,6 +105,10 @@ describe('configuration', () => {
     expect(faultsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
     const loose = { default: 'gone', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
     expect(faultsOf({ ROLLCALL_MODELS: JSON.stringify(loose) })[0]).toContain('gone');
+    const misspelt = { default: 'a', presets: { a: { vendor: 'antropic', model: 'm' } } };
+    expect(faultsOf({ ROLLCALL_MODELS: JSON.stringify(misspelt) })[0]).toContain(
+      'models.presets.a: there is no vendor antropic; known: anthropic, openai',
+    );
     write('rollcall.yaml', 'models: { default: a, presets: { a: { vendor: scripted, model: echo } } }');
     expect(loadConfig({}, folder).models.default).toBe('a');
   });

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { type Document, parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { Secret, type SecretSource } from '#rollcall/providers';
 import { relationFaults } from './config.relations.js';
 import { ConfigSchema, type Config } from './config.schema.js';
 import { listSettings, type SettingEntry } from './setting.js';
@@ -37,6 +38,12 @@ export function loadConfig(environment: Environment, folder: string): Config {
   const faults = relationFaults(parsed.data);
   if (faults.length > 0) throw new ConfigError(faults);
   return deepFreeze(parsed.data);
+}
+
+/** The keys that the environment holds, wrapped. Who may ask for which, the Keyring decides. */
+export function environmentSecrets(environment: Environment, folder: string): SecretSource {
+  const env = { ...readEnvFile(folder), ...environment };
+  return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
 /** Names that look meant for us but are none of ours: most often a typing error. */

@@ -1,8 +1,11 @@
 import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
+import { knownVendors } from '../models/vendors.js';
 import type { Config } from './config.schema.js';
+import { registryFaults } from './registry.relations.js';
 
 /** Settings that are each right but do not fit together. Every message says which to change, and why. */
-export function relationFaults({ http, database, auth, shutdown, models, registry }: Config): string[] {
+export function relationFaults(config: Config): string[] {
+  const { http, database, auth, shutdown, models } = config;
   const faults = presetFaults(models);
   if (database.operationTimeout >= http.handlerTimeout) {
     faults.push(
@@ -28,18 +31,24 @@ export function relationFaults({ http, database, auth, shutdown, models, registr
   if (!auth.oidcIssuer && (auth.oidcAudience || auth.oidcJwksUri)) {
     faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
   }
-  if (registry.heartbeatEvery < 2_000) {
-    faults.push(
-      `registry.heartbeatEvery (${registry.heartbeatEvery}ms) must be at least 2s: the sweep looks once a second`,
-    );
-  }
-  return faults;
+  return [...faults, ...registryFaults(config)];
+}
+
+/** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */
+function vendorFaults(book: PresetBook): string[] {
+  const vendors = knownVendors();
+  const known = vendors.list().map(({ name }) => name);
+  return book
+    .list()
+    .filter(({ vendor }) => !vendors.has(vendor))
+    .map(({ name, vendor }) => `models.presets.${name}: there is no vendor ${vendor}; known: ${known.join(', ')}`);
 }
 
 function presetFaults(models: Config['models']): string[] {
   try {
-    resolveModel(null, new PresetBook(models));
-    return [];
+    const book = new PresetBook(models);
+    resolveModel(null, book);
+    return vendorFaults(book);
   } catch (error) {
     if (error instanceof ProviderError) return [`models (ROLLCALL_MODELS): ${error.message}`];
     throw error;

@@ -2,7 +2,10 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
+import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
+import { providers } from '../providers/providers.config.js';
 import { A_DURATION, byteSize, duration, integer, json, list, setting } from './setting.js';
+import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** Only signatures by a private key: with a shared secret every verifier could also mint tokens. */
@@ -124,6 +127,17 @@ const auth = z.strictObject({
       secret: true,
     },
   ),
+  sealingKey: setting(
+    list([]).refine((all) => all.every((key) => key.length >= 32)),
+    {
+      env: 'ROLLCALL_SEALING_KEY',
+      about:
+        'Keeps secrets we must be able to read again, those of webhooks, sealed in the database. The same on every replica; to replace it, put the new one in front. With the embedded Postgres one is made in the data folder.',
+      expects:
+        '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
+      secret: true,
+    },
+  ),
   oidcIssuer: setting(z.url().optional(), {
     env: 'ROLLCALL_OIDC_ISSUER',
     about: 'Accept JWTs of this issuer, exactly as in their `iss`. Its keys are found by OpenID discovery.',
@@ -240,26 +254,6 @@ const events = z.strictObject({
   }),
 });
 
-const registry = z.strictObject({
-  heartbeatEvery: setting(duration('10s'), {
-    env: 'ROLLCALL_HEARTBEAT_EVERY',
-    about: 'How often agents must beat. They are told with every answer.',
-    expects: A_DURATION,
-    defaultText: '10s',
-  }),
-  missedBeats: setting(integer(3, 100, 3), {
-    env: 'ROLLCALL_MISSED_BEATS',
-    about: 'So many missed beats in a row evict an agent; two make it suspect.',
-    expects: 'a whole number from 3 to 100',
-  }),
-  keepLeft: setting(duration('7d'), {
-    env: 'ROLLCALL_KEEP_LEFT_AGENTS',
-    about: 'How long agents that have left are kept as history.',
-    expects: A_DURATION,
-    defaultText: '7d',
-  }),
-});
-
 const egress = z.strictObject({
   allow: setting(
     list([]).refine((all) => all.every(isNetwork)),
@@ -283,9 +277,16 @@ export const ConfigSchema = z.strictObject({
   models,
   events: events.prefault({}),
   registry: registry.prefault({}),
+  discovery: discovery.prefault({}),
+  circuit: circuit.prefault({}),
+  protection: protection.prefault({}),
+  flapping: flapping.prefault({}),
   budgets: budgets.prefault({}),
   langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
+  providers: providers.prefault({}),
+  webhooks: webhooksConfig.prefault({}),
+  nats: natsConfig.prefault({}),
 });
 
 export type Config = z.infer<typeof ConfigSchema>;

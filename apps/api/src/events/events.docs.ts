@@ -21,11 +21,12 @@ const EVENT_DOCS: EventDocs = {
     data: { generation: 3, name: 'Builder', capabilities: ['code.build'] },
   },
   'agent.left': {
-    about: 'An agent is no longer listed. `reason`: `deregistered`, `evicted`, `replaced` or `shutdown`.',
+    about:
+      'An agent is no longer listed. `reason`: `deregistered`, `shutdown`, `drained`, `quarantined`, `evicted`, `replaced` or `budget_exhausted`.',
     data: { generation: 3, reason: 'evicted' },
   },
   'agent.updated': {
-    about: 'Fields of its record changed; read the record for the values.',
+    about: 'These fields of its record changed, by the names `PATCH` takes; read the record for the values.',
     data: { generation: 3, changed: ['capabilities', 'endpoint'] },
   },
   'agent.suspect': { about: 'It misses heartbeats, and may soon be evicted.', data: { generation: 3, missedBeats: 2 } },

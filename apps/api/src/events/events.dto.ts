@@ -2,6 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
+  ArrayNotEmpty,
   IsArray,
   IsInt,
   IsOptional,
@@ -48,6 +49,7 @@ export class EventFilterQuery {
   @IsOptional()
   @List()
   @IsArray()
+  @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
   @KnownType()
   types?: string[];
@@ -60,6 +62,7 @@ export class EventFilterQuery {
   @IsOptional()
   @List()
   @IsArray()
+  @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
   @Length(1, 300, { each: true })
   agentIds?: string[];
@@ -72,6 +75,7 @@ export class EventFilterQuery {
   @IsOptional()
   @List()
   @IsArray()
+  @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
   @Length(1, 300, { each: true })
   capabilities?: string[];

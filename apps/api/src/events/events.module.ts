@@ -35,7 +35,7 @@ const PARTS = [
   imports: [AuthModule],
   controllers: [EventsController],
   providers: [...PARTS, EventsService, EventStreams, StreamKeeper, TicketStore, TicketsService, EventsGateway],
-  exports: PARTS.map(({ provide }) => provide),
+  exports: [...PARTS.map(({ provide }) => provide), EventsService, StreamKeeper],
 })
 export class EventsModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly events: RegistryEvents) {}

@@ -1,24 +1,18 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from './api.error.js';
-import { toProblem } from './problem.js';
+import { replyProblem } from './problem.reply.js';
 import type { RouteTable } from './route.table.js';
 
 /** The one place where an error becomes an HTTP answer. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  private readonly log = new Logger('http');
-
   constructor(private readonly routes: RouteTable) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
-    const reply = http.getResponse<FastifyReply>();
-    const problem = toProblem(this.refine(error, request), request.id);
-    if (problem.unexpected) this.log.error({ event: 'http.unexpected_error', err: error });
-    if (reply.sent) return;
-    void reply.code(problem.status).headers(problem.headers).send(JSON.stringify(problem.body));
+    replyProblem(http.getResponse<FastifyReply>(), this.refine(error, request));
   }
 
   /** Nest says 404 for a known path with another method; HTTP has a better answer. */

@@ -38,7 +38,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
 }
 
 /** Where a consumer goes from here, when it cannot go on from its cursor. */
-const SNAPSHOT = '/v1/agents';
+const SNAPSHOT = '/v1/events/snapshot';
 
 function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };

@@ -12,6 +12,7 @@ export const PROVIDER_PROBLEMS = {
   AGENT_REQUEST_REFUSED: { status: 400, title: 'The agent refused the request' },
   EGRESS_DENIED: { status: 400, title: 'The address may not be called from here' },
   AGENT_CLOSED: { status: 409, title: 'The agent was shut down' },
+  AGENT_LIMIT_REACHED: { status: 409, title: 'The agent reached the limit it was given' },
   CALL_ABORTED: { status: 409, title: 'The call was cancelled' },
   MODEL_VENDOR_TAKEN: { status: 500, title: 'Two model vendors have one name' },
   MODEL_PRESETS_INVALID: { status: 500, title: 'The model presets do not fit together' },

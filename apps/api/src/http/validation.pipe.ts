@@ -1,9 +1,9 @@
-import { ValidationPipe, type ValidationError } from '@nestjs/common';
+import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
 import { ApiError, type FieldFault } from './api.error.js';
 
 /** DTOs are checked whole: every fault is named, unknown fields are refused. */
 export function validationPipe(): ValidationPipe {
-  return new ValidationPipe({
+  return new ObjectsPipe({
     whitelist: true,
     forbidNonWhitelisted: true,
     forbidUnknownValues: true,
@@ -15,6 +15,16 @@ export function validationPipe(): ValidationPipe {
       return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors });
     },
   });
+}
+
+/** A body is an object or nothing; of a list, the faults would be told in words that nobody sent. */
+class ObjectsPipe extends ValidationPipe {
+  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    if (metadata.type !== 'body' || value === undefined || (typeof value === 'object' && !Array.isArray(value)))
+      return (await super.transform(value, metadata)) as unknown;
+    const errors = [{ field: 'body', message: 'the body must be a JSON object' }];
+    throw new ApiError('VALIDATION_FAILED', 'Please correct: body.', { errors });
+  }
 }
 
 function flatten(fault: ValidationError, parent = ''): FieldFault[] {

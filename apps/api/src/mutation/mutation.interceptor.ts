@@ -19,9 +19,10 @@ export class MutationInterceptor implements NestInterceptor {
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const facts = this.reflector.get<MutationFacts>(MUTATION, context.getHandler());
+    const declared = this.reflector.get<MutationFacts>(MUTATION, context.getHandler());
     const http = context.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
+    const facts = forCaller(declared, request);
     const key = request.headers['idempotency-key'];
     if (key === undefined && facts.audit === null) return next.handle();
     const act = (): Promise<unknown> => this.act(facts, request, next);
@@ -48,6 +49,10 @@ export class MutationInterceptor implements NestInterceptor {
     if (replayed) void reply.header('idempotency-replayed', 'true');
     return answer;
   }
+}
+
+function forCaller(facts: MutationFacts, request: FastifyRequest): MutationFacts {
+  return facts.unlessBy === callerOf(request).kind ? { ...facts, audit: null } : facts;
 }
 
 function targetOf(request: FastifyRequest, result: unknown): string | null {

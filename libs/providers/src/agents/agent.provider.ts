@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
+import type { ProviderFacts } from '../provider.facts.js';
 import type { Agent, AgentType } from './agent.js';
 
 export interface AgentConfig {
@@ -13,6 +14,8 @@ export interface AgentProvider {
   readonly name: string;
   readonly agentType: AgentType;
   createAgent(config: AgentConfig): Promise<Agent>;
+  /** For people who look for a provider: what it is, what it needs, and how its settings are written. */
+  facts?(): ProviderFacts;
 }
 
 /** The settings as the provider wants them, or an error that lists every fault. */

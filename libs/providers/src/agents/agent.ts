@@ -22,6 +22,8 @@ export interface AgentBudget {
 }
 
 export interface HandleOptions {
+  /** Ends the call with CALL_ABORTED, or with the signal's reason where that is a ProviderError: so a deadline can say whose
+   * fault it is that it has passed. */
   signal?: AbortSignal;
   budget?: AgentBudget;
   /** The same for every message of one conversation. */

@@ -24,7 +24,7 @@ export class CallTracker {
 
   async *run(caller: AbortSignal | undefined, converse: Converse): AsyncGenerator<AgentEvent> {
     if (this.closed) throw this.closedError();
-    if (caller?.aborted) throw aborted(`The call to ${this.label}`);
+    if (caller?.aborted) throw this.cancelled(caller);
     const call = new AbortController();
     this.underWay.add(call);
     try {
@@ -52,14 +52,23 @@ export class CallTracker {
   }
 
   private explain(error: unknown, caller?: AbortSignal): unknown {
-    if (caller?.aborted) return aborted(`The call to ${this.label}`);
-    if (this.closed) return this.closedError();
-    const explained = unreachable(error, this.label);
-    this.lastFailed = !(explained instanceof ProviderError) || explained.fault === 'remote';
+    if (this.closed && !caller?.aborted) return this.closedError();
+    const explained = caller?.aborted ? this.cancelled(caller) : unreachable(error, this.label);
+    if (!caller?.aborted || isRemote(explained)) this.lastFailed = isRemote(explained);
     return explained;
+  }
+
+  /** A caller that has a reason of our kind, such as a time that the agent should have kept, gets it back. */
+  private cancelled({ reason }: AbortSignal): ProviderError {
+    return reason instanceof ProviderError ? reason : aborted(`The call to ${this.label}`);
   }
 
   private closedError(): ProviderError {
     return new ProviderError('AGENT_CLOSED', `${this.label} is shut down. Spawn it again to use it.`);
   }
+}
+
+/** Also what is not one of ours: no one else can be blamed for it. */
+function isRemote(error: unknown): boolean {
+  return !(error instanceof ProviderError) || error.fault === 'remote';
 }

@@ -14,5 +14,6 @@ export async function* untilAborted<Value>(values: AsyncIterable<Value>, signal:
     }
   } finally {
     signal.removeEventListener('abort', end);
+    void iterator.return?.().catch(() => undefined); // told, and not waited for
   }
 }

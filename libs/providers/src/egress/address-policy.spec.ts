@@ -58,6 +58,27 @@ describe('S1.7 the address policy', () => {
       expect(policy.judge(address)).toHaveProperty('denied');
   });
 
+  it.each(['64:ff9b::a9fe:a9fe', '64:ff9b:1::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::a9fe:a9fe', '2002:a9fe:a9fe::1'])(
+    'S1.7 keeps a metadata service closed behind %s, however wide the operator opens',
+    (address) => {
+      expect(new AddressPolicy({ allow: ['::/0', '0.0.0.0/0'] }).judge(address)).toHaveProperty('denied');
+      expect(new AddressPolicy({ allow: ['::/0'] }).judge('64:ff9b::808:808')).toBe('named');
+    },
+  );
+
+  it('S1.7 closes what the operator closed also behind a translator', () => {
+    const policy = new AddressPolicy({ allow: ['::/0', '10.0.0.0/8'], deny: ['10.9.0.0/16'] });
+    expect(policy.judge('64:ff9b::a09:101')).toHaveProperty('denied');
+    expect(policy.judge('64:ff9b::a08:101')).toBe('named');
+  });
+
+  it('S1.7 reads a range of IPv4 addresses that is written as IPv6', () => {
+    const policy = new AddressPolicy({ allow: ['10.0.0.0/8'], deny: ['::ffff:10.9.0.0/112'] });
+    for (const address of ['10.9.1.1', '::ffff:10.9.1.1'])
+      expect(policy.judge(address)).toEqual({ denied: expect.stringContaining('operator') });
+    expect(policy.judge('10.8.1.1')).toBe('named');
+  });
+
   it('takes single addresses, and teaches how to write a network', () => {
     expect(new AddressPolicy({ allow: ['10.1.2.3'] }).judge('10.1.2.4')).toHaveProperty('denied');
     expect(() => new AddressPolicy({ allow: ['intranet'] })).toThrow(/such as 10\.0\.0\.0\/8/);

@@ -1,7 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
-type Network = ReturnType<typeof ipaddr.parseCIDR>;
+type IPv6 = ReturnType<typeof ipaddr.IPv6.parse>;
+type Network = [Address, number];
 
 /** Cloud metadata services: they hand out credentials, so no allowlist opens them, not even by a wide range. */
 const METADATA = new Set(
@@ -45,8 +46,11 @@ export class AddressPolicy {
     if (!ipaddr.isValid(text)) return { denied: 'it is not an IP address' };
     const address = ipaddr.process(text);
     const range = address.range();
-    if (METADATA.has(address.toNormalizedString())) return { denied: 'it is a cloud metadata service' };
-    if (this.deny.some((network) => contains(network, address))) return { denied: 'the operator closed its network' };
+    const reached = [address, ...carriedBy(address)];
+    if (reached.some((one) => METADATA.has(one.toNormalizedString())))
+      return { denied: 'it is a cloud metadata service' };
+    if (this.deny.some((network) => reached.some((one) => contains(network, one))))
+      return { denied: 'the operator closed its network' };
     if (this.allow.some((network) => contains(network, address))) return 'named';
     if (range === 'loopback' && this.allowLoopback) return 'named';
     if (range !== 'unicast') return { denied: `its range is ${range}` };
@@ -55,9 +59,38 @@ export class AddressPolicy {
   }
 }
 
+/** The IPv4 address that a tunnel or a translator would make of an IPv6 address: none of them is a way around a ban. */
+function carriedBy(address: Address): Address[] {
+  if (address.kind() === 'ipv4') return [];
+  const bytes = address.toByteArray();
+  const found = CARRIERS.find(([network]) => contains(network, address));
+  return found ? [ipaddr.fromByteArray(bytes.slice(found[1], found[1] + 4))] : [];
+}
+
+/** Networks that carry IPv4 addresses, and at which byte: NAT64, its translated and compatible forms, 6to4. */
+const CARRIERS = (
+  [
+    ['64:ff9b::/96', 12],
+    ['64:ff9b:1::/48', 12],
+    ['::ffff:0:0:0/96', 12],
+    ['::/96', 12],
+    ['2002::/16', 2],
+  ] as const
+).map(([text, at]) => [ipaddr.parseCIDR(text), at] as const);
+
+const MAPPED_BITS = 96;
+
+/** A range of IPv4 addresses written as IPv6 means the IPv4 addresses, as an address does. */
+function parseRange(text: string): Network {
+  const [address, bits] = ipaddr.parseCIDR(text);
+  if (address.kind() === 'ipv4' || !(address as IPv6).isIPv4MappedAddress() || bits < MAPPED_BITS)
+    return [address, bits];
+  return [(address as IPv6).toIPv4Address(), bits - MAPPED_BITS];
+}
+
 function parseNetwork(text: string): Network {
   try {
-    if (text.includes('/')) return ipaddr.parseCIDR(text);
+    if (text.includes('/')) return parseRange(text);
     const address = ipaddr.process(text);
     return [address, address.kind() === 'ipv4' ? 32 : 128];
   } catch (error) {

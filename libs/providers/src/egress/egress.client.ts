@@ -52,6 +52,7 @@ export class EgressClient {
   private readonly agent: Agent;
   private readonly policy: EgressPolicy;
   private readonly limits: EgressLimits;
+  private readonly watches = new Set<Stopwatch>();
 
   constructor({ policy, limits = QUICK_LIMITS, resolve }: EgressClientOptions) {
     this.policy = policy;
@@ -63,8 +64,15 @@ export class EgressClient {
     });
   }
 
+  /** Requests whose answer has neither been read to its end nor been given up. */
+  get underWay(): number {
+    return this.watches.size;
+  }
+
   async close(): Promise<void> {
     await this.agent.destroy();
+    for (const watch of this.watches) watch.stop();
+    this.watches.clear();
   }
 
   private async call(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -73,6 +81,11 @@ export class EgressClient {
     const caller = init.signal ?? undefined;
     if (caller?.aborted) throw aborted(`The request to ${url.host}`);
     const watch = new Stopwatch(url.host, this.limits.totalMs);
+    this.watches.add(watch);
+    const end = (): void => {
+      this.watches.delete(watch);
+      watch.stop();
+    };
     const explain = (error: unknown): ProviderError =>
       caller?.aborted ? aborted(`The request to ${url.host}`) : (watch.expired ?? toEgressError(error, url.host));
     try {
@@ -80,10 +93,11 @@ export class EgressClient {
       const options = { ...init, signal, redirect: 'manual', dispatcher: this.agent } as UndiciInit;
       const response = await undiciFetch(url, options);
       if (REDIRECTS.has(response.status)) throw redirected(url, response.status);
-      return guardedResponse(response, { limit: this.limits.bytes, host: url.host, explain, end: () => watch.stop() });
+      return guardedResponse(response, { limit: this.limits.bytes, host: url.host, explain, end });
     } catch (error) {
-      watch.stop();
-      throw explain(error);
+      const explained = explain(error);
+      end();
+      throw explained;
     }
   }
 }

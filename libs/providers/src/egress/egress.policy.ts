@@ -7,6 +7,8 @@ export interface EgressRules extends AddressRules {
   ports?: readonly number[];
   /** Allow plain http to the whole Internet, not just to networks the operator named. */
   plainHttp?: boolean;
+  /** Where an operator opens a network, for the message of a refusal. */
+  howToOpen?: string;
 }
 
 const FIRST_UNPRIVILEGED_PORT = 1024;
@@ -36,11 +38,17 @@ export class EgressPolicy {
   }
 
   checkAddress(address: string, protocol: string): void {
+    const reason = this.refusal(address, protocol);
+    if (reason !== undefined) throw denied(address, reason);
+  }
+
+  /** Why this address is closed, and what would open it; undefined when it may be called. */
+  refusal(address: string, protocol: string): string | undefined {
     const verdict = this.addresses.judge(address);
-    if (typeof verdict === 'object')
-      throw denied(address, `${verdict.denied}. An operator can open it in the egress settings`);
-    if (protocol === 'http:' && verdict !== 'named' && !this.rules.plainHttp)
-      throw denied(address, 'plain http is allowed only to networks the operator named. Use https');
+    const { howToOpen = 'in the egress settings', plainHttp } = this.rules;
+    if (typeof verdict === 'object') return `${verdict.denied}. Operators open networks ${howToOpen}`;
+    if (protocol !== 'http:' || verdict === 'named' || plainHttp) return undefined;
+    return 'plain http is allowed only to networks the operator named. Use https';
   }
 
   private checkPort(url: URL): void {

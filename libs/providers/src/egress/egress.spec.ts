@@ -138,6 +138,37 @@ describe('S1.7 the egress client', () => {
     }
   });
 
+  it('goes its own way, whatever proxy the environment names', async () => {
+    const [server, proxy] = [
+      await serve((_request, response) => response.end('direct')),
+      await serve((_request, response) => response.end('through a proxy')),
+    ];
+    const before = { ...process.env };
+    Object.assign(process.env, { HTTP_PROXY: proxy.url, http_proxy: proxy.url, NODE_USE_ENV_PROXY: '1' });
+    try {
+      expect(await (await client().fetch(server.url)).text()).toBe('direct');
+    } finally {
+      process.env = before;
+    }
+    expect(proxy.requests).toEqual([]);
+  });
+
+  it.each(['http+unix://%2Fvar%2Frun%2Fdocker.sock/x', 'unix:/var/run/docker.sock', 'file:///etc/passwd', 'data:,x'])(
+    'opens nothing but http: %s',
+    async (url) => {
+      expect(await codeOf(client().fetch(url))).toBe('EGRESS_DENIED');
+    },
+  );
+
+  it('looks at every connection: a name that was harmless before is not any more', async () => {
+    const server = await serve((_request, response) => response.setHeader('connection', 'close').end('inside'));
+    const addresses = ['127.0.0.1'];
+    const egress = client({}, { allowLoopback: true }, addresses);
+    expect(await (await egress.fetch(`http://moves.example:${server.port}/`)).text()).toBe('inside');
+    addresses.splice(0, 1, '169.254.169.254');
+    expect(await codeOf(egress.fetch(`http://moves.example:${server.port}/`))).toBe('EGRESS_DENIED');
+  });
+
   it('says that nobody is there', async () => {
     const server = await serve(() => undefined);
     const { url } = server;
@@ -175,7 +206,9 @@ describe('S1.7 the egress client', () => {
     expect(await codeOf(aborted.text())).toBe('CALL_ABORTED');
     await until('the aborted one is gone', () => server.openConnections === 0);
     const left = await egress.fetch(server.url);
+    expect(egress.underWay).toBe(1);
     await egress.close();
+    expect(egress.underWay).toBe(0);
     expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
     await until('the closed one is gone', () => server.openConnections === 0);
     await expectNothingLeft(before);

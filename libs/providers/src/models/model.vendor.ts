@@ -15,5 +15,9 @@ export interface ModelVendor {
   readonly name: string;
   /** Whether a call without a key cannot succeed. */
   readonly needsKey: boolean;
+  /** Whether it has no address of its own. */
+  readonly needsAddress?: boolean;
+  /** What it is, for people who look for one. */
+  readonly about?: string;
   open(connection: ModelConnection): ModelProvider;
 }

@@ -30,10 +30,16 @@ export class ModelCatalog {
 
   private keyFor({ keyEnv, vendor, model }: ModelChoice, needed: boolean): Secret | undefined {
     const key = keyEnv === undefined ? undefined : this.options.secrets(keyEnv);
+    if (key && !key.fitsHeader) throw unfit(keyEnv);
     if (key || (!needed && keyEnv === undefined)) return key;
     const how = keyEnv ? `Set ${keyEnv}.` : 'Name its environment variable as keyEnv of the preset.';
     throw new ProviderError('MODEL_KEY_MISSING', `The model ${vendor} ${model} needs a key. ${how}`);
   }
+}
+
+function unfit(keyEnv = ''): ProviderError {
+  const message = `The key in ${keyEnv} cannot be sent in a header: look for a line break or a space at its end.`;
+  return new ProviderError('MODEL_KEY_REFUSED', message);
 }
 
 /** A model with the settings of its choice, which a request may still overrule one by one. */

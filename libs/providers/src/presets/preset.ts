@@ -26,7 +26,10 @@ const PricesSchema = z.strictObject({
 });
 
 /** Views show it, so it must not hold a password. */
-const BaseUrl = z.url().refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not carry a user or password');
+const BaseUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not carry a user or password')
+  .refine((text) => !/[?#]/.test(text), 'must end with its path: a key after a ? would be shown to everyone');
 
 const VendorDefaultsSchema = z.strictObject({ baseUrl: BaseUrl.optional(), keyEnv: EnvName.optional() });
 

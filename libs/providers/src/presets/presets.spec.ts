@@ -120,6 +120,8 @@ describe('S4.7 the presets of an installation', () => {
       { ...CONFIG, vendors: { x: { baseUrl: 'https://me:hunter22@example.com' } } },
       /must not carry a user or password/,
     ],
+    [{ ...CONFIG, vendors: { x: { baseUrl: 'https://example.com/v1?key=hunter22' } } }, /must end with its path/],
+    [{ ...CONFIG, vendors: { x: { baseUrl: 'file:///etc/passwd' } } }, /baseUrl/],
   ])('are refused with the reason: %#', (config, why) => {
     expect(() => new PresetBook(config)).toThrow(why);
   });
@@ -173,6 +175,13 @@ describe('S4.7 opening the model of a choice', () => {
       secrets: (name) => (secrets[name] ? new Secret(secrets[name]) : undefined),
       fetch: () => Promise.reject(new Error('not called')),
     });
+
+  it('refuses a key that cannot be sent, before anything is sent', () => {
+    const { choice } = resolveModel('fast', book);
+    const open = (): unknown => catalog({ ANTHROPIC_API_KEY: `${KEY}\n` }).open(choice);
+    expect(open).toThrow(expect.objectContaining({ code: 'MODEL_KEY_REFUSED', fault: 'operator' }));
+    expect(open).not.toThrow(KEY);
+  });
 
   it('finds the key by its name, and says which one is missing', () => {
     const { choice } = resolveModel('fast', book);

@@ -8,11 +8,12 @@ interface Line {
 }
 
 /**
- * Stands in for the Claude Agent SDK: starts a real process through the hook it is given, and says what that process says
+ * Stands in for the Claude Agent SDK 0.3, whose messages have been compared with the original's: starts a real process through the hook it is given, and says what that process says
  * in the SDK's messages. Like the original it does not hurry when it is aborted.
  */
 export class ObedientClaudeSdk implements ClaudeSdk {
   readonly queries: ClaudeQueryOptions[] = [];
+  readonly prompts: string[] = [];
 
   constructor(
     private readonly program: string[],
@@ -21,9 +22,10 @@ export class ObedientClaudeSdk implements ClaudeSdk {
 
   async *query({ prompt, options }: { prompt: string; options: ClaudeQueryOptions }): AsyncGenerator {
     this.queries.push(options);
+    this.prompts.push(prompt);
     const { env, cwd } = options;
     const child = options.spawnClaudeCodeProcess({ command: process.execPath, args: this.program, env, cwd });
-    child.stdin.write(`${JSON.stringify({ type: 'message', id: '1', text: prompt })}\n`);
+    child.stdin.write(`${JSON.stringify({ type: 'message', id: '1', text: prompt.trim() })}\n`);
     let said = '';
     yield { type: 'system', subtype: 'init', session_id: 's' };
     for await (const line of createInterface({ input: child.stdout })) {

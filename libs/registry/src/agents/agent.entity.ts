@@ -18,6 +18,10 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
   @Column({ type: 'text', array: true }) capabilities: string[];
+  /** What it may be found by: its capabilities in their normal form, and all that contain them. */
+  @Index('agent_capability_keys', { synchronize: false })
+  @Column({ type: 'text', array: true, name: 'capability_keys', default: [] })
+  capabilityKeys: string[];
   @Column({ type: 'integer', name: 'sandbox_level' }) sandboxLevel: number;
   @Column({ type: 'jsonb' }) provider: AgentProviderFacts;
   @Column({ type: 'jsonb', name: 'cost_model' }) costModel: CostModel;

@@ -43,6 +43,42 @@ export class StaleGenerationError extends RegistryError {
   }
 }
 
+/** A life that never began is talking: the number is wrong, or the registry was set back to an earlier state. */
+export class GenerationAheadError extends RegistryError {
+  readonly code = 'GENERATION_AHEAD';
+
+  constructor(agentId: string, given: number, current: number) {
+    super(
+      `The agent "${show(agentId)}" has no generation ${given} yet; ${current} is current. ` +
+        'Use the generation its registration answered, or register again.',
+    );
+  }
+}
+
+/** What to say to a generation that is not the current one. */
+export function wrongGeneration(agentId: string, given: number, current: number): RegistryError {
+  return given > current
+    ? new GenerationAheadError(agentId, given, current)
+    : new StaleGenerationError(agentId, given, current);
+}
+
+/** The agent is not as the caller last saw it. */
+export class AgentChangedError extends RegistryError {
+  readonly code = 'AGENT_CHANGED';
+
+  constructor(agentId: string) {
+    super(`The agent "${show(agentId)}" has changed since you read it. Read it again, and decide again.`);
+  }
+}
+
+export class TooManyLabelsError extends RegistryError {
+  readonly code = 'TOO_MANY_LABELS';
+
+  constructor(agentId: string, most: number) {
+    super(`The agent "${show(agentId)}" would have more than ${most} labels. Take some away with null.`);
+  }
+}
+
 export class LeaseTokenError extends RegistryError {
   readonly code = 'LEASE_TOKEN_REFUSED';
 

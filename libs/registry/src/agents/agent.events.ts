@@ -78,8 +78,13 @@ export class AgentEvents {
     );
   }
 
-  async wanted({ agentId, desiredState, capabilities }: AgentRecord, by: string): Promise<void> {
-    await this.tell([{ type: WISHES[desiredState], subject: agentId, data: { by }, capabilities }]);
+  async updated({ agentId, generation, capabilities }: AgentRecord, changed: string[]): Promise<void> {
+    await this.tell([{ type: 'agent.updated', subject: agentId, data: { generation, changed }, capabilities }]);
+  }
+
+  async wanted({ agentId, desiredState, capabilities }: AgentRecord, by: string, note: string | null): Promise<void> {
+    const data = { by, ...(desiredState === 'quarantined' && note !== null && { reason: note }) };
+    await this.tell([{ type: WISHES[desiredState], subject: agentId, data, capabilities }]);
   }
 
   async circuitMoved(agentId: string, transitions: readonly CircuitTransition[], state: CircuitState): Promise<void> {

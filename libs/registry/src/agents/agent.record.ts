@@ -12,6 +12,22 @@ export const LEAVE_REASONS = [
 ] as const;
 export type LeaveReason = (typeof LEAVE_REASONS)[number];
 
+/** What an agent may say when it goes by itself. */
+export const FAREWELLS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
+export type Farewell = (typeof FAREWELLS)[number];
+
+/**
+ * Who goes while it is being drained has drained, whatever it says. Who gives no reason and has nothing left to spend goes
+ * because of that.
+ */
+export function reasonToLeave(
+  farewell: Farewell,
+  { desiredState, budget }: Pick<AgentRecord, 'desiredState' | 'budget'>,
+): LeaveReason {
+  if (desiredState === 'draining') return 'drained';
+  return farewell === 'deregistered' && budget.remaining === 0 ? 'budget_exhausted' : farewell;
+}
+
 /** What the operator wants of an agent. It survives re-registration, and nothing the agent reports changes it. */
 export const DESIRED_STATES = ['active', 'draining', 'quarantined'] as const;
 export type DesiredState = (typeof DESIRED_STATES)[number];

@@ -15,7 +15,7 @@ import {
 } from './agent.record.js';
 
 /** An agent with its lease and the operator's wish, as `AGENT_COLUMNS` reads them. */
-export interface AgentRow extends Omit<AgentEntity, 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
+export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
   registeredAt: Date;
   lastTaskAt: Date | null;
   leftAt: Date | null;
@@ -45,6 +45,11 @@ export const AGENT_TABLES = `agent a
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
   LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
 
+/** Which writing of the record this is. Beats do not count: they report, they do not change what it says of itself. */
+export function versionOf({ generation, revision }: AgentRow): string {
+  return `${generation}.${revision}`;
+}
+
 /** Only what is named here gets out: the token's hash never does. */
 export function toRecord(row: AgentRow, now: number): AgentRecord {
   const health = row.suspect ? 'suspect' : 'active';
@@ -56,7 +61,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     agentCard: row.agentCard,
     capabilities: row.capabilities,
     sandboxLevel: row.sandboxLevel,
-    provider: row.provider,
+    provider: { adapter: row.provider.adapter, type: row.provider.type, plan: row.provider.plan },
     budget: budgetIn(row, budgetsOf(row, now)),
     health: {
       state: health,
@@ -70,7 +75,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     definition: row.definition,
     desiredState: row.desiredState,
     load: agentLoad({ inFlight: row.inFlight ?? 0, capacity: row.capacity, reportedRatio: row.loadRatio ?? undefined }),
-    costModel: row.costModel,
+    costModel: { usdPerTask: row.costModel.usdPerTask, usdPer1kTokens: row.costModel.usdPer1kTokens },
     latency: { declaredMs: row.declaredMs, observedMs: row.observedMs },
     version: row.version,
     labels: row.labels,
@@ -88,6 +93,7 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
     suspectAt: null,
     dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
     budgets: budgetsOf(row, now),
+    reported: Number(row.usedTokens ?? 0),
   };
 }
 

@@ -4,10 +4,13 @@ import { CLOSED_CIRCUIT, type CircuitState } from '../circuit/circuit.breaker.js
 import { NEVER_FLAPPED, type FlapState } from '../leases/flap.damping.js';
 import type { AgentStatus, LeaveReason } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow } from './agent.row.js';
-import type { LeaseClaim, Registration } from './registration.js';
+import type { Declaration } from './agent.update.js';
+import type { AgentClaim, Registration } from './registration.js';
 
 export interface Joining {
   agentId: string;
+  /** Every word the agent may be found by. */
+  capabilityKeys: readonly string[];
   /** Of the token this life is entered with: a new one, or the one of the life before. */
   tokenHash: string;
   registeredBy: string;
@@ -20,11 +23,14 @@ export interface Leaver {
   name: string;
   generation: string;
   capabilities: string[];
+  /** What it reported with its beats to have used, which goes with its lease. */
+  usedTokens: string | null;
 }
 
 export interface AgentListFilter {
   status?: AgentStatus;
-  capability?: string;
+  /** Words of which the agent answers at least one. */
+  capabilityKeys?: readonly string[];
 }
 
 @Injectable()
@@ -40,13 +46,13 @@ export class AgentStore {
    * Lets one life of an agentId begin: the first, the next after one that has left, or the next of the one that holds the
    * token. Answers its generation, or undefined when a stranger lives there. Of any number at once, on any replica, one wins.
    */
-  async join({ agentId, tokenHash, registeredBy, facts }: Joining): Promise<number | undefined> {
+  async join({ agentId, tokenHash, registeredBy, facts, capabilityKeys }: Joining): Promise<number | undefined> {
     const rows = await this.db.query<{ generation: string }>(
       `INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
          sandbox_level, provider, cost_model, labels, version, definition, capacity, declared_ms, budget_total, budget_used,
-         budget_source, circuit, flap, registered_at, registered_by)
+         budget_source, circuit, flap, registered_at, registered_by, capability_keys)
        VALUES ($1, 1, 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-         clock_timestamp(), $20)
+         clock_timestamp(), $20, $21)
        ON CONFLICT (agent_id) DO UPDATE SET generation = a.generation + 1, revision = 1, token_hash = excluded.token_hash,
          name = excluded.name, endpoint = excluded.endpoint, agent_card = excluded.agent_card,
          capabilities = excluded.capabilities, sandbox_level = excluded.sandbox_level, provider = excluded.provider,
@@ -54,7 +60,7 @@ export class AgentStore {
          definition = excluded.definition, capacity = excluded.capacity, declared_ms = excluded.declared_ms,
          budget_total = excluded.budget_total, budget_used = greatest(a.budget_used, excluded.budget_used),
          budget_source = excluded.budget_source, circuit = excluded.circuit, registered_at = excluded.registered_at,
-         registered_by = excluded.registered_by, left_at = NULL, leave_reason = NULL
+         registered_by = excluded.registered_by, capability_keys = excluded.capability_keys, left_at = NULL, leave_reason = NULL
          WHERE a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash
        RETURNING generation`,
       [
@@ -78,6 +84,7 @@ export class AgentStore {
         CLOSED_CIRCUIT,
         NEVER_FLAPPED,
         registeredBy,
+        capabilityKeys,
       ],
     );
     return rows[0] && Number(rows[0].generation);
@@ -85,30 +92,53 @@ export class AgentStore {
 
   async startLease(agentId: string, generation: number, tokenHash: string): Promise<void> {
     await this.db.query(
-      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at) VALUES ($1, $2, $3, clock_timestamp())
+      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
+       VALUES ($1, $2, $3, clock_timestamp(), (SELECT forgiven_ms FROM registry_protection))
        ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
-         last_beat_at = excluded.last_beat_at, extended_ms = 0, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
+         last_beat_at = excluded.last_beat_at, forgiven_ms = excluded.forgiven_ms, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
       [agentId, generation, tokenHash],
     );
   }
 
   /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
-  async leave(
-    { agentId, generation, tokenHash }: LeaseClaim | Anyone,
-    reason: LeaveReason,
-  ): Promise<Leaver | undefined> {
-    const rows = await this.db.query<Leaver>(
+  async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<Leaver | undefined> {
+    const rows = await this.db.query<Omit<Leaver, 'usedTokens'>>(
       `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
        WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::text IS NULL OR token_hash = $4)
        RETURNING agent_id AS "agentId", name, generation, capabilities`,
       [agentId, reason, generation, tokenHash],
     );
-    if (rows[0])
-      await this.db.query('DELETE FROM agent_lease WHERE agent_id = $1 AND generation = $2', [
+    if (!rows[0]) return undefined;
+    const leases = await this.db.query<{ usedTokens: string | null }>(
+      'DELETE FROM agent_lease WHERE agent_id = $1 AND generation = $2 RETURNING used_tokens AS "usedTokens"',
+      [agentId, rows[0].generation],
+    );
+    return { ...rows[0], usedTokens: leases[0]?.usedTokens ?? null };
+  }
+
+  /** To be called with the row locked: what it says before and after is the caller's to compare. */
+  async redeclare(agentId: string, facts: Declaration, capabilityKeys: readonly string[]): Promise<void> {
+    await this.db.query(
+      `UPDATE agent SET revision = revision + 1, name = $2, endpoint = $3, agent_card = $4, capabilities = $5,
+         sandbox_level = $6, provider = $7, cost_model = $8, labels = $9, version = $10, capacity = $11, declared_ms = $12,
+         capability_keys = $13
+       WHERE agent_id = $1`,
+      [
         agentId,
-        rows[0].generation,
-      ]);
-    return rows[0];
+        facts.name,
+        facts.endpoint,
+        facts.agentCard,
+        facts.capabilities,
+        facts.sandboxLevel,
+        facts.provider,
+        facts.costModel,
+        facts.labels,
+        facts.version,
+        facts.capacity,
+        facts.declaredMs,
+        capabilityKeys,
+      ],
+    );
   }
 
   async find(agentId: string): Promise<AgentRow | undefined> {
@@ -125,15 +155,19 @@ export class AgentStore {
   }
 
   /** By agentId, so that a page is stable while agents come and go. Without a status: all but those that have left. */
-  async page(limit: number, after: string | undefined, { status, capability }: AgentListFilter): Promise<AgentRow[]> {
+  async page(
+    limit: number,
+    after: string | undefined,
+    { status, capabilityKeys }: AgentListFilter,
+  ): Promise<AgentRow[]> {
     return await this.db.query<AgentRow>(
       `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
-       WHERE ($2::text IS NULL OR a.agent_id > $2) AND ($4::text IS NULL OR $4 = ANY (a.capabilities))
+       WHERE ($2::text IS NULL OR a.agent_id > $2) AND ($4::text[] IS NULL OR a.capability_keys && $4)
          AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
          AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
            WHEN l.suspect THEN 'suspect' ELSE 'active' END)
        ORDER BY a.agent_id LIMIT $1`,
-      [limit, after ?? null, status ?? null, capability ?? null],
+      [limit, after ?? null, status ?? null, capabilityKeys ?? null],
     );
   }
 
@@ -192,11 +226,4 @@ export class AgentStore {
     );
     return rows.length;
   }
-}
-
-/** An operator's claim: whichever life is the current one. */
-export interface Anyone {
-  agentId: string;
-  generation: null;
-  tokenHash: null;
 }

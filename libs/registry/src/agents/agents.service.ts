@@ -2,19 +2,23 @@ import { Injectable } from '@nestjs/common';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { Database } from '../db/database.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
+import { capabilityKeys } from '../discovery/capability.js';
 import {
   AgentAlreadyRegisteredError,
+  AgentChangedError,
   AgentNotFoundError,
   LeaseTokenError,
   RegisterAgainError,
-  StaleGenerationError,
+  TooManyLabelsError,
+  wrongGeneration,
 } from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
-import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
-import { type AgentRow, toRecord } from './agent.row.js';
+import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
+import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import { type AgentListFilter, AgentStore } from './agent.store.js';
+import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
-import type { LeaseClaim, Registration } from './registration.js';
+import type { AgentClaim, Registration } from './registration.js';
 
 export interface Joined {
   record: AgentRecord;
@@ -29,6 +33,12 @@ export interface JoinRequest {
   leaseToken: string | null;
   by: string;
   facts: Registration;
+}
+
+/** A record, and which writing of it this is: for callers that change only what they have seen. */
+export interface VersionedAgent {
+  record: AgentRecord;
+  version: string;
 }
 
 const PRUNE_STEP = 500;
@@ -50,7 +60,13 @@ export class AgentsService {
     const tokenHash = hashOfToken(leaseToken);
     return await this.db.transaction(async () => {
       const before = await this.store.lock(agentId);
-      const generation = await this.store.join({ agentId, tokenHash, registeredBy: by, facts });
+      const generation = await this.store.join({
+        agentId,
+        tokenHash,
+        registeredBy: by,
+        facts,
+        capabilityKeys: capabilityKeys(facts.capabilities),
+      });
       if (generation === undefined) throw new AgentAlreadyRegisteredError(agentId);
       await this.store.startLease(agentId, generation, tokenHash);
       await this.budgets.declare(agentId, facts.budget, by);
@@ -63,9 +79,35 @@ export class AgentsService {
   }
 
   async get(agentId: string): Promise<AgentRecord> {
+    return (await this.getVersioned(agentId)).record;
+  }
+
+  async getVersioned(agentId: string): Promise<VersionedAgent> {
     const row = await this.store.find(agentId);
     if (!row) throw new AgentNotFoundError(agentId);
-    return toRecord(row, await this.store.now());
+    return { record: toRecord(row, await this.store.now()), version: versionOf(row) };
+  }
+
+  /** Refuses a claim that may not act now: for edges that do something costly before they act. */
+  async check(claim: AgentClaim): Promise<void> {
+    await this.verify(claim);
+  }
+
+  /**
+   * Changes what the record says of itself, for the life the claim is about. With `ifVersion` only if it is still as the
+   * caller saw it. What makes no difference is no change: nothing is written, and nobody is told.
+   */
+  async update(claim: AgentClaim, update: AgentUpdate, ifVersion?: string): Promise<VersionedAgent> {
+    return await this.db.transaction(async () => {
+      const row = await this.lockFor(claim);
+      if (ifVersion !== undefined && ifVersion !== versionOf(row)) throw new AgentChangedError(claim.agentId);
+      const { after, changed } = applyUpdate(declarationOf(row), update);
+      if (Object.keys(after.labels).length > MOST_LABELS) throw new TooManyLabelsError(claim.agentId, MOST_LABELS);
+      if (changed.length > 0) await this.store.redeclare(row.agentId, after, capabilityKeys(after.capabilities));
+      const updated = await this.getVersioned(row.agentId);
+      if (changed.length > 0) await this.events.updated(updated.record, changed);
+      return updated;
+    });
   }
 
   async list(limit: number, after: string | undefined, filter: AgentListFilter): Promise<AgentRecord[]> {
@@ -74,30 +116,44 @@ export class AgentsService {
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
 
-  /** The agent's own goodbye. One that has nothing left to spend says it for that reason. */
-  async deregister(claim: LeaseClaim): Promise<void> {
-    const isSpent = await this.budgets.isExhausted(claim.agentId);
-    await this.leave(claim, isSpent ? 'budget_exhausted' : 'deregistered', () => this.whyNot(claim));
+  /** The record, for who proves to be the agent, in the life the claim is about. */
+  async identify(claim: AgentClaim): Promise<AgentRecord> {
+    return toRecord(await this.verify(claim), await this.store.now());
+  }
+
+  /** The agent's own goodbye, or an operator's in its place; the reason also depends on how it stands at that moment. */
+  async deregister(claim: AgentClaim, farewell: Farewell = 'deregistered'): Promise<void> {
+    await this.db.transaction(async () => {
+      const record = toRecord(await this.lockFor(claim), await this.store.now());
+      await this.leave(claim.agentId, reasonToLeave(farewell, record));
+    });
   }
 
   /** An operator's, or a supervisor's, end of whichever life is the current one. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
-    await this.leave(
-      { agentId, generation: null, tokenHash: null },
-      reason,
-      async () => new AgentNotFoundError(agentId),
-    );
+    await this.db.transaction(async () => {
+      if (!(await this.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
+    });
   }
 
-  /** What an operator wants. It may be said of an agentId that is not there now; it holds when it comes. */
+  /** What an operator wants. It holds when the agent leaves and comes back; wanting the same again tells nobody. */
   async want(agentId: string, desiredState: DesiredState, note: string | null, by: string): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
-      const known = await this.store.lock(agentId);
-      if (!known) throw new AgentNotFoundError(agentId);
+      if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
+      const before = await this.get(agentId);
       await this.store.setIntent(agentId, desiredState, note, by);
       const record = await this.get(agentId);
-      await this.events.wanted(record, by);
+      if (before.desiredState !== desiredState) await this.events.wanted(record, by, note);
       return record;
+    });
+  }
+
+  /** Quarantines, and ends the life it has now: the agent stops being listed at all, and comes back in quarantine. */
+  async expel(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
+    return await this.db.transaction(async () => {
+      await this.want(agentId, 'quarantined', note, by);
+      await this.leave(agentId, 'quarantined');
+      return await this.get(agentId);
     });
   }
 
@@ -109,23 +165,28 @@ export class AgentsService {
     return total;
   }
 
-  private async leave(
-    claim: Parameters<AgentStore['leave']>[0],
-    reason: LeaveReason,
-    refusal: () => Promise<Error>,
-  ): Promise<void> {
-    await this.db.transaction(async () => {
-      const leaver = await this.store.leave(claim, reason);
-      if (!leaver) throw await refusal();
-      await this.events.left([leaver], reason);
-    });
+  /** Answers whether there was someone to leave. */
+  private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
+    const leaver = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
+    if (!leaver) return false;
+    await this.budgets.takeLastReports([leaver]);
+    await this.events.left([leaver], reason);
+    return true;
   }
 
-  private async whyNot({ agentId, generation, tokenHash }: LeaseClaim): Promise<Error> {
+  /** The agent as it is under its lock, which is held until the transaction ends, if the claim may act for it. */
+  private async lockFor(claim: AgentClaim): Promise<AgentRow> {
+    await this.store.lock(claim.agentId);
+    return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
+  }
+
+  private async verify({ agentId, generation, tokenHash }: AgentClaim): Promise<AgentRow> {
     const row = await this.store.find(agentId);
-    if (!row) return new AgentNotFoundError(agentId);
-    if (row.leftAt) return new RegisterAgainError(agentId, row.leaveReason);
-    if (tokenHash !== null && row.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
-    return new StaleGenerationError(agentId, generation, Number(row.generation));
+    if (!row) throw new AgentNotFoundError(agentId);
+    if (row.leftAt) throw new RegisterAgainError(agentId, row.leaveReason);
+    if (tokenHash !== null && row.tokenHash !== tokenHash) throw new LeaseTokenError(agentId);
+    const current = Number(row.generation);
+    if (generation !== null && generation !== current) throw wrongGeneration(agentId, generation, current);
+    return row;
   }
 }

@@ -4,7 +4,10 @@ import { CircuitService } from '../circuit/circuit.service.js';
 import type { Database } from '../db/database.js';
 import { Directory, type DirectoryOptions } from '../discovery/directory.js';
 import { DirectorySync } from '../discovery/directory.sync.js';
+import { CandidateStore } from '../discovery/candidate.store.js';
 import { Ranker } from '../discovery/ranker.js';
+import { RegistryClock } from '../discovery/registry.clock.js';
+import { StrongReader } from '../discovery/strong.reader.js';
 import type { RegistryEvents } from '../events/registry.events.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
@@ -14,6 +17,7 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { ProtectionPolicy } from '../leases/self-preservation.js';
 import { AgentEvents } from './agent.events.js';
+import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
 import { AgentsService } from './agents.service.js';
 
@@ -22,7 +26,8 @@ export interface LiveRegistryOptions {
   protection: ProtectionPolicy;
   circuit: CircuitPolicy;
   flap: FlapPolicy;
-  directory?: DirectoryOptions;
+  /** Which budgets are low is for the budgets to say. */
+  directory?: Omit<DirectoryOptions, 'lowBudget'>;
   budgets?: RegistryBudgetsOptions;
 }
 
@@ -36,7 +41,11 @@ export class LiveRegistry {
   readonly directory: Directory;
   readonly sync: DirectorySync;
   readonly ranker: Ranker;
+  readonly strong: StrongReader;
   readonly budgets: RegistryBudgets;
+  /** What time it is for everything that queries judge by time. */
+  readonly clock = new RegistryClock();
+  readonly snapshots: AgentSnapshots;
 
   constructor(db: Database, registryEvents: RegistryEvents, options: LiveRegistryOptions) {
     const store = new AgentStore(db);
@@ -47,11 +56,30 @@ export class LiveRegistry {
     this.agents = new AgentsService(db, store, events, options.flap, this.budgets.agents);
     this.circuits = new CircuitService(db, store, events, options.circuit);
     this.heartbeats = new HeartbeatBatcher(db, leases);
-    this.sweeper = new EvictionSweeper(db, leases, this.protection, events, options);
-    this.directory = new Directory({ lowBudget: this.budgets.low, ...options.directory });
-    this.sync = new DirectorySync(this.directory, store, leases, options.flap, this.budgets.store);
+    this.sweeper = new EvictionSweeper(
+      db,
+      { leases, protection: this.protection },
+      events,
+      this.budgets.agents,
+      options,
+    );
+    this.directory = new Directory({ ...options.directory, lowBudget: this.budgets.low });
+    this.sync = new DirectorySync(
+      this.directory,
+      { agents: store, leases, budgets: this.budgets.store },
+      options.flap,
+      this.clock,
+    );
     this.ranker = new Ranker(this.directory);
+    this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
+    this.snapshots = new AgentSnapshots(registryEvents.sequencer);
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
     this.budgets.events.onChange((budgets) => this.sync.takeBudgets(budgets));
+  }
+
+  /** Settles when the beats that were taken are answered and the directory has read what changed. */
+  async idle(): Promise<void> {
+    await this.heartbeats.idle();
+    await this.sync.idle();
   }
 }

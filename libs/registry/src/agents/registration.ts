@@ -24,3 +24,10 @@ export interface LeaseClaim {
   /** Null when an operator acts in its place. */
   tokenHash: string | null;
 }
+
+/** As LeaseClaim; an operator may leave the generation open, and means whichever life is the current one. */
+export interface AgentClaim {
+  agentId: string;
+  generation: number | null;
+  tokenHash: string | null;
+}

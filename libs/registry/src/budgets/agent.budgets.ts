@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { exhaustedUnit } from './agent.standing.js';
 import { NOTHING } from './budget.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import { nextWindow } from './budget.window.js';
+import { takingIn } from './usage.report.js';
 
 /** What an agent says of its budget when it registers. */
 export interface DeclaredBudget {
@@ -41,10 +41,11 @@ export class AgentBudgets {
     await this.redeclare(agentId, declared, by);
   }
 
-  /** Whether one of its budgets allows nothing more. */
-  async isExhausted(agentId: string): Promise<boolean> {
-    const readings = await this.store.findOf('agent', agentId);
-    return readings.some(({ budget }) => exhaustedUnit(budget) !== undefined);
+  /** In the transaction that ends their leases: what the last beats told and no sweep has taken in yet is not lost. */
+  async takeLastReports(leavers: readonly { agentId: string; usedTokens: string | null }[]): Promise<void> {
+    const told = leavers.filter(({ usedTokens }) => usedTokens !== null);
+    const ahead = told.length > 0 ? await this.store.behind(told) : [];
+    await this.ledger.applyAll(ahead.map(takingIn));
   }
 
   private async redeclare(

@@ -5,6 +5,7 @@ import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
 import type { BudgetWindow, WindowSpan } from './budget.window.js';
 import type { Burn } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
+import type { UsageReport } from './usage.report.js';
 
 export interface NewBudget {
   kind: BudgetKind;
@@ -37,6 +38,7 @@ export interface BudgetReading {
   now: number;
 }
 
+type ReportRow = { id: string; tokens: string };
 type ReadingRow = BudgetRow & { createdAt: Date; refreshedAt: Date | null; refreshError: string | null; now: Date };
 
 const READING = `${BUDGET_COLUMNS}, b.created_at AS "createdAt", b.refreshed_at AS "refreshedAt",
@@ -153,14 +155,25 @@ export class BudgetStore {
   }
 
   /** Agents that told more by heartbeat than their ledger knows. */
-  async reportedAhead(limit: number): Promise<{ budgetId: number; tokens: number }[]> {
-    const rows = await this.db.query<{ id: string; tokens: string }>(
+  async reportedAhead(limit: number): Promise<UsageReport[]> {
+    const rows = await this.db.query<ReportRow>(
       `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
        JOIN budget b ON b.kind = 'agent' AND b.subject = l.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
        WHERE l.used_tokens > b.used_tokens LIMIT $1`,
       [limit],
     );
-    return rows.map(({ id, tokens }) => ({ budgetId: Number(id), tokens: Number(tokens) }));
+    return rows.map(toReport);
+  }
+
+  /** Those of these reports that tell more than the ledger knows. */
+  async behind(reports: readonly { agentId: string; usedTokens: string | null }[]): Promise<UsageReport[]> {
+    const rows = await this.db.query<ReportRow>(
+      `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)
+       JOIN budget b ON b.kind = 'agent' AND b.subject = r.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
+       WHERE r.tokens > b.used_tokens`,
+      [reports.map(({ agentId }) => agentId), reports.map(({ usedTokens }) => usedTokens)],
+    );
+    return rows.map(toReport);
   }
 
   /** Of agents that are live, with a usage source of this name. */
@@ -197,6 +210,10 @@ export class BudgetStore {
     );
     return rows.map(toBudget);
   }
+}
+
+function toReport({ id, tokens }: ReportRow): UsageReport {
+  return { budgetId: Number(id), tokens: Number(tokens) };
 }
 
 function toReading(row: ReadingRow): BudgetReading {

@@ -4,6 +4,7 @@ import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
+import { takingIn } from './usage.report.js';
 
 export interface BudgetSweep {
   /** Reservations whose owner has neither settled nor released them in time. */
@@ -64,12 +65,7 @@ export class BudgetSweeper {
 
   private async takeReports(): Promise<number> {
     const ahead = await this.budgets.reportedAhead(MOST_AT_ONCE);
-    await this.ledger.applyAll(
-      ahead.map(({ budgetId, tokens }): LedgerOp => {
-        const facts = { budgetId, as: 'reported' as const, by: null, note: null };
-        return { op: 'correct', correction: { ...facts, usedAtLeast: { tokens } } };
-      }),
-    );
+    await this.ledger.applyAll(ahead.map(takingIn));
     return ahead.length;
   }
 

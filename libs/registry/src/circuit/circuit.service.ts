@@ -3,8 +3,10 @@ import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentStore } from '../agents/agent.store.js';
 import { Database } from '../db/database.js';
+import { CircuitOpenError } from './circuit.errors.js';
 import {
   circuitPhase,
+  nextCircuitChange,
   stepCircuit,
   type CircuitInput,
   type CircuitPhase,
@@ -22,15 +24,17 @@ export interface CallOutcome {
 export interface CircuitView {
   phase: CircuitPhase;
   consecutiveFailures: number;
-  /** When the next probe may go; null while closed. */
-  openUntil: number | null;
+  /** From this moment one probe may go; null while closed. */
+  openUntil: string | null;
+  /** How long that is from now, for callers with a clock of their own; null while closed. */
+  retryAfterMs: number | null;
 }
 
 export interface ProbeClaim {
   claimed: boolean;
   circuit: CircuitView;
   /** Until when the slot is held, by this caller or by another. */
-  heldUntil: number | null;
+  heldUntil: string | null;
 }
 
 /** The breaker of each agent, shared by all replicas: every step is taken under the agent's row lock. */
@@ -55,7 +59,20 @@ export class CircuitService {
   async claimProbe(agentId: string, probeId: string): Promise<ProbeClaim> {
     return await this.db.transaction(async () => {
       const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
-      return { claimed, circuit: viewOf(state, now), heldUntil: state.probe?.expiresAt ?? null };
+      return { claimed, circuit: viewOf(state, now), heldUntil: momentOf(state.probe?.expiresAt) };
+    });
+  }
+
+  /**
+   * Lets a call through: all of them while the circuit is closed, one while it is half open, which then is the probe and
+   * gets its id back. Anyone else gets a CircuitOpenError that says when to ask again.
+   */
+  async admit(agentId: string, callId: string): Promise<string | undefined> {
+    return await this.db.transaction(async () => {
+      const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId: callId });
+      if (claimed) return callId;
+      if (circuitPhase(state, now) === 'closed') return undefined;
+      throw new CircuitOpenError(agentId, Math.max((nextCircuitChange(state, now) ?? now) - now, 0));
     });
   }
 
@@ -77,5 +94,14 @@ export class CircuitService {
 
 function viewOf(state: CircuitState, now: number): CircuitView {
   const { consecutiveFailures, openUntil } = state;
-  return { phase: circuitPhase(state, now), consecutiveFailures, openUntil };
+  return {
+    phase: circuitPhase(state, now),
+    consecutiveFailures,
+    openUntil: momentOf(openUntil),
+    retryAfterMs: openUntil === null ? null : Math.max(0, openUntil - now),
+  };
+}
+
+function momentOf(time: number | null | undefined): string | null {
+  return time === null || time === undefined ? null : new Date(time).toISOString();
 }

@@ -1,12 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
 import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
 import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
 
 interface Scope {
   client: PoolClient;
-  withCommit: string[];
+  withCommit: CommitStatement[];
   afterCommit: (() => void)[];
 }
 
@@ -19,6 +20,7 @@ interface Scope {
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
+  private readonly prepared = new PreparedStatements();
 
   private constructor(
     readonly dataSource: DataSource,
@@ -33,10 +35,10 @@ export class Database {
     return new Database(dataSource, poolOf(dataSource), options);
   }
 
-  async query<Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row extends QueryResultRow>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
     const scope = this.scopes.getStore();
-    if (scope) return await rows<Row>(scope.client, sql, parameters);
-    return await this.withClient((client) => rows<Row>(client, sql, parameters));
+    if (scope) return await this.rows<Row>(scope.client, sql, parameters);
+    return await this.withClient((client) => this.rows<Row>(client, sql, parameters));
   }
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
@@ -55,9 +57,9 @@ export class Database {
 
   /**
    * Runs a statement as the last of the open transaction, together with its COMMIT, so that it costs no round trip of
-   * its own. It takes no parameters: whoever writes it escapes the values in it.
+   * its own.
    */
-  withCommit(statement: string): void {
+  withCommit(statement: CommitStatement): void {
     const scope = this.scopes.getStore();
     if (!scope) throw new Error('there is no transaction to end with this statement');
     scope.withCommit.push(statement);
@@ -84,11 +86,25 @@ export class Database {
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
+  private async rows<Row extends QueryResultRow>(
+    client: PoolClient,
+    sql: string | Prepared,
+    parameters: readonly unknown[],
+  ): Promise<Row[]> {
+    try {
+      const query = typeof sql === 'string' ? { text: sql } : await this.prepared.query(sql, client);
+      const result = await client.query<Row>({ ...query, values: [...parameters] });
+      return result.rows;
+    } catch (error) {
+      throw translateDatabaseError(error);
+    }
+  }
+
   private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
     await scope.client.query('BEGIN');
     try {
       const result = await this.scopes.run(scope, work);
-      await scope.client.query([...scope.withCommit, 'COMMIT'].join(';\n'));
+      await this.prepared.commit(scope.client, scope.withCommit);
       return result;
     } catch (error) {
       if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
@@ -157,19 +173,6 @@ function hearErrors(client: PoolClient): void {
 }
 
 function leaveItToTheQuery(): void {}
-
-async function rows<Row extends QueryResultRow>(
-  client: PoolClient,
-  sql: string,
-  parameters: readonly unknown[],
-): Promise<Row[]> {
-  try {
-    const result = await client.query<Row>(sql, [...parameters]);
-    return result.rows;
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
-}
 
 /** TypeORM keeps the pg pool on its driver and does not type it. */
 function poolOf(dataSource: DataSource): Pool {

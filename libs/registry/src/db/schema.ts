@@ -8,10 +8,15 @@ import { LoggedEventEntity } from '../events/logged-event.entity.js';
 import { StagedEventEntity } from '../events/staged-event.entity.js';
 import { LeaseEntity } from '../leases/lease.entity.js';
 import { ProtectionEntity } from '../leases/protection.entity.js';
+import { DeliveryEntity } from '../sinks/delivery.entity.js';
+import { SinkEntity } from '../sinks/sink.entity.js';
 import type { Schema } from './database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
+import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
+import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';
 import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
+import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -26,6 +31,15 @@ export const REGISTRY_SCHEMA: Schema = {
     BudgetEntity,
     ReservationEntity,
     LedgerEntryEntity,
+    SinkEntity,
+    DeliveryEntity,
   ],
-  migrations: [Events1763262000000, Agents1763265600000, Budgets1763270000000],
+  migrations: [
+    Events1763262000000,
+    Agents1763265600000,
+    CapabilityKeys1763266000000,
+    Forgiveness1763269000000,
+    Budgets1763270000000,
+    Sinks1763280000000,
+  ],
 };

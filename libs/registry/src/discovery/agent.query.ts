@@ -6,7 +6,7 @@ export interface CapabilitySets {
 }
 
 export interface AgentFilter {
-  provider?: { adapter?: string; type?: string };
+  provider?: { adapter?: string; type?: string; plan?: string };
   /** A number is exactly that level. */
   sandboxLevel?: number | { min?: number; max?: number };
   /** Bounds on the two parts of a price, in US dollars. An agent whose price is unknown passes neither. */

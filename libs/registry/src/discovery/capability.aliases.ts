@@ -1,5 +1,5 @@
 import { CapabilityAliasError } from './discovery.errors.js';
-import { normaliseCapability, withContainers } from './capability.js';
+import { answers, normaliseCapability, withContainers } from './capability.js';
 
 /**
  * Other words for capabilities, as the operator configured them. Every claim and every question passes through here, so an
@@ -25,6 +25,29 @@ export class CapabilityAliases {
     // What one alias leads to may lie below another; there are no circles, so each alias is met once at most.
     for (let left = this.meanings.size; left > 0; left -= 1) capability = translate(this.meanings, capability);
     return capability;
+  }
+
+  /**
+   * Every word of which a claim has at least one among its keys (see capabilityKeys) if it answers what is asked. Some that
+   * have one may not answer after all: who asks Postgres by these looks again.
+   */
+  wordsFor(asked: string): string[] {
+    const words = new Set([this.resolve(asked)]);
+    // As many steps back as resolving may take forward.
+    for (let left = this.meanings.size; left > 0; left -= 1) {
+      for (const origin of [...words].flatMap((word) => this.originsOf(word))) words.add(origin);
+    }
+    return [...words];
+  }
+
+  /** What one step of resolving turns into this word, or into something it contains. */
+  private originsOf(word: string): string[] {
+    const origins: string[] = [];
+    for (const [alias, meaning] of this.meanings) {
+      if (answers(word, meaning)) origins.push(alias + word.slice(meaning.length));
+      else if (answers(meaning, word)) origins.push(alias);
+    }
+    return origins;
   }
 
   /** The distinct capabilities meant, sorted; what is empty after normalising is dropped. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { CapabilityAliases } from './capability.aliases.js';
-import { answers, normaliseCapability, withContainers } from './capability.js';
+import { answers, capabilityKeys, normaliseCapability, withContainers } from './capability.js';
 import { CapabilityAliasError } from './discovery.errors.js';
 import { mostSimilar, similarity } from './trigram.js';
 
@@ -38,6 +38,22 @@ describe('capabilities', () => {
 });
 
 describe('capability aliases', () => {
+  it('S3.12 lead Postgres to everyone who answers: a claim that does has one of the words among its keys', () => {
+    const word = fc
+      .array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 })
+      .map((parts) => parts.join('.'));
+    fc.assert(
+      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (given, claim, asked) => {
+        const aliases = possible(given);
+        fc.pre(aliases !== undefined);
+        if (!answers(aliases.resolve(claim), aliases.resolve(asked))) return;
+        const words = aliases.wordsFor(asked);
+        expect(capabilityKeys([claim]).some((key) => words.includes(key))).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   const aliases = new CapabilityAliases({ 'can code': 'code', coding: 'Can-Code', builder: 'code.build' });
 
   it('S3.12 stand for what they mean, also by way of another alias', () => {
@@ -102,3 +118,13 @@ describe('similarity of spelling', () => {
     expect(mostSimilar('buildd', vocabulary, 1)).toEqual(['build']);
   });
 });
+
+/** Undefined when they go round in a circle. */
+function possible(given: Record<string, string>): CapabilityAliases | undefined {
+  try {
+    return new CapabilityAliases(given);
+  } catch (error) {
+    if (error instanceof CapabilityAliasError) return undefined;
+    throw error;
+  }
+}

@@ -26,3 +26,10 @@ export function withContainers(capability: string): string[] {
 export function answers(claim: string, asked: string): boolean {
   return claim === asked || claim.startsWith(`${asked}.`);
 }
+
+/** Every word these claims may be found by, in Postgres: normal forms and all that contain them, before any alias. */
+export function capabilityKeys(claims: readonly string[]): string[] {
+  const keys = new Set(claims.map(normaliseCapability).flatMap(withContainers));
+  keys.delete('');
+  return [...keys].toSorted();
+}

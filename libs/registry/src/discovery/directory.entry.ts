@@ -1,5 +1,5 @@
 import type { AgentLoad, AgentRecord } from '../agents/agent.record.js';
-import { bindingOf, toAgentBudget } from '../budgets/agent.standing.js';
+import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
 import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 
@@ -18,6 +18,8 @@ export interface DirectoryEntry {
   dampedUntil: number | null;
   /** What the ledger says; the record shows the one that binds. */
   budgets?: readonly Budget[];
+  /** The tokens it told with its beats to have used in all, which the ledger may not know yet. */
+  reported?: number;
 }
 
 /** Which write is the newer: generation first, then revision. */
@@ -36,6 +38,8 @@ export interface Vitals {
   beatAt: number;
   load?: AgentLoad;
   observedMs?: number;
+  /** All tokens used so far; what the record knows may be more. */
+  usedTokens?: number;
   suspectAt: number | null;
 }
 
@@ -45,7 +49,17 @@ export function withBudgets(entry: DirectoryEntry, news: readonly Budget[]): Dir
   const newer = news.filter(({ id, version }) => version > (known.get(id)?.version ?? 0));
   if (newer.length === 0) return entry;
   for (const budget of newer) known.set(budget.id, budget);
-  const budgets = [...known.values()];
+  return showing(entry, [...known.values()]);
+}
+
+/** With what a beat told to be used. It only ever counts up. */
+export function withReport(entry: DirectoryEntry, reported: number): DirectoryEntry {
+  if (reported <= (entry.reported ?? 0)) return entry;
+  return showing({ ...entry, reported }, entry.budgets ?? []);
+}
+
+function showing(entry: DirectoryEntry, told: readonly Budget[]): DirectoryEntry {
+  const budgets = told.map((budget) => withReported(budget, entry.reported ?? 0));
   const binding = bindingOf(budgets);
   return binding ? { ...entry, budgets, record: { ...entry.record, budget: toAgentBudget(binding) } } : entry;
 }

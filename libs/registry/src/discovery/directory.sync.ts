@@ -1,17 +1,25 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { agentLoad } from '../agents/agent.record.js';
-import { toEntry } from '../agents/agent.row.js';
-import { AgentStore } from '../agents/agent.store.js';
+import { type AgentRow, toEntry } from '../agents/agent.row.js';
+import type { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import type { BudgetStore } from '../budgets/budget.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
-import { LeaseStore, type BeatRow } from '../leases/lease.store.js';
+import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
+import type { RegistryClock } from './registry.clock.js';
 import type { DirectoryEntry } from './directory.entry.js';
 
 const SLICE = 2_000;
 /** Beats are read again from this far back: one may commit after a later one was seen. */
 const OVERLAP_MS = 5_000;
+
+/** Where what the directory knows comes from. */
+export interface DirectoryStores {
+  agents: AgentStore;
+  leases: LeaseStore;
+  budgets: BudgetStore;
+}
 
 /**
  * Keeps this replica's directory true: filled at the start, then told of every change by the agents it is about, and of the
@@ -22,22 +30,28 @@ export class DirectorySync {
   private readonly log = new Logger('directory');
   private beatsSeenUntil = 0;
   private budgetsSeenUntil = 0;
+  private readonly toRefresh = new Set<string>();
+  private refreshing?: Promise<void>;
 
   constructor(
     private readonly directory: Directory,
-    private readonly agents: AgentStore,
-    private readonly leases: LeaseStore,
+    private readonly stores: DirectoryStores,
     private readonly flapPolicy: FlapPolicy,
-    private readonly budgets: BudgetStore,
+    private readonly clock: RegistryClock,
   ) {}
+
+  /** The database's time, which sets our clock by the way. */
+  async time(): Promise<number> {
+    return await this.clock.ask(async () => await this.stores.agents.now());
+  }
 
   /** Takes in the whole fleet as it is now. What was written here meanwhile is not undone. */
   async load(): Promise<number> {
     const mark = this.directory.mark();
-    const now = await this.agents.now();
+    const now = await this.time();
     const entries: DirectoryEntry[] = [];
     for (let after = '', size = SLICE; size === SLICE;) {
-      const rows = await this.agents.live(SLICE, after);
+      const rows = await this.stores.agents.live(SLICE, after);
       entries.push(...rows.map((row) => toEntry(row, now, this.flapPolicy)));
       size = rows.length;
       after = rows.at(-1)?.agentId ?? after;
@@ -51,32 +65,70 @@ export class DirectorySync {
   /** Reads these agents anew: listed if they live, taken off the list if they do not. */
   async refresh(agentIds: readonly string[]): Promise<void> {
     if (agentIds.length === 0) return;
-    const rows = await this.agents.findMany(agentIds);
-    const now = await this.agents.now();
+    const rows = await this.stores.agents.findMany(agentIds);
+    const now = await this.time();
     for (const row of rows) {
       const entry = toEntry(row, now, this.flapPolicy);
-      if (row.leftAt === null) this.take(row.agentId, entry, now);
+      if (row.leftAt === null) this.directory.take(entry, now);
       else this.directory.remove(row.agentId, { generation: entry.record.generation, revision: entry.revision }, now);
+    }
+    this.dropForgotten(agentIds, rows, now);
+  }
+
+  /** Who is not even history any more has left long ago. */
+  private dropForgotten(asked: readonly string[], rows: readonly AgentRow[], now: number): void {
+    const kept = new Set(rows.map(({ agentId }) => agentId));
+    for (const agentId of asked) {
+      const known = kept.has(agentId) ? undefined : this.directory.find(agentId);
+      if (!known) continue;
+      this.directory.remove(agentId, { generation: known.record.generation, revision: known.revision }, now);
     }
   }
 
-  /** The ledger writes past the record: when that is no news, the budgets may be. */
-  private take(agentId: string, entry: DirectoryEntry, now: number): void {
-    if (!this.directory.upsert(entry, now)) this.directory.charge(agentId, entry.budgets ?? [], now);
-  }
-
-  /** After a write of this replica's own: at once, and without holding up the answer to it. */
+  /**
+   * For what changed here or elsewhere: at once, and without holding up whoever changed it. Changes that come while one
+   * reading is under way share the next. What could not be read stays to be read, so no change is ever missed.
+   */
   refreshSoon(agentIds: readonly string[]): void {
-    this.refresh(agentIds).catch((error: unknown) => this.log.warn({ event: 'directory.refresh_failed', err: error }));
+    for (const agentId of agentIds) this.toRefresh.add(agentId);
+    if (this.toRefresh.size > 0) this.refreshing ??= this.refreshAll();
   }
 
-  /** Beats that other replicas took. Answers how many were news. */
+  /** Settles when no reading is under way. */
+  async idle(): Promise<void> {
+    await this.refreshing;
+  }
+
+  /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   async hearBeats(): Promise<number> {
-    const rows = await this.leases.beatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
-    const now = await this.agents.now();
-    const news = rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now));
+    this.refreshSoon([]);
+    const rows = await this.stores.leases.beatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
+    const now = await this.time();
+    const news = this.takeBeats(rows, now);
     this.beatsSeenUntil = now;
-    return news.length;
+    return news;
+  }
+
+  private async refreshAll(): Promise<void> {
+    while (this.toRefresh.size > 0 && (await this.refreshSlice([...this.toRefresh].slice(0, SLICE))));
+    this.refreshing = undefined;
+  }
+
+  private async refreshSlice(agentIds: string[]): Promise<boolean> {
+    for (const agentId of agentIds) this.toRefresh.delete(agentId); // before reading: what changes meanwhile comes again
+    try {
+      await this.refresh(agentIds);
+      return true;
+    } catch (error) {
+      for (const agentId of agentIds) this.toRefresh.add(agentId);
+      this.log.warn({ event: 'directory.refresh_failed', waiting: this.toRefresh.size, err: error });
+      return false;
+    }
+  }
+
+  /** Answers how many were news. */
+  takeBeats(rows: readonly BeatRow[], now: number): number {
+    return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now)).length;
   }
 
   /** Budgets that this replica has just changed. */
@@ -90,8 +142,8 @@ export class DirectorySync {
 
   /** Budgets that other replicas charged. Answers how many agents it was news for. */
   async hearBudgets(): Promise<number> {
-    const now = await this.agents.now();
-    const changed = await this.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));
+    const now = await this.time();
+    const changed = await this.stores.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));
     this.budgetsSeenUntil = now;
     return this.takeBudgets(changed);
   }
@@ -105,5 +157,6 @@ function vitalsOf(row: BeatRow, directory: Directory): Parameters<Directory['bea
     suspectAt: null,
     load: agentLoad({ inFlight: row.inFlight, capacity, reportedRatio: row.loadRatio ?? undefined }),
     observedMs: row.observedMs ?? undefined,
+    usedTokens: row.usedTokens === null ? undefined : Number(row.usedTokens),
   };
 }

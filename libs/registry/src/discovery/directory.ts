@@ -2,7 +2,14 @@ import type { Budget } from '../budgets/budget.js';
 import { assess } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
-import { isNewer, withBudgets, type DirectoryEntry, type Revision, type Vitals } from './directory.entry.js';
+import {
+  isNewer,
+  withBudgets,
+  withReport,
+  type DirectoryEntry,
+  type Revision,
+  type Vitals,
+} from './directory.entry.js';
 import { Fences } from './fences.js';
 import { Listing } from './listing.js';
 import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
@@ -69,6 +76,11 @@ export class Directory {
     return true;
   }
 
+  /** What was read of an agent. The ledger writes past the record: when that is no news, the budgets may be. */
+  take(entry: DirectoryEntry, now: number): boolean {
+    return this.upsert(entry, now) || this.charge(entry.record.agentId, entry.budgets ?? [], now);
+  }
+
   /** A heartbeat of this generation. Never lists anyone; an older beat than the last one is no news. */
   beat(agentId: string, vitals: Vitals, now: number): boolean {
     const listing = this.listings.get(agentId);
@@ -107,7 +119,7 @@ export class Directory {
     const present = new Set<string>();
     for (const entry of entries) {
       present.add(entry.record.agentId);
-      this.upsert(entry, now);
+      this.take(entry, now);
     }
     for (const [agentId, listing] of this.listings) {
       if (present.has(agentId) || listing.changedAt > mark) continue;
@@ -188,9 +200,14 @@ function beatOf({ record }: DirectoryEntry): number {
 
 function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
   const { record } = entry;
-  const { beatAt, load = record.load, observedMs = record.latency.observedMs, suspectAt } = vitals;
+  const { beatAt, load = record.load, observedMs = record.latency.observedMs, usedTokens = 0, suspectAt } = vitals;
   const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
-  return { ...entry, suspectAt, record: { ...record, health, load, latency: { ...record.latency, observedMs } } };
+  const beaten = {
+    ...entry,
+    suspectAt,
+    record: { ...record, health, load, latency: { ...record.latency, observedMs } },
+  };
+  return withReport(beaten, usedTokens);
 }
 
 /** A write to the record may have been read before the last beat or charge was: what we heard of those stays. */
@@ -203,5 +220,6 @@ function withLaterBeat(entry: DirectoryEntry, known: DirectoryEntry): DirectoryE
   const { load, latency } = known.record;
   const { generation } = entry.record;
   const observedMs = latency.observedMs ?? undefined;
-  return withVitals(entry, { generation, beatAt: beatOf(known), load, observedMs, suspectAt: known.suspectAt });
+  const { suspectAt, reported: usedTokens } = known;
+  return withVitals(entry, { generation, beatAt: beatOf(known), load, observedMs, usedTokens, suspectAt });
 }

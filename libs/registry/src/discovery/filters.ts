@@ -17,7 +17,7 @@ export function filtersOf(wishes: AgentFilter = {}): Filter[] {
   ];
 }
 
-function providerFilters({ adapter, type }: NonNullable<AgentFilter['provider']> = {}): Filter[] {
+function providerFilters({ adapter, type, plan }: NonNullable<AgentFilter['provider']> = {}): Filter[] {
   const filters: Filter[] = [];
   const differs = (what: string, has: string, asked: string): Exclusion | undefined =>
     has === asked
@@ -25,6 +25,7 @@ function providerFilters({ adapter, type }: NonNullable<AgentFilter['provider']>
       : exclusion('provider_mismatch', `its provider ${what} is ${has}`, `the query asks for provider ${what} ${has}`);
   if (adapter !== undefined) filters.push(({ record }) => differs('adapter', record.provider.adapter, adapter));
   if (type !== undefined) filters.push(({ record }) => differs('type', record.provider.type, type));
+  if (plan !== undefined) filters.push(({ record }) => differs('plan', record.provider.plan ?? 'none', plan));
   return filters;
 }
 

@@ -35,10 +35,10 @@ export class Ranker {
     return this.rankingOf(plan, search, found, at);
   }
 
-  rankSerialised(query: AgentQuery, now: number): Buffer {
+  /** `question` is the query as text, for callers who have it already. */
+  rankSerialised(query: AgentQuery, now: number, question = JSON.stringify(query)): Buffer {
     if (query.explain) return Buffer.from(JSON.stringify(this.rank(query, now)));
     const at = this.directory.advance(now);
-    const question = JSON.stringify(query);
     return this.answers.find(question) ?? this.answer(question, query, at);
   }
 

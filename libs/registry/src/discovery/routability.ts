@@ -80,7 +80,11 @@ function operatorWish({ record }: DirectoryEntry): Exclusion | undefined {
 function damping({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {
   if (dampedUntil === null || dampedUntil <= now) return undefined;
   const text = 'it came and went too often';
-  return { code: 'flapping', text, eligibleWhen: waiting('it stays without leaving', dampedUntil - now) };
+  return {
+    code: 'flapping',
+    text,
+    eligibleWhen: waiting('it is trusted again, if it does not leave,', dampedUntil - now),
+  };
 }
 
 function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusion | undefined {

@@ -1,11 +1,10 @@
 import type { Database } from '../db/database.js';
 import { Loop } from '../loop.js';
-import type { EventStore, Snapshot } from './event.store.js';
+import { EventSnapshot } from './event.snapshot.js';
+import type { EventStore } from './event.store.js';
 
 export interface SequencerOptions {
   onError(error: unknown): void;
-  /** The shortest time between two passes: under load, one pass takes what many writers left. */
-  paceMs?: number;
   /** How often to look for what a writer left that died before it could call. */
   pollMs?: number;
 }
@@ -13,6 +12,9 @@ export interface SequencerOptions {
 const BATCH = 1_000;
 /** Fewer passes leave more to the writers, and delay events under load by this much. After a rest there is no wait. */
 const PACE_MS = 20;
+/** When a pass finds this many, the writers need the time more than the readers. */
+const BUSY = 50;
+const BUSY_PACE_MS = 50;
 const POLL_MS = 500;
 
 /**
@@ -24,13 +26,15 @@ export class EventSequencer {
   private readonly listeners: ((head: number) => void)[] = [];
   private readonly loop: Loop;
   private started = false;
+  private lastMoved = 0;
 
   constructor(
     private readonly db: Database,
     private readonly store: EventStore,
     private readonly options: SequencerOptions,
   ) {
-    const { onError, paceMs = PACE_MS, pollMs = POLL_MS } = options;
+    const { onError, pollMs = POLL_MS } = options;
+    const paceMs = (): number => (this.lastMoved >= BUSY ? BUSY_PACE_MS : PACE_MS);
     this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
   }
 
@@ -63,19 +67,26 @@ export class EventSequencer {
       return await this.store.move(BATCH);
     });
     if (result) this.listeners.forEach((listener) => listener(result.head));
-    return { moved: result?.moved ?? 0 };
+    this.lastMoved = result?.moved ?? 0;
+    return { moved: this.lastMoved };
   }
 
   /**
-   * Reads a snapshot together with the seq it is true at: all changes up to `seq` are in it, none after, so snapshot and
-   * events after `seq` have neither a hole nor an overlap. The parameters of `select` begin with $2; its rows come as
-   * JSON has them.
+   * The database as of one seq: all changes up to it are in it, none after, so what is read from it and the events after
+   * that seq have neither a hole nor an overlap. The sequencer is held up for a moment, however much is read later.
    */
-  async snapshot<Row>(select: string, parameters: readonly unknown[] = []): Promise<Snapshot<Row>> {
-    const snapshot = await this.db.transaction(async () => {
-      await this.store.lockSequencer();
-      return await this.store.moveAndRead<Row>(select, parameters);
-    });
+  async snapshot(): Promise<EventSnapshot> {
+    const snapshot = await EventSnapshot.prepare(this.db);
+    try {
+      await this.db.transaction(async () => {
+        await this.store.lockSequencer();
+        const { head, exported } = await this.store.moveAllAndExport();
+        await snapshot.begin(head, exported);
+      });
+    } catch (error) {
+      await snapshot.close();
+      throw error;
+    }
     this.listeners.forEach((listener) => listener(snapshot.seq));
     return snapshot;
   }

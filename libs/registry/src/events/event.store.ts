@@ -21,12 +21,6 @@ export interface LogPage {
   events: RegistryEvent[];
 }
 
-export interface Snapshot<Row> {
-  /** The last event whose change is in it. */
-  seq: number;
-  rows: Row[];
-}
-
 interface LogRow {
   head: string;
   seq: string | null;
@@ -49,14 +43,22 @@ const MOVE = `
            gen_random_uuid(), moved.type, moved.subject, moved.capabilities, moved.data, moved.at
     FROM moved, counter)`;
 
+const STAGE = 'INSERT INTO event_staging (type, subject, capabilities, data)';
+/** The usual case, a hundred times a second and more: planned once for each connection. */
+const STAGE_ONE = {
+  name: 'rollcall_stage_event',
+  definition: `(text, text, text[], jsonb) AS ${STAGE} VALUES ($1, $2, $3, $4)`,
+};
+
 export class EventStore {
   constructor(private readonly db: Database) {}
 
   /** With the commit of the open transaction, in the order given: that is the order they will have in the log. */
   stage(events: readonly StagedEvent[]): void {
-    this.db.withCommit(
-      `INSERT INTO event_staging (type, subject, capabilities, data) VALUES ${events.map(toValues).join(', ')}`,
-    );
+    const plain = `${STAGE} VALUES ${events.map((event) => `(${toValues(event)})`).join(', ')}`;
+    const [event] = events;
+    if (!event || events.length > 1) return this.db.withCommit({ plain });
+    this.db.withCommit({ plain, prepared: { ...STAGE_ONE, values: toValues(event) } });
   }
 
   async hasStaged(): Promise<boolean> {
@@ -80,18 +82,17 @@ export class EventStore {
   }
 
   /**
-   * Moves everything staged and reads something else in the same statement, hence at the same moment: what `select`
-   * answers holds all changes up to `seq`, and none after. Its own parameters begin with $2.
+   * Moves everything staged, and exports what this very statement sees: all changes up to `head`, and none after. Only under
+   * the sequencer's lock; to be imported before the transaction ends.
    */
-  async moveAndRead<Row>(select: string, parameters: readonly unknown[]): Promise<Snapshot<Row>> {
-    const [row] = await this.db.query<{ head: string; rows: Row[] }>(
-      `WITH ${MOVE}, taken AS (${select})
+  async moveAllAndExport(): Promise<{ head: number; exported: string }> {
+    const [row] = await this.db.query<{ head: string; exported: string }>(
+      `WITH ${MOVE}
        SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
-              (SELECT coalesce(jsonb_agg(to_jsonb(taken)), '[]') FROM taken) AS rows,
-              (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
-      [null, ...parameters],
+              pg_export_snapshot() AS exported, (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
+      [null],
     );
-    return { seq: Number(row?.head), rows: row?.rows ?? [] };
+    return { head: Number(row?.head), exported: row?.exported ?? '' };
   }
 
   /** Events after `after`, and the head, both as of one moment. */
@@ -138,7 +139,7 @@ export class EventStore {
 
 function toValues({ type, subject, capabilities, data }: StagedEvent): string {
   const list = capabilities.map(quote).join(', ');
-  return `(${quote(type)}, ${quote(subject)}, ARRAY[${list}]::text[], ${quote(JSON.stringify(data))})`;
+  return `${quote(type)}, ${quote(subject)}, ARRAY[${list}]::text[], ${quote(JSON.stringify(data))}`;
 }
 
 /** A NUL would end the statement, and Postgres has no text with one in it. */

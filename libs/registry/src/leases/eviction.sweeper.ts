@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { AgentEvents } from '../agents/agent.events.js';
+import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { Database } from '../db/database.js';
-import { LeaseStore } from './lease.store.js';
+import type { LeaseStore } from './lease.store.js';
 import type { LeasePolicy } from './lease.policy.js';
-import { ProtectionStore } from './protection.store.js';
+import type { ProtectionStore } from './protection.store.js';
 import {
   calmProtection,
   decideProtection,
@@ -19,9 +20,11 @@ export interface SweepResult {
   recovered: string[];
   /** Expired, and spared all the same. */
   spared: number;
+  /** There is more to do at once. */
+  more: boolean;
 }
 
-const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0 };
+const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
 /** More wait for the next sweep: one transaction stays short. */
 const MOST_AT_ONCE = 500;
 
@@ -35,22 +38,22 @@ const MOST_AT_ONCE = 500;
 export class EvictionSweeper {
   constructor(
     private readonly db: Database,
-    private readonly leases: LeaseStore,
-    private readonly protection: ProtectionStore,
+    private readonly stores: { leases: LeaseStore; protection: ProtectionStore },
     private readonly events: AgentEvents,
+    private readonly budgets: AgentBudgets,
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
   ) {}
 
   async sweep(): Promise<SweepResult> {
     return await this.db.transaction(async () => {
-      const before = await this.protection.take();
+      const before = await this.stores.protection.take();
       if (!before) return NOTHING;
-      const { now, ...fleet } = await this.leases.fleetFacts(this.policies.lease);
+      const { now, ...fleet } = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? calmProtection(now);
       const facts = { ...fleet, databaseAway: null, override: before.override };
       const decision = decideProtection(state, facts, now, this.policies.protection);
       const result = await this.act(decision, facts.expired);
-      await this.protection.save(decision.state, decision.explanation);
+      await this.stores.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
       return result;
     });
@@ -58,14 +61,15 @@ export class EvictionSweeper {
 
   private async act({ gap, mayEvict }: ProtectionDecision, expired: number): Promise<SweepResult> {
     const { lease } = this.policies;
-    if (gap) await this.leases.extendAll(gap);
-    const recovered = await this.leases.markRecovered(lease);
-    const suspected = await this.leases.markSuspects(lease);
-    const evicted = mayEvict > 0 ? await this.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
+    if (gap) await this.stores.leases.forgive(gap);
+    const recovered = await this.stores.leases.markRecovered(lease, MOST_AT_ONCE);
+    const suspected = await this.stores.leases.markSuspects(lease, MOST_AT_ONCE);
+    const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
     const stillHere = suspected.filter(({ agentId }) => !gone.has(agentId));
     await this.events.suspected(stillHere, lease.missesUntilSuspect);
+    await this.budgets.takeLastReports(evicted);
     await this.events.left(evicted, 'evicted');
     return {
       swept: true,
@@ -73,6 +77,7 @@ export class EvictionSweeper {
       suspected: stillHere.map(idOf),
       recovered: recovered.map(idOf),
       spared: expired - evicted.length,
+      more: [recovered, suspected, evicted].some(({ length }) => length === MOST_AT_ONCE),
     };
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { LeaseTokenError, RegisterAgainError, StaleGenerationError } from '../agents/agent.errors.js';
+import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
 import { Database } from '../db/database.js';
 import { DatabaseUnavailableError } from '../db/database.errors.js';
 import { RegistryError } from '../errors.js';
@@ -45,8 +45,16 @@ export class HeartbeatBatcher {
 
   private async drain(): Promise<void> {
     await new Promise(setImmediate); // what arrives in this turn of the loop goes together
-    while (this.waiting.length > 0) await this.commit(this.takeBatch());
+    let answer = nothing;
+    while (this.waiting.length > 0) {
+      const batch = this.takeBatch();
+      const written = this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
+      answer(); // those of the batch before, while Postgres is busy with this one
+      const resultAt = await written;
+      answer = () => batch.forEach(({ done }, place) => done(resultAt(place)));
+    }
     this.running = undefined;
+    answer();
   }
 
   /** One beat of an agent in a batch: a second one, possibly of someone else, waits for the next. */
@@ -58,33 +66,40 @@ export class HeartbeatBatcher {
       else batch.set(one.beat.agentId, one);
     }
     this.waiting = later;
-    return [...batch.values()];
+    return [...batch.values()].toSorted(byAgentId);
   }
 
-  private async commit(batch: Waiting[]): Promise<void> {
-    const answer = await this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
-    for (const { beat, done } of batch) done(answer(beat));
-  }
-
-  private async write(beats: Heartbeat[]): Promise<(beat: Heartbeat) => BeatResult> {
-    const beaten = new Map((await this.store.beatAll(beats)).map(({ agentId, beatAt }) => [agentId, beatAt.getTime()]));
-    const refused = beats.filter(({ agentId }) => !beaten.has(agentId)).map(({ agentId }) => agentId);
-    const facts = refused.length === 0 ? [] : await this.store.factsOf(refused);
-    const factsById = new Map(facts.map((fact) => [fact.agentId, fact]));
-    return (beat) => {
-      const beatAt = beaten.get(beat.agentId);
-      return beatAt === undefined
-        ? { ok: false, error: whyNot(beat, factsById.get(beat.agentId)) }
-        : { ok: true, beatAt };
+  private async write(beats: Heartbeat[]): Promise<(place: number) => BeatResult> {
+    const { beatAt, refused } = await this.store.beatAll(beats);
+    const beaten: BeatResult = { ok: true, beatAt: Math.floor(beatAt) };
+    if (refused === null) return () => beaten;
+    const faults = await this.explain(refused.map((place) => beats[place]));
+    const byPlace = new Map(refused.map((place, index) => [place, faults[index]]));
+    return (place) => {
+      const error = byPlace.get(place);
+      return error ? { ok: false, error } : beaten;
     };
   }
+
+  private async explain(refused: Heartbeat[]): Promise<RegistryError[]> {
+    const facts = await this.store.factsOf(refused.map(({ agentId }) => agentId));
+    const byId = new Map(facts.map((fact) => [fact.agentId, fact]));
+    return refused.map((beat) => whyNot(beat, byId.get(beat.agentId)));
+  }
+}
+
+/** Everyone who writes several leases locks them in this order, so that no two wait for each other. */
+function byAgentId(one: Waiting, other: Waiting): number {
+  return one.beat.agentId < other.beat.agentId ? -1 : 1;
 }
 
 function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): RegistryError {
   if (!facts?.live) return new RegisterAgainError(agentId, facts?.leaveReason);
   if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
-  return new StaleGenerationError(agentId, generation, Number(facts.generation));
+  return wrongGeneration(agentId, generation, Number(facts.generation));
 }
+
+function nothing(): void {}
 
 function failure(error: unknown): BeatResult {
   return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };

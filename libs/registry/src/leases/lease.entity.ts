@@ -10,7 +10,8 @@ export class LeaseEntity {
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
   @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
-  @Column({ type: 'integer', name: 'extended_ms', default: 0 }) extendedMs: number;
+  /** How much was forgiven to all when it beat last; what came on top since then does not count. */
+  @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
   @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;

@@ -14,9 +14,11 @@ export interface FleetFacts {
   expired: number;
 }
 
-export interface BeatenLease {
-  agentId: string;
-  beatAt: Date;
+export interface BeatenLeases {
+  /** In milliseconds, the same for all of them. */
+  beatAt: number;
+  /** The places of those that were refused; null, as nearly always, when there are none. */
+  refused: number[] | null;
 }
 
 /** What became of an agent whose beat found no lease. */
@@ -28,34 +30,63 @@ export interface LeaseFacts {
   live: boolean;
 }
 
-/** How long the lease has been silent, in milliseconds, without the time that does not count. */
-const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - l.extended_ms)`;
+/**
+ * What came since its last beat in which nobody could have been heard. Of a gap the agent beat in, only what was after the
+ * beat: that is what the second limit is for.
+ */
+const FORGIVEN_MS = `least(
+  (SELECT forgiven_ms FROM registry_protection) - l.forgiven_ms,
+  greatest(0, extract(epoch FROM (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
 
+/** How long the lease has been silent, in milliseconds, without the time that does not count. */
+const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
+
+/**
+ * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared,
+ * because Postgres then plans for any number of beats, by the index; planned for a hundred it reads the whole table.
+ */
+const BEAT_ALL = {
+  name: 'beat_all',
+  text: `
+  WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at, forgiven_ms FROM registry_protection),
+  beat AS (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
+      WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
+  ),
+  beaten AS (
+    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), forgiven_ms = moment.forgiven_ms,
+      in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
+      observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
+    FROM beat b, moment
+    WHERE l.agent_id = b.agent_id AND l.generation = b.generation
+      AND (b.token_hash IS NULL OR l.token_hash = b.token_hash)
+    RETURNING b.place
+  )
+  SELECT (extract(epoch FROM moment.at) * 1000)::float8 AS "beatAt",
+    CASE WHEN (SELECT count(*) FROM beaten) < cardinality($1::text[]) THEN
+      ARRAY(SELECT (b.place - 1)::int FROM beat b WHERE b.place NOT IN (SELECT place FROM beaten))
+    END AS refused
+  FROM moment`,
+};
+
+/** Whoever writes several leases locks them in the order of their agentId, so that no two wait for each other. */
 @Injectable()
 export class LeaseStore {
   constructor(private readonly db: Database) {}
 
-  /** Renews the leases of all these agents by one statement; those it does not answer were refused. One beat an agent. */
-  async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLease[]> {
-    return await this.db.query<BeatenLease>(
-      `UPDATE agent_lease l SET last_beat_at = clock_timestamp(), extended_ms = 0,
-         in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
-         observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
-       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
-         AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens)
-       WHERE l.agent_id = b.agent_id AND l.generation = b.generation
-         AND (b.token_hash IS NULL OR l.token_hash = b.token_hash)
-       RETURNING l.agent_id AS "agentId", l.last_beat_at AS "beatAt"`,
-      [
-        beats.map((beat) => beat.agentId),
-        beats.map((beat) => beat.generation),
-        beats.map((beat) => beat.tokenHash),
-        beats.map((beat) => beat.inFlight ?? null),
-        beats.map((beat) => beat.loadRatio ?? null),
-        beats.map((beat) => beat.observedMs ?? null),
-        beats.map((beat) => beat.usedTokens ?? null),
-      ],
-    );
+  /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
+  async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
+    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, [
+      beats.map((beat) => beat.agentId),
+      beats.map((beat) => beat.generation),
+      beats.map((beat) => beat.tokenHash),
+      beats.map((beat) => beat.inFlight ?? null),
+      beats.map((beat) => asReal(beat.loadRatio)),
+      beats.map((beat) => asReal(beat.observedMs)),
+      beats.map((beat) => beat.usedTokens ?? null),
+    ]);
+    if (!rows[0]) throw new Error('a batch of beats was not answered');
+    return rows[0];
   }
 
   async factsOf(agentIds: readonly string[]): Promise<LeaseFacts[]> {
@@ -78,30 +109,33 @@ export class LeaseStore {
     return { now: now.getTime(), fleet: Number(fleet), suspect: Number(suspect), expired: Number(expired) };
   }
 
-  /** Gives every lease back the time in which nobody could have been heard. */
-  async extendAll({ from, to }: Gap): Promise<void> {
+  /** Gives every lease back the time in which nobody could have been heard, by one row however many there are. */
+  async forgive({ from, to }: Gap): Promise<void> {
     await this.db.query(
-      `UPDATE agent_lease SET extended_ms = extended_ms
-         + ceil(extract(epoch FROM to_timestamp($2 / 1000.0) - greatest(last_beat_at, to_timestamp($1 / 1000.0))) * 1000)::int
-       WHERE last_beat_at < to_timestamp($2 / 1000.0)`,
-      [from, to],
+      `UPDATE registry_protection SET forgiven_ms = forgiven_ms + $1, forgiven_until = to_timestamp($2 / 1000.0)`,
+      [Math.ceil(to - from), to],
     );
   }
 
-  async markSuspects(policy: LeasePolicy): Promise<SweptAgent[]> {
-    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, policy);
+  async markSuspects(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
-  async markRecovered(policy: LeasePolicy): Promise<SweptAgent[]> {
-    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, policy);
+  async markRecovered(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
-  private async mark(suspect: boolean, which: string, policy: LeasePolicy): Promise<SweptAgent[]> {
+  private async mark(suspect: boolean, which: string, limits: number[]): Promise<SweptAgent[]> {
     return await this.db.query<SweptAgent>(
-      `WITH marked AS (UPDATE agent_lease l SET suspect = ${suspect} WHERE ${which} RETURNING l.agent_id)
+      `WITH locked AS (
+         SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id COLLATE "C" LIMIT $2 FOR UPDATE
+       ), marked AS (
+         UPDATE agent_lease l SET suspect = ${suspect} FROM locked WHERE l.agent_id = locked.agent_id AND ${which}
+         RETURNING l.agent_id
+       )
        UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
        RETURNING a.agent_id AS "agentId", a.generation`,
-      [suspectAfterMs(policy)],
+      limits,
     );
   }
 
@@ -119,11 +153,11 @@ export class LeaseStore {
        ), dead AS (
          DELETE FROM agent_lease l USING locked k
          WHERE l.agent_id = k.agent_id AND l.generation = k.generation AND ${SILENT_MS} >= $1
-         RETURNING l.agent_id, l.generation
+         RETURNING l.agent_id, l.generation, l.used_tokens
        )
        UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1
        FROM dead d WHERE a.agent_id = d.agent_id AND a.generation = d.generation
-       RETURNING a.agent_id AS "agentId", a.name, a.generation, a.capabilities`,
+       RETURNING a.agent_id AS "agentId", a.name, a.generation, a.capabilities, d.used_tokens AS "usedTokens"`,
       [leaseTtlMs(policy), most],
     );
   }
@@ -132,7 +166,7 @@ export class LeaseStore {
   async beatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-         load_ratio AS "loadRatio", observed_ms AS "observedMs" FROM agent_lease WHERE last_beat_at >= $1`,
+         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease WHERE last_beat_at >= $1`,
       [since],
     );
   }
@@ -145,4 +179,10 @@ export interface BeatRow {
   inFlight: number;
   loadRatio: number | null;
   observedMs: number | null;
+  usedTokens: string | null;
+}
+
+/** Postgres refuses what is too small for a `real`, and with it the whole batch: it becomes the 0 it is. */
+function asReal(value: number | undefined): number | null {
+  return value === undefined ? null : Math.fround(value);
 }

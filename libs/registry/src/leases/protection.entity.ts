@@ -8,4 +8,7 @@ export class ProtectionEntity {
   @Column({ type: 'text' }) override: ProtectionOverride;
   @Column({ type: 'jsonb', nullable: true }) state: ProtectionState | null;
   @Column({ type: 'jsonb', nullable: true }) explanation: ProtectionExplanation | null;
+  /** All the time in which nobody could have been heard, since the beginning, and when it last ended. */
+  @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
+  @Column({ type: 'timestamptz', name: 'forgiven_until', nullable: true }) forgivenUntil: Date | null;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
+import type { RegistryEvent } from '../events/event.types.js';
 import { readAll, testEvents, type TestEvents } from './test-events.js';
 import type { TestDatabase } from './test-database.js';
 import { until } from './until.js';
@@ -32,28 +33,27 @@ const VICTIM = `
  * Each agent's row counts its changes, so the rows say what the log must hold, whatever was acknowledged or not.
  */
 export async function eventStorm(database: TestDatabase, options: StormOptions): Promise<StormReport> {
-  const here = testReplica(database.db);
-  const replicas = [here, testReplica(await database.connectAgain())];
-  await prepare(database.db, options.agents);
-  for (const { events } of replicas) events.start();
+  const databases = [database.db, await database.connectAgain()];
+  await prepareStorm(database.db, options.agents);
+  const half = { ...options, writers: options.writers / databases.length };
+  const writing = databases.map(async (db) => await stormReplica(db, half));
+  const kills = await stormKiller(database.db, options);
+  const acknowledged = (await Promise.all(writing)).reduce((sum, count) => sum + count, 0);
+  return { acknowledged, kills, ...(await settleStorm(database.db)).report };
+}
+
+/** One replica of a storm, which may be a process of its own. Answers how many changes were acknowledged. */
+export async function stormReplica(db: Database, options: Omit<StormOptions, 'killEveryMs'>): Promise<number> {
+  const events = testEvents(db);
+  events.start();
   const ends = performance.now() + options.durationMs;
-  const killer = kill(database.db, ends, options.killEveryMs);
-  const writers = Array.from({ length: options.writers }, async (_, index) => {
-    const { db, events } = replicas[index % replicas.length] ?? here;
-    return await write(db, events, ends, options.agents);
-  });
-  const acknowledged = (await Promise.all(writers)).reduce((sum, count) => sum + count, 0);
-  const kills = await killer;
-  const report = await settle(here.events, here.db);
-  for (const { events } of replicas) await events.stop();
-  return { acknowledged, kills, ...report };
+  const writers = Array.from({ length: options.writers }, async () => await write(db, events, ends, options.agents));
+  const counts = await Promise.all(writers);
+  await events.stop();
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
-function testReplica(db: Database): { db: Database; events: TestEvents } {
-  return { db, events: testEvents(db) };
-}
-
-async function prepare(db: Database, agents: number): Promise<void> {
+export async function prepareStorm(db: Database, agents: number): Promise<void> {
   await db.query('CREATE TABLE storm_agent (id text PRIMARY KEY, version int NOT NULL)');
   await db.query(`INSERT INTO storm_agent SELECT 'a-' || n, 0 FROM generate_series(0, $1::int - 1) AS n`, [agents]);
 }
@@ -78,7 +78,11 @@ async function write(db: Database, events: TestEvents, ends: number, agents: num
   return acknowledged;
 }
 
-async function kill(db: Database, ends: number, everyMs: number): Promise<number> {
+export async function stormKiller(
+  db: Database,
+  { durationMs, killEveryMs: everyMs }: Pick<StormOptions, 'durationMs' | 'killEveryMs'>,
+): Promise<number> {
+  const ends = performance.now() + durationMs;
   const client = db.dedicatedClient('storm-killer');
   await client.connect();
   let kills = 0;
@@ -90,8 +94,12 @@ async function kill(db: Database, ends: number, everyMs: number): Promise<number
   return kills;
 }
 
-async function settle(events: TestEvents, db: Database): Promise<Pick<StormReport, 'logged' | 'gaps' | 'wrongAgents'>> {
-  await until('nothing is staged', async () => (await db.query('SELECT 1 FROM event_staging LIMIT 1')).length === 0);
+/** After the last writer: the log, and what is wrong with it. */
+export async function settleStorm(
+  db: Database,
+): Promise<{ log: RegistryEvent[]; report: Pick<StormReport, 'logged' | 'gaps' | 'wrongAgents'> }> {
+  const events = testEvents(db);
+  await until('nothing is staged', async () => (await events.sequencer.runOnce()).moved === 0);
   const log = await readAll(events);
   const seen = Map.groupBy(log, ({ subject }) => subject);
   const rows = await db.query<{ id: string; version: number }>('SELECT id, version FROM storm_agent');
@@ -99,9 +107,10 @@ async function settle(events: TestEvents, db: Database): Promise<Pick<StormRepor
     const versions = (seen.get(id) ?? []).map(({ data }) => ('generation' in data ? data.generation : 0));
     return versions.length !== version || versions.some((found, index) => found !== index + 1);
   };
-  return {
+  const report = {
     logged: log.length,
     gaps: log.filter(({ seq }, index) => seq !== index + 1).length,
     wrongAgents: rows.filter(isWrong).map(({ id }) => id),
   };
+  return { log, report };
 }

@@ -1,23 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@a2a-js/sdk/client';
-import { A2AError } from '@a2a-js/sdk/errors';
-import { ProviderError, reasonOf } from '../../errors.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
-import { unreachable } from '../agent.status.js';
 import { TrackedAgent } from '../tracked.agent.js';
-import { TaskReader, toSendMessage } from './a2a.mapper.js';
+import { untilAborted } from '../until-aborted.js';
+import { toA2aError } from './a2a.errors.js';
+import { Errand } from './a2a.errand.js';
+import { toSendMessage } from './a2a.mapper.js';
+import { TaskReader } from './task.reader.js';
 
 export interface A2aAgentOptions {
   name: string;
+  /** One that polls: a call that does not stream returns at once, so that its task is known and can be cancelled. */
   client: Client;
+  /** Whether its card says that it can answer piece by piece. */
+  streams: boolean;
   /** Takes the key out of what the other side said. */
   hide(text: string): string;
 }
 
-/** A remote agent is told that its task is cancelled, but not waited for any longer than this. */
-const CANCEL_MS = 800;
-const LONGEST_REASON = 300;
+const FIRST_LOOK_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
 
-/** A remote agent that speaks A2A 1.0, streaming where its card says that it can. */
+/** A remote agent that speaks A2A, streaming where its card says that it can; otherwise its task is looked at again and again. */
 export class A2aAgent extends TrackedAgent {
   readonly agentType = 'remote';
   private readonly farewells = new Set<Promise<void>>();
@@ -33,15 +37,16 @@ export class A2aAgent extends TrackedAgent {
   ): AsyncGenerator<AgentEvent> {
     const request = toSendMessage(message, options);
     const reader = new TaskReader(this.label, Boolean(request.message?.taskId), this.options.hide);
-    // Said at once, not when the caller next looks at its events: it may never look again.
-    const cancel = (): void => this.sayCancelled(reader);
-    signal.addEventListener('abort', cancel);
+    const errand = new Errand(this.options.client, this.options.streams);
+    // At once, not when the caller next looks at its events: it may never look again.
+    signal.addEventListener('abort', () => this.end(errand, reader));
     try {
-      const responses = this.options.client.sendMessageStream(request, { signal });
-      for await (const response of responses) yield* reader.read(response);
+      for await (const response of untilAborted(errand.send(request), signal)) yield* reader.read(response);
+      if (signal.aborted) return;
       yield* reader.rest();
+      yield* this.follow(errand, reader, signal);
     } catch (error) {
-      throw this.explain(error);
+      throw toA2aError(error, { label: this.label, hide: this.options.hide });
     }
   }
 
@@ -49,34 +54,21 @@ export class A2aAgent extends TrackedAgent {
     await Promise.all(this.farewells);
   }
 
-  private sayCancelled({ taskId, ended }: TaskReader): void {
-    if (!taskId || ended) return;
-    const farewell = this.cancel(taskId).finally(() => this.farewells.delete(farewell));
-    this.farewells.add(farewell);
-  }
-
-  private async cancel(id: string): Promise<void> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), CANCEL_MS);
-    try {
-      await this.options.client.cancelTask({ tenant: '', id, metadata: undefined }, { signal: late.signal });
-    } catch {
-      return; // gone, or ended by itself meanwhile: there is nothing left to cancel
-    } finally {
-      clearTimeout(timer);
+  /**
+   * Looks at the task until it has ended. After a stream that was closed in good order, but too early, one look must do:
+   * a task that nobody works on any more would be looked at for ever.
+   */
+  private async *follow(errand: Errand, reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    for (let pause = FIRST_LOOK_MS; reader.taskId && !reader.ended; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      await delay(pause, undefined, { signal });
+      yield* reader.task(await errand.look(reader.taskId, signal));
+      if (this.options.streams) return;
     }
   }
 
-  private explain(error: unknown): unknown {
-    const explained = unreachable(error, this.label);
-    if (explained instanceof ProviderError) return explained;
-    const reason = this.options.hide(reasonOf(error)).slice(0, LONGEST_REASON);
-    if (isRefusal(error)) return new ProviderError('AGENT_FAILED', `${this.label} failed: ${reason}`);
-    return new ProviderError('AGENT_ANSWER_UNREADABLE', `${this.label} does not speak A2A as expected: ${reason}`);
+  private end(errand: Errand, { ended }: TaskReader): void {
+    if (ended) return errand.hangUp();
+    const farewell = errand.takeBack().finally(() => this.farewells.delete(farewell));
+    this.farewells.add(farewell);
   }
-}
-
-/** An error of the protocol itself, sent by the other side. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof A2AError || (error as { cause?: unknown }).cause instanceof A2AError;
 }

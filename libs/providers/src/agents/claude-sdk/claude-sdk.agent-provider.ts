@@ -1,12 +1,24 @@
+import { createRequire } from 'node:module';
 import { z } from 'zod';
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { SecretSource } from '../../secret.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
+import { needOf, settingsView, type ProviderFacts } from '../../provider.facts.js';
 import { ClaudeSdkAgent, type ClaudeSdk } from './claude-sdk.agent.js';
 
 const PACKAGE = '@anthropic-ai/claude-agent-sdk';
+/** The versions this was written for; the same range is an optional peer dependency in package.json. */
+const VERSIONS = '^0.3.325';
+const HOW_TO_INSTALL = `Install it where Rollcall runs: npm install --no-save ${PACKAGE}@${VERSIONS}`;
 const KEY_ENV = 'ANTHROPIC_API_KEY';
+/** What Claude Code takes in the place of a key, if the operator puts it into its environment. */
+const OTHER_CREDENTIALS = [
+  'ANTHROPIC_AUTH_TOKEN',
+  'CLAUDE_CODE_OAUTH_TOKEN',
+  'CLAUDE_CODE_USE_BEDROCK',
+  'CLAUDE_CODE_USE_VERTEX',
+];
 const USUAL_TURNS = 20;
 
 const SettingsSchema = z.strictObject({
@@ -24,6 +36,8 @@ export interface ClaudeSdkProviderOptions {
   cwd?: string;
   env?: Record<string, string>;
   load?: () => Promise<unknown>;
+  /** Whether the package is there, without loading it. */
+  isInstalled?: () => boolean;
 }
 
 /** Agents that run Claude Code's loop. Its SDK is not part of this product: install it, and it is found when it is used. */
@@ -32,6 +46,16 @@ export class ClaudeSdkAgentProvider implements AgentProvider {
   readonly agentType = 'sdk';
 
   constructor(private readonly options: ClaudeSdkProviderOptions) {}
+
+  facts(): ProviderFacts {
+    const { secrets, env = {}, isInstalled = findPackage } = this.options;
+    const hasKey = secrets(KEY_ENV) !== undefined || OTHER_CREDENTIALS.some((name) => name in env);
+    const needs = [
+      needOf(`the package ${PACKAGE}`, isInstalled(), HOW_TO_INSTALL),
+      needOf(KEY_ENV, hasKey, `Set ${KEY_ENV} where Rollcall runs.`),
+    ];
+    return { about: "Agents that run Claude Code's loop", needs, settings: settingsView(SettingsSchema) };
+  }
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const settings = readSettings(SettingsSchema, config, this.name);
@@ -45,11 +69,20 @@ export class ClaudeSdkAgentProvider implements AgentProvider {
   private async load(): Promise<ClaudeSdk> {
     const load = this.options.load ?? (async () => (await import(PACKAGE)) as unknown);
     const found = await load().catch((error: unknown) => {
-      const how = `Install it where Rollcall runs: npm install ${PACKAGE}`;
-      throw new ProviderError('AGENT_PACKAGE_MISSING', `${PACKAGE} cannot be loaded (${reasonOf(error)}). ${how}`);
+      const why = `${PACKAGE} cannot be loaded (${reasonOf(error)}). ${HOW_TO_INSTALL}`;
+      throw new ProviderError('AGENT_PACKAGE_MISSING', why);
     });
     if (typeof (found as Partial<ClaudeSdk>).query === 'function') return found as ClaudeSdk;
     throw new ProviderError('AGENT_PACKAGE_MISSING', `${PACKAGE} has no query function: is this the right version?`);
+  }
+}
+
+function findPackage(): boolean {
+  try {
+    createRequire(import.meta.url).resolve(PACKAGE);
+    return true;
+  } catch {
+    return false; // not there, or not to be read: for our purposes the same
   }
 }
 

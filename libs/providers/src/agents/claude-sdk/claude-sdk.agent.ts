@@ -1,4 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ProviderError, reasonOf } from '../../errors.js';
 import { hideAll, type Secret } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
@@ -25,6 +28,7 @@ export interface ClaudeQueryOptions {
   persistSession: boolean;
   cwd?: string;
   env: Record<string, string>;
+  extraArgs: Record<string, string | null>;
   abortController: AbortController;
   spawnClaudeCodeProcess(
     options: SpawnRequest,
@@ -53,12 +57,30 @@ export interface ClaudeSdkAgentOptions {
 const MICRO_PER_DOLLAR = 1_000_000;
 
 /**
+ * Claude Code reads more into a message than its words: `/heapdump` is a command, and `@/etc/passwd` puts that file before
+ * the model, whatever tools it was given. Messages come from many hands, so all of this is off, and cannot be put on.
+ */
+const WORDS_ONLY = {
+  args: { 'disable-slash-commands': null },
+  env: {
+    CLAUDE_CODE_DISABLE_ATTACHMENTS: '1',
+    CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1',
+    CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  },
+} as const;
+/** No command begins with it, so that what looks like one reaches the model as words. */
+const PLAIN_START = '\n';
+
+/**
  * Claude Code's own loop, one run for each message. It is told nothing of this machine's settings, may use only the tools
- * it was given, and its processes end with the call, since the SDK itself takes its time.
+ * it was given, and its processes end with the call, since the SDK itself takes its time. What it keeps on disk, it keeps
+ * in a folder that goes with the agent.
  */
 export class ClaudeSdkAgent extends TrackedAgent {
   readonly agentType = 'sdk';
   private readonly groups = new Set<ProcessGroup>();
+  private folder?: Promise<string>;
 
   constructor(private readonly options: ClaudeSdkAgentOptions) {
     super(options.name);
@@ -72,10 +94,13 @@ export class ClaudeSdkAgent extends TrackedAgent {
     const abortController = new AbortController();
     const own = new Set<ProcessGroup>();
     signal.addEventListener('abort', () => void this.end(own, abortController));
+    this.folder ??= mkdtemp(join(tmpdir(), 'rollcall-claude-'));
+    const folder = await this.folder;
+    if (signal.aborted) return; // meanwhile
     const options = {
-      ...this.queryOptions(budget?.microUsd),
+      ...this.queryOptions(folder, budget?.microUsd),
       abortController,
-      spawnClaudeCodeProcess: this.spawner(own),
+      spawnClaudeCodeProcess: this.spawner(own, abortController.signal),
     };
     const facts = { label: this.label, hide: (text: string) => this.hide(text) };
     try {
@@ -89,9 +114,14 @@ export class ClaudeSdkAgent extends TrackedAgent {
 
   protected override async release(): Promise<void> {
     await Promise.all([...this.groups].map(async (group) => await group.stop()));
+    const folder = await this.folder?.catch(() => undefined); // one that could not be made need not be removed
+    if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  private queryOptions(microUsd?: number): Omit<ClaudeQueryOptions, 'abortController' | 'spawnClaudeCodeProcess'> {
+  private queryOptions(
+    folder: string,
+    microUsd?: number,
+  ): Omit<ClaudeQueryOptions, 'abortController' | 'spawnClaudeCodeProcess'> {
     const { model, instructions, tools, maxTurns, cwd, env, key } = this.options;
     return {
       model,
@@ -104,18 +134,20 @@ export class ClaudeSdkAgent extends TrackedAgent {
       settingSources: [],
       strictMcpConfig: true,
       persistSession: false,
-      cwd,
-      env: { ...env, ...(key && { ANTHROPIC_API_KEY: key.reveal() }) },
+      cwd: cwd ?? folder,
+      env: { CLAUDE_CONFIG_DIR: folder, ...env, ...WORDS_ONLY.env, ...(key && { ANTHROPIC_API_KEY: key.reveal() }) },
+      extraArgs: WORDS_ONLY.args,
     };
   }
 
-  private spawner(own: Set<ProcessGroup>): ClaudeQueryOptions['spawnClaudeCodeProcess'] {
+  private spawner(own: Set<ProcessGroup>, ended: AbortSignal): ClaudeQueryOptions['spawnClaudeCodeProcess'] {
     return ({ command, args, cwd, env }) => {
       const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
       if (!child.pid) return child; // the SDK hears of it by an event
       const group = new ProcessGroup(child);
       for (const groups of [own, this.groups]) groups.add(group);
       void group.gone.then(() => this.groups.delete(group));
+      if (ended.aborted) void group.stop(); // started for nobody
       return child;
     };
   }
@@ -131,5 +163,5 @@ export class ClaudeSdkAgent extends TrackedAgent {
 }
 
 function promptOf({ text, data }: AgentMessage): string {
-  return data === undefined ? text : `${text}\n\n${JSON.stringify(data)}`;
+  return `${PLAIN_START}${text}${data === undefined ? '' : `\n\n${JSON.stringify(data)}`}`;
 }

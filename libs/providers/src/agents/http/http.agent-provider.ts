@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CredentialSchema, withCredential } from '../agent.credential.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
+import { settingsView, type ProviderFacts } from '../../provider.facts.js';
 import type { OutboundOptions } from '../outbound.js';
 import { HttpAgent } from './http.agent.js';
 
@@ -13,6 +14,10 @@ export class HttpAgentProvider implements AgentProvider {
   readonly agentType = 'api';
 
   constructor(private readonly options: OutboundOptions) {}
+
+  facts(): ProviderFacts {
+    return { about: 'Agents behind a plain JSON endpoint', settings: settingsView(SettingsSchema) };
+  }
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
 import { Secret } from '../../secret.js';
@@ -5,6 +6,7 @@ import { describeAgentProviderContract } from '../../testing/agent-provider.cont
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { startObedientHttpServer } from '../../testing/obedient-http.server.js';
+import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent } from '../agent.js';
 import { HttpAgentProvider } from './http.agent-provider.js';
 
@@ -24,6 +26,7 @@ for (const dialect of ['json', 'ndjson', 'sse'] as const) {
         begunCalls: () => server.requests.length,
         busyCalls: () => server.busyConnections,
         close: async () => {
+          expect(egress.underWay).toBe(0);
           await egress.close();
           await server.close();
         },
@@ -73,7 +76,9 @@ describe('S1.10 an http agent', () => {
 
   it.each([
     [401, 'AGENT_CREDENTIAL_REFUSED', false],
-    [404, 'AGENT_REQUEST_REFUSED', false],
+    [400, 'AGENT_REQUEST_REFUSED', false],
+    [404, 'AGENT_UNREACHABLE', false],
+    [408, 'AGENT_UNREACHABLE', true],
     [429, 'AGENT_RATE_LIMITED', true],
     [500, 'AGENT_FAILED', false],
     [503, 'AGENT_UNREACHABLE', true],
@@ -109,6 +114,53 @@ describe('S1.10 an http agent', () => {
     const events = await drain(agent);
     expect(events.map((event) => event.type)).toEqual(['progress', 'finished']);
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
+  });
+
+  it.each(['x-ndjson', 'event-stream'])('refuses a piece without an end: %s', async (kind) => {
+    const piece = 'x'.repeat(1 << 16);
+    const agent = await agentAt(async (_request, response) => {
+      response.writeHead(200, { 'content-type': kind === 'x-ndjson' ? 'application/x-ndjson' : 'text/event-stream' });
+      response.write('data: ');
+      while (!response.destroyed) if (!response.write(piece)) await once(response, 'drain').catch(() => undefined);
+    });
+    await expect(drain(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', fault: 'remote' });
+    await until('the connection is given up', () => servers.at(-1)?.busyConnections === 0);
+  });
+
+  it('takes null for what is not there, and a count that is none for not known', async () => {
+    const body = {
+      text: 'ok',
+      data: null,
+      outcome: null,
+      conversationId: null,
+      usage: { inputTokens: 3, outputTokens: -1, costMicroUsd: 1.5, cacheReadTokens: 0, reasoningTokens: null },
+    };
+    const agent = await agentAt((_request, response) => response.end(JSON.stringify(body)));
+    const result = { outcome: 'completed', text: 'ok', usage: { inputTokens: 3, cacheReadTokens: 0 } };
+    expect(await drain(agent)).toEqual([{ type: 'finished', result }]);
+    const silent = await agentAt((_request, response) => response.end('{"text":"ok","usage":null}'));
+    expect(await drain(silent)).toMatchObject([{ result: { usage: {} } }]);
+  });
+
+  it('takes a key out of what comes in two pieces', async () => {
+    const lines = [KEY.slice(0, 8), KEY.slice(8)].map((text) => JSON.stringify({ type: 'text', text }));
+    const agent = await agentAt(
+      (_request, response) =>
+        response
+          .writeHead(200, { 'content-type': 'Application/X-NDJSON' })
+          .end([...lines, '{"type":"result"}'].join('\n')),
+      { env: 'AGENT_KEY' },
+    );
+    expect((await drain(agent)).at(-1)).toMatchObject({ result: { text: '[secret]' } });
+  });
+
+  it('can be called with any id, also one that is no header', async () => {
+    const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
+    for await (const event of agent.handle({ text: 'hi' }, { callId: 'a\r\nx-injected: 1 é' })) void event;
+    const [request] = servers.at(-1)?.requests ?? [];
+    expect(request?.headers['idempotency-key']).toBe('a%0D%0Ax-injected%3A%201%20%C3%A9');
+    expect(request?.headers['x-injected']).toBeUndefined();
+    expect(request?.body).toMatchObject({ callId: 'a\r\nx-injected: 1 é' });
   });
 
   it('is not made for an address or a key that may not be used', async () => {

@@ -1,8 +1,9 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { EventSourceParserStream, ParseError } from 'eventsource-parser/stream';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { ProviderError } from '../../errors.js';
 import { agentErrorOf } from '../agent.status.js';
 import { TrackedAgent } from '../tracked.agent.js';
-import { linesOf } from '../wire/lines.js';
+import { LONGEST_LINE, linesOf } from '../wire/lines.js';
 import { toWire, WireReader, type WireMessage } from '../wire/wire.js';
 
 export interface HttpAgentOptions {
@@ -30,7 +31,7 @@ export class HttpAgent extends TrackedAgent {
   ): AsyncGenerator<AgentEvent> {
     const response = await this.post(toWire(message, options), signal);
     const reader = new WireReader(this.label, this.options.hide);
-    const kind = response.headers.get('content-type') ?? '';
+    const kind = (response.headers.get('content-type') ?? '').toLowerCase();
     if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
     else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);
     else yield reader.readWhole(reader.parse(await response.text()));
@@ -39,7 +40,7 @@ export class HttpAgent extends TrackedAgent {
   private async post(message: WireMessage, signal: AbortSignal): Promise<Response> {
     const response = await this.options.fetch(this.options.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: ACCEPT, 'idempotency-key': message.callId ?? message.id },
+      headers: { 'content-type': 'application/json', accept: ACCEPT, 'idempotency-key': headerOf(message) },
       body: JSON.stringify(message),
       signal,
     });
@@ -62,5 +63,16 @@ function bodyOf(response: Response): ReadableStream<Uint8Array> {
 
 async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const text = body.pipeThrough(new TextDecoderStream());
-  for await (const { data } of text.pipeThrough(new EventSourceParserStream())) yield data;
+  const frames = text.pipeThrough(new EventSourceParserStream({ maxBufferSize: LONGEST_LINE }));
+  try {
+    for await (const { data } of frames) yield data;
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `An event is longer than ${LONGEST_LINE} characters.`);
+  }
+}
+
+/** Any id is right for a call, but not every one can be written in a header. */
+function headerOf({ callId, id }: WireMessage): string {
+  return encodeURIComponent((callId ?? id).toWellFormed());
 }

@@ -5,6 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLITE_MS = 300;
 const DRAIN_MS = 500;
 const STDERR_KEPT = 500;
+/** Nobody is left, or only those that have become another user. */
+const OUT_OF_REACH = new Set(['ESRCH', 'EPERM']);
 
 /**
  * A child process that was started `detached`, and everything it has started in turn. They end together: when the leader
@@ -15,6 +17,8 @@ export class ProcessGroup {
   readonly gone: Promise<string>;
   private stderr = '';
   private stopping?: Promise<void>;
+  /** From then on its number may belong to a stranger. */
+  private over = false;
   private readonly pid: number;
 
   constructor(private readonly child: ChildProcess) {
@@ -54,6 +58,7 @@ export class ProcessGroup {
     const closed = once(this.child, 'close');
     const [code, killedBy] = (await once(this.child, 'exit')) as [number | null, string | null];
     this.signal('SIGKILL'); // what it started and left behind
+    this.over = true;
     const timer = setTimeout(() => this.letGo(), DRAIN_MS); // something that left the group may hold the pipes
     await closed;
     clearTimeout(timer);
@@ -66,10 +71,12 @@ export class ProcessGroup {
   }
 
   private signal(name: NodeJS.Signals): void {
+    if (this.over) return;
     try {
       process.kill(-this.pid, name);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (!OUT_OF_REACH.has(code)) throw error;
     }
   }
 }

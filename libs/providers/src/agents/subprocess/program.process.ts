@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import type { Secret } from '../../secret.js';
 import { linesOf } from '../wire/lines.js';
 import { ProcessGroup } from './process-group.js';
 
@@ -10,6 +11,8 @@ export interface Program {
   cwd?: string;
   /** All of its environment: nothing of ours is passed on, since ours holds keys. */
   env?: Record<string, string>;
+  /** Keys to add to it, wrapped until it is started. */
+  keys?: Record<string, Secret>;
 }
 
 /** A running program that reads and writes lines. Should we die, its standard input closes, and a good program stops. */
@@ -21,8 +24,10 @@ export class ProgramProcess {
   }
 
   /** Throws when the program cannot be started. */
-  static async start({ command, args = [], cwd, env = {} }: Program): Promise<ProgramProcess> {
-    const child = spawn(command, args, { cwd, env, detached: true, stdio: 'pipe' });
+  static async start({ command, args = [], cwd, env, keys = {} }: Program): Promise<ProgramProcess> {
+    const revealed = Object.entries(keys).map(([name, secret]) => [name, secret.reveal()]);
+    const options = { cwd, env: { ...env, ...Object.fromEntries(revealed) }, detached: true };
+    const child = spawn(command, args, { ...options, stdio: 'pipe' });
     await once(child, 'spawn');
     return new ProgramProcess(child);
   }

@@ -1,5 +1,6 @@
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { AgentEvent } from '../agent.js';
+import { PATIENT_LIMITS } from '../../egress/egress.client.js';
 import { WireReader, type WireMessage } from '../wire/wire.js';
 import { EventQueue } from './event.queue.js';
 import { ProgramProcess, type Program } from './program.process.js';
@@ -7,6 +8,8 @@ import { ProgramProcess, type Program } from './program.process.js';
 interface Call {
   queue: EventQueue<AgentEvent>;
   reader: WireReader;
+  /** Characters the program has written for it. */
+  written: number;
   /** Runs while the program is given time to obey a cancel. */
   patience?: NodeJS.Timeout;
 }
@@ -21,6 +24,8 @@ export interface SessionOptions {
 /** How long a program may take to obey a cancel before it is ended. */
 const OBEY_MS = 400;
 const LAST_WORDS_MS = 100;
+/** As much as an agent may answer over HTTP: nobody may be reading as fast as the program writes. */
+const LONGEST_ANSWER = PATIENT_LIMITS.bytes;
 
 /** One life of a program, from its start to its end, and the calls it serves meanwhile, told apart by their ids. */
 export class ProgramSession {
@@ -50,7 +55,8 @@ export class ProgramSession {
   }
 
   async *ask(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const call: Call = { queue: new EventQueue(), reader: new WireReader(this.options.label, this.options.hide) };
+    const reader = new WireReader(this.options.label, this.options.hide);
+    const call: Call = { queue: new EventQueue(), reader, written: 0 };
     const leave = (): void => call.queue.end();
     this.calls.set(message.id, call);
     signal.addEventListener('abort', leave);
@@ -71,6 +77,7 @@ export class ProgramSession {
 
   /** The call stays known until the program confirms; other calls suffer only if it does not. */
   private cancel(id: string, call: Call): void {
+    if (call.patience) return;
     call.queue.end();
     this.process.send({ type: 'cancel', id });
     call.patience = setTimeout(() => void this.stop(), OBEY_MS);
@@ -89,6 +96,8 @@ export class ProgramSession {
     const { id, ...value } = this.parse(line);
     const call = this.calls.get(id);
     if (!call) return; // of a call that has ended
+    call.written += line.length;
+    if (call.written > LONGEST_ANSWER) this.cutOff(id, call);
     try {
       const event = call.reader.read(value);
       if (event) call.queue.push(event);
@@ -96,6 +105,13 @@ export class ProgramSession {
     } catch (error) {
       this.end(id, error as Error);
     }
+  }
+
+  /** The call fails at once; the program is told to leave off, and ended if it does not. */
+  private cutOff(id: string, call: Call): void {
+    const message = `${this.options.label} answers more than the ${LONGEST_ANSWER} characters allowed.`;
+    call.queue.end(new ProviderError('AGENT_ANSWER_UNREADABLE', message));
+    this.cancel(id, call);
   }
 
   private parse(line: string): { id: string } {

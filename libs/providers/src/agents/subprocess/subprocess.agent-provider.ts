@@ -3,12 +3,14 @@ import { ProviderError } from '../../errors.js';
 import type { Secret, SecretSource } from '../../secret.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
+import { needOf, settingsView, type Need, type ProviderFacts } from '../../provider.facts.js';
 import type { Program } from './program.process.js';
 import { SubprocessAgent } from './subprocess.agent.js';
 
+const HOW_TO_ALLOW = 'Name them in the setting providers.programs.';
 const SettingsSchema = z.strictObject({ program: z.string().min(1) });
 
-export interface AllowedProgram extends Program {
+export interface AllowedProgram extends Omit<Program, 'keys'> {
   /** Names of keys to put into its environment. */
   secretEnv?: string[];
 }
@@ -32,18 +34,19 @@ export class SubprocessAgentProvider implements AgentProvider {
     this.programs = new Map(Object.entries(options.programs));
   }
 
+  facts(): ProviderFacts {
+    const needs = [needOf('programs that agents may run', this.programs.size > 0, HOW_TO_ALLOW), ...this.keysNeeded()];
+    const about = `Programs beside Rollcall that speak JSON lines; allowed here: ${this.known()}`;
+    return { about, needs, settings: settingsView(SettingsSchema) };
+  }
+
   async createAgent(config: AgentConfig): Promise<Agent> {
     const settings = readSettings(SettingsSchema, config, this.name);
     const allowed = this.programs.get(settings.program);
     if (!allowed) throw this.unknown(settings.program);
     const { secretEnv = [], ...program } = allowed;
-    const secrets = secretEnv.map((name) => this.secret(name));
-    const keys = Object.fromEntries(secretEnv.map((name, index) => [name, secrets[index]?.reveal() ?? '']));
-    return await SubprocessAgent.start({
-      name: config.name,
-      program: { ...program, env: { ...program.env, ...keys } },
-      secrets,
-    });
+    const keys = Object.fromEntries(secretEnv.map((name) => [name, this.secret(name)]));
+    return await SubprocessAgent.start({ name: config.name, program: { ...program, keys } });
   }
 
   private secret(name: string): Secret {
@@ -53,8 +56,18 @@ export class SubprocessAgentProvider implements AgentProvider {
   }
 
   private unknown(name: string): ProviderError {
-    const known = [...this.programs.keys()].toSorted().join(', ') || 'none';
-    const message = `There is no program ${name} that agents may run. Programs the operator allows: ${known}.`;
+    const message = `There is no program ${name} that agents may run. Programs the operator allows: ${this.known()}.`;
     return new ProviderError('AGENT_SETTINGS_INVALID', message);
+  }
+
+  private known(): string {
+    return [...this.programs.keys()].toSorted().join(', ') || 'none';
+  }
+
+  private keysNeeded(): Need[] {
+    const names = new Set([...this.programs.values()].flatMap(({ secretEnv = [] }) => secretEnv));
+    return [...names].map((name) =>
+      needOf(name, this.options.secrets(name) !== undefined, `Set ${name} where Rollcall runs.`),
+    );
   }
 }

@@ -82,6 +82,35 @@ describe('S1.10 a subprocess agent', () => {
     await expect(tell('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });
   });
 
+  it('is cut off when it floods its caller, and the next call is answered', async () => {
+    await begin();
+    const flood = tell('flood');
+    await flood.next(); // and then nobody reads on
+    await until('it was ended', () => program.busy === 0, 20_000);
+    const rest = async (): Promise<void> => {
+      while (!(await flood.next()).done);
+    };
+    await expect(rest()).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: /more than the/ });
+    expect((await tell('show environment').next()).value).toMatchObject({ type: 'finished' });
+  });
+
+  it('may write as much as it likes to its standard error, of which the last words are kept', async () => {
+    await begin();
+    const error = await tell('flood stderr')
+      .next()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'AGENT_CRASHED', message: expect.stringContaining('the end') });
+    expect((error as Error).message.length).toBeLessThan(1_000);
+  });
+
+  it('is ended when it writes a line without an end', async () => {
+    await begin();
+    await expect(tell('never end a line').next()).rejects.toMatchObject({
+      code: 'AGENT_CRASHED',
+      message: expect.stringContaining('longer than'),
+    });
+  });
+
   it('says with its last words why it crashed', async () => {
     await begin();
     await expect(tell('crash').next()).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-import { hideAll, type Secret } from '../../secret.js';
+import { hideAll } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { toWire } from '../wire/wire.js';
@@ -8,8 +8,6 @@ import { ProgramSession, type SessionOptions } from './program.session.js';
 export interface SubprocessAgentOptions {
   name: string;
   program: Program;
-  /** Keys among the program's environment, only to keep them out of error messages. */
-  secrets?: Secret[];
 }
 
 /**
@@ -22,8 +20,9 @@ export class SubprocessAgent extends TrackedAgent {
   private readonly options: SessionOptions;
   private session?: Promise<ProgramSession>;
 
-  private constructor({ name, program, secrets = [] }: SubprocessAgentOptions) {
+  private constructor({ name, program }: SubprocessAgentOptions) {
     super(name);
+    const secrets = Object.values(program.keys ?? {});
     this.options = { label: this.label, program, hide: (text) => hideAll(text, secrets) };
   }
 

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../errors.js';
 
-const LONGEST_LINE = 1 << 20;
+/** In characters. */
+export const LONGEST_LINE = 1 << 20;
 
 /** The lines of a byte stream, as they are completed. Empty ones are passed over, endless ones refused. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

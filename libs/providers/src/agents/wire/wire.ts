@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import type { AgentBudget, AgentEvent, AgentMessage, AgentUsage, HandleOptions } from '../agent.js';
+import { hideDeep } from '../../secret.js';
+import type { AgentBudget, AgentEvent, AgentMessage, AgentResult, AgentUsage, HandleOptions } from '../agent.js';
 
 /** What `http` and `subprocess` agents are sent: one JSON object. */
 export interface WireMessage {
@@ -15,8 +16,9 @@ export interface WireMessage {
   budget?: AgentBudget;
 }
 
-const Count = z.int().nonnegative().optional();
-const UsageSchema = z.object({
+/** What is no count is not known, and no reason to lose an answer. */
+const Count = z.int().nonnegative().optional().catch(undefined);
+const CountsSchema = z.object({
   inputTokens: Count,
   outputTokens: Count,
   cacheReadTokens: Count,
@@ -24,21 +26,27 @@ const UsageSchema = z.object({
   reasoningTokens: Count,
   costMicroUsd: Count,
 });
+const UsageSchema = z.unknown().optional().transform(readUsage);
+/** Many languages write null for what is not there. */
+const Text = z.string().nullish().transform(orUndefined);
 
 const ResultSchema = z.object({
   type: z.literal('result').default('result'),
-  text: z.string().optional(),
+  text: Text,
   data: z.unknown().optional(),
-  usage: UsageSchema.default({}),
-  outcome: z.enum(['completed', 'input-required']).default('completed'),
-  conversationId: z.string().optional(),
+  usage: UsageSchema,
+  outcome: z
+    .enum(['completed', 'input-required'])
+    .nullish()
+    .transform((outcome) => outcome ?? 'completed'),
+  conversationId: Text,
 });
 
 const ErrorSchema = z.object({
   type: z.literal('error'),
   message: z.string(),
-  retryable: z.boolean().optional(),
-  usage: UsageSchema.optional(),
+  retryable: z.boolean().nullish().transform(orUndefined),
+  usage: UsageSchema,
 });
 
 const WireEventSchema = z.discriminatedUnion('type', [
@@ -55,8 +63,13 @@ export function toWire({ text, data }: AgentMessage, { conversationId, budget, c
 
 /** A usage as others state it, or nothing where they state something else. */
 export function readUsage(value: unknown): AgentUsage {
-  const parsed = UsageSchema.safeParse(value ?? {});
-  return parsed.success ? parsed.data : {};
+  const parsed = CountsSchema.safeParse(value ?? {});
+  if (!parsed.success) return {};
+  return Object.fromEntries(Object.entries(parsed.data).filter(([, count]) => count !== undefined));
+}
+
+function orUndefined<Value>(value: Value): Exclude<Value, null> | undefined {
+  return (value as Exclude<Value, null>) ?? undefined;
 }
 
 /**
@@ -94,14 +107,17 @@ export class WireReader {
 
   parse(text: string): unknown {
     try {
-      return JSON.parse(this.hide(text));
+      return hideDeep(JSON.parse(text), this.hide); // in what it says, not in how it is written
     } catch {
       throw this.unreadable(`not JSON: ${this.hide(text).slice(0, 100)}`);
     }
   }
 
-  private finished({ type: _type, text = this.said, ...result }: z.output<typeof ResultSchema>): AgentEvent {
-    return { type: 'finished', result: { ...result, text } };
+  private finished({ text, data, usage, outcome, conversationId }: z.output<typeof ResultSchema>): AgentEvent {
+    const result: AgentResult = { outcome, text: text ?? this.hide(this.said), usage }; // a key may come in two pieces
+    if (data !== undefined && data !== null) result.data = data;
+    if (conversationId) result.conversationId = conversationId;
+    return { type: 'finished', result };
   }
 
   private failed({ message, retryable, usage }: z.output<typeof ErrorSchema>): ProviderError {

@@ -109,6 +109,11 @@ export function toFinish({ unified }: LanguageModelV4FinishReason): FinishReason
   }
 }
 
+/** The vendor gave up in the middle: no reply, whatever came before. */
+export function isCutOff({ unified }: LanguageModelV4FinishReason): boolean {
+  return unified === 'error' || unified === 'interrupted';
+}
+
 function parseInput(text: string): Pick<ToolCallPart, 'input' | 'malformed'> {
   if (text.trim() === '') return { input: {} };
   try {

@@ -4,7 +4,8 @@ import type { Secret } from '../../secret.js';
 import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
 import { toModelError } from './ai-sdk.errors.js';
-import { toCallOptions, toReply } from './ai-sdk.mapper.js';
+import { isCutOff, toCallOptions, toReply } from './ai-sdk.mapper.js';
+import { toUsage } from './ai-sdk.usage.js';
 import { ReplyBuilder } from './reply.builder.js';
 
 export interface AiSdkModelOptions {
@@ -32,7 +33,9 @@ export class AiSdkModelProvider implements ModelProvider {
   async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
     this.refuseIfAborted(signal);
     try {
-      return toReply(await this.options.model.doGenerate(this.callOptions(request, signal)));
+      const result = await this.options.model.doGenerate(this.callOptions(request, signal));
+      if (isCutOff(result.finishReason)) throw this.cutOff(toUsage(result.usage));
+      return toReply(result);
     } catch (error) {
       throw this.explain(error, signal, 'MODEL_ANSWER_UNREADABLE');
     }
@@ -73,7 +76,7 @@ export class AiSdkModelProvider implements ModelProvider {
   }
 
   private cutOff(usage?: ModelUsage): ProviderError {
-    const message = `${this.label} ended its stream before the answer was complete.`;
+    const message = `${this.label} ended its answer before it was complete.`;
     return new ProviderError('MODEL_STREAM_BROKEN', message, { usage });
   }
 

@@ -22,9 +22,14 @@ export function toUsage({ inputTokens, outputTokens, raw }: LanguageModelV4Usage
   const usage: ModelUsage = {};
   for (const name of Object.keys(counts) as (keyof ModelUsage)[]) {
     const count = counts[name];
-    if (count !== undefined && Number.isFinite(count) && (count > 0 || states(raw, NAMES[name]))) usage[name] = count;
+    if (isCount(count) && (count > 0 || states(raw, NAMES[name]))) usage[name] = count;
   }
   return usage;
+}
+
+/** Some servers state a fraction, or less than nothing; neither can be charged, so neither is known. */
+function isCount(count: number | undefined): count is number {
+  return Number.isSafeInteger(count) && (count ?? -1) >= 0;
 }
 
 function states(raw: unknown, names: string[]): boolean {

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sd
 import type { AssistantPart } from '../message.js';
 import type { ModelEvent, ModelReply } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
-import { identity, toFinish, toToolCall, toVendorData } from './ai-sdk.mapper.js';
+import { identity, isCutOff, toFinish, toToolCall, toVendorData } from './ai-sdk.mapper.js';
 import { toUsage } from './ai-sdk.usage.js';
 
 type Block = Extract<AssistantPart, { text: string }>;
@@ -77,7 +77,7 @@ export class ReplyBuilder {
 
   private finish({ usage, finishReason }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): undefined {
     this.usage = toUsage(usage);
-    if (finishReason.unified === 'interrupted' || finishReason.unified === 'error') return;
+    if (isCutOff(finishReason)) return;
     const content = this.content.filter((part) => part.type !== 'text' || part.text !== '');
     this.reply = { content, finish: toFinish(finishReason), usage: this.usage, ...this.ids };
   }

@@ -10,6 +10,7 @@ const ECHO: Improvise = (request) => say(`You said: ${lastUserText(request)}`);
 /** Opens scripts by name as if they were models: for tests of a whole installation, and for the demo without a key. */
 export class ScriptedVendor implements ModelVendor {
   readonly name = 'scripted';
+  readonly about = 'Plays a script, without a network: for tests, and for trying things without a key';
   readonly needsKey = false;
   private readonly scripts: Map<string, () => ModelProvider>;
 

@@ -9,6 +9,7 @@ const ADDRESS = 'https://api.anthropic.com/v1';
 /** Anthropic's Messages API. */
 export class AnthropicVendor implements ModelVendor {
   readonly name = 'anthropic';
+  readonly about = "Anthropic's Messages API";
   readonly needsKey = true;
 
   open({ model, baseUrl = ADDRESS, key, fetch }: ModelConnection): ModelProvider {

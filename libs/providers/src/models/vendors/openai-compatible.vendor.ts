@@ -7,6 +7,8 @@ import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 /** Any server with OpenAI's chat-completions API: Ollama, vLLM, llama.cpp, gateways. Most run without a key. */
 export class OpenAiCompatibleVendor implements ModelVendor {
   readonly name = 'openai-compatible';
+  readonly about = "Any server with OpenAI's chat completions: Ollama, vLLM, llama.cpp, gateways";
+  readonly needsAddress = true;
   readonly needsKey = false;
 
   open({ model, baseUrl, key, fetch }: ModelConnection): ModelProvider {

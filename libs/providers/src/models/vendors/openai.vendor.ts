@@ -12,6 +12,7 @@ const ADDRESS = 'https://api.openai.com/v1';
 /** OpenAI's Responses API. */
 export class OpenAiVendor implements ModelVendor {
   readonly name = 'openai';
+  readonly about = "OpenAI's Responses API, asked to store nothing";
   readonly needsKey = true;
 
   open({ model, baseUrl = ADDRESS, key, fetch }: ModelConnection): ModelProvider {

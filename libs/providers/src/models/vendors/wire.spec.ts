@@ -6,6 +6,7 @@ import { anthropicWire } from '../../testing/wires/anthropic.wire.js';
 import { openAiChatWire } from '../../testing/wires/openai-chat.wire.js';
 import { openAiResponsesWire } from '../../testing/wires/openai-responses.wire.js';
 import { VendorServer } from '../../testing/wires/vendor.server.js';
+import { costOf } from '../../presets/prices.js';
 import { userSays, type ModelMessage } from '../message.js';
 import type { ModelRequest } from '../model.provider.js';
 import type { ModelVendor } from '../model.vendor.js';
@@ -107,6 +108,18 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     });
     const model = connect(new OpenAiCompatibleVendor(), server.url);
     expect((await model.complete(HELLO)).usage).toEqual({});
+  });
+
+  it('counts that are none, as some servers state them, are not known', async () => {
+    const server = await startServer((_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      const usage = { prompt_tokens: 12.5, completion_tokens: -3, prompt_tokens_details: { cached_tokens: 4 } };
+      const choices = [{ message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }];
+      response.end(JSON.stringify({ choices, usage }));
+    });
+    const { usage } = await connect(new OpenAiCompatibleVendor(), server.url).complete(HELLO);
+    expect(usage).toEqual({ cacheReadTokens: 4 });
+    expect(costOf(usage, { input: 1, output: 1 })).toBeUndefined();
   });
 
   it('a thought comes back to anthropic with its signature', async () => {

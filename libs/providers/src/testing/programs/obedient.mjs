@@ -10,6 +10,7 @@ const journal = process.argv[2];
 const note = (what, id) => appendFileSync(journal, `${JSON.stringify({ what, id, pid: process.pid })}\n`);
 const write = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const stubborn = new Set();
+const LONG = 'x'.repeat(60_000);
 
 if (process.env.STUBBORN) {
   process.on('SIGTERM', () => undefined);
@@ -30,6 +31,11 @@ function begin(id, scenario) {
   for (const text of scenario.pieces ?? []) write({ id, type: 'text', text });
   if (scenario.does === 'crash') process.exitCode = 3;
   if (scenario.does === 'crash') return process.stderr.write('out of luck', () => process.exit());
+  if (scenario.does === 'flood')
+    return flood(process.stdout, () => `${JSON.stringify({ id, type: 'text', text: LONG })}\n`);
+  if (scenario.does === 'never end a line') return flood(process.stdout, () => LONG);
+  if (scenario.does === 'flood stderr')
+    return process.stderr.write(`${LONG.repeat(500)} the end`, () => process.exit(1));
   if (scenario.does === 'babble') return process.stdout.write('Hello, I am not JSON\n');
   if (scenario.does === 'ignore cancel') return stubborn.add(id);
   if (scenario.does === 'have a child') return write({ id, type: 'progress', text: `${haveChild()}` });
@@ -37,6 +43,16 @@ function begin(id, scenario) {
   if (scenario.does === 'answer') write({ id, type: 'result', usage: scenario.usage });
   if (scenario.does === 'fail') write({ id, type: 'error', message: scenario.message });
   if (scenario.does !== 'hang') note('end', id);
+}
+
+/** Writes for ever, as fast as it is read, and hears nothing meanwhile. */
+function flood(stream, next) {
+  process.stdin.pause();
+  const go = () => {
+    while (stream.write(next()));
+    stream.once('drain', go);
+  };
+  go();
 }
 
 function haveChild() {

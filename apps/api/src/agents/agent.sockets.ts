@@ -1,0 +1,78 @@
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  EventFeed,
+  EventLog,
+  type FeedSubscription,
+  RegisterAgainError,
+  type RegistryEvent,
+  StaleGenerationError,
+} from '#rollcall/registry';
+import type { Principal } from '../auth/principal.js';
+import { StreamKeeper } from '../events/stream.keeper.js';
+import type { AgentSocket } from './agent.socket.js';
+
+/**
+ * The agents that are connected to this replica, and what the feed has to say to them: an operator's wish reaches them from
+ * whichever replica it was said to, without a port of their own to be called at.
+ */
+@Injectable()
+export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly byAgent = new Map<string, Set<AgentSocket>>();
+  private subscription?: FeedSubscription;
+
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly log: EventLog,
+    private readonly keeper: StreamKeeper,
+  ) {}
+
+  get count(): number {
+    return [...this.byAgent.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Answers how to let go of it. */
+  add(socket: AgentSocket, principal: Principal): () => void {
+    const { agentId } = socket.claim;
+    const sockets = this.byAgent.get(agentId) ?? new Set();
+    this.byAgent.set(agentId, sockets.add(socket));
+    const release = this.keeper.keep(principal, socket);
+    return () => {
+      release();
+      sockets.delete(socket);
+      if (sockets.size === 0 && this.byAgent.get(agentId) === sockets) this.byAgent.delete(agentId);
+    };
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.follow();
+  }
+
+  onApplicationShutdown(): void {
+    this.subscription?.close();
+  }
+
+  private async follow(): Promise<void> {
+    this.subscription = this.feed.subscribe(await this.log.head(), {
+      take: (events) => {
+        for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
+      },
+      expired: () => void this.follow(),
+    });
+  }
+}
+
+function pass(event: RegistryEvent, socket: AgentSocket): void {
+  if (event.type === 'agent.draining') socket.control({ action: 'drain', by: event.data.by });
+  if (event.type === 'agent.quarantined') socket.control({ action: 'quarantine', by: event.data.by });
+  if (event.type === 'agent.resumed') socket.control({ action: 'resume', by: event.data.by });
+  if (event.type === 'agent.left') leave(event, socket);
+}
+
+/** Of an earlier life it is no news. */
+function leave({ subject, data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
+  const { generation, reason } = data;
+  if (generation < socket.claim.generation) return;
+  if (reason === 'replaced') return socket.refuse(new StaleGenerationError(subject, generation, generation + 1));
+  socket.control({ action: 'register', reason });
+  socket.refuse(new RegisterAgainError(subject, reason));
+}

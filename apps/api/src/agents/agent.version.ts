@@ -1,0 +1,42 @@
+import {
+  type CallHandler,
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+} from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { map, type Observable } from 'rxjs';
+import type { AgentRecord, VersionedAgent } from '#rollcall/registry';
+import { ApiError } from '../http/api.error.js';
+
+const ONE_VERSION = /^"(\d{1,16}\.\d{1,16})"$/;
+
+/** The version in `If-Match`, as a parameter of a route; undefined when any will do. */
+export const IfMatch = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  versionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match']),
+);
+
+/** `*` is any record there is, which the route asks for anyway. */
+function versionIn(header: string | undefined): string | undefined {
+  if (header === undefined || header === '*') return undefined;
+  const version = ONE_VERSION.exec(header)?.[1];
+  if (version !== undefined) return version;
+  throw new ApiError('VALIDATION_FAILED', 'Please correct: If-Match.', {
+    errors: [{ field: 'If-Match', message: 'If-Match must be the ETag that the record was read with, and only that' }],
+  });
+}
+
+/** Answers the record alone, and in the header `ETag` which writing of it this is. */
+@Injectable()
+export class VersionTag implements NestInterceptor<VersionedAgent, AgentRecord> {
+  intercept(context: ExecutionContext, next: CallHandler<VersionedAgent>): Observable<AgentRecord> {
+    const reply = context.switchToHttp().getResponse<FastifyReply>();
+    return next.handle().pipe(
+      map(({ record, version }) => {
+        void reply.header('etag', `"${version}"`);
+        return record;
+      }),
+    );
+  }
+}

@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http';
+import { Inject, Logger } from '@nestjs/common';
+import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
+import type { RawData, WebSocket } from 'ws';
+import { type LeaseClaim, type LeasePolicy, leaseTtlMs, LiveRegistry, nextIntervalMs } from '#rollcall/registry';
+import { AuthGuard } from '../auth/auth.guard.js';
+import type { Principal } from '../auth/principal.js';
+import { Permit } from '../auth/route.access.js';
+import { SocketDoors } from '../auth/socket.doors.js';
+import { principalOf } from '../auth/socket.principal.js';
+import { ApiError } from '../http/api.error.js';
+import { AgentSocket } from './agent.socket.js';
+import { AgentSockets } from './agent.sockets.js';
+import { LEASE_POLICY } from './agents.tokens.js';
+import { readBeat, readClaim } from './beat.reader.js';
+
+export const AGENT_SOCKET = '/v1/agents/ws';
+
+/**
+ * The agent's own socket: `beat` comes in, `welcome`, `beaten`, `control`, `error` and `end` go out. Frames are read here
+ * and not by Nest's message handlers, which would cost more than the beat.
+ */
+@WebSocketGateway({ path: AGENT_SOCKET })
+@Permit('agents:self')
+export class AgentsGateway implements OnGatewayConnection<WebSocket> {
+  private readonly log = new Logger('agents');
+
+  constructor(
+    private readonly registry: LiveRegistry,
+    private readonly sockets: AgentSockets,
+    private readonly guard: AuthGuard,
+    @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
+    doors: SocketDoors,
+  ) {
+    const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
+      await this.registry.agents.check(claimOf(request, principal));
+    doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
+  }
+
+  handleConnection(socket: WebSocket, request: IncomingMessage): void {
+    const principal = principalOf(request);
+    const { searchParams } = new URL(request.url ?? '/', 'ws://localhost');
+    const agent = new AgentSocket(socket, claimOf(searchParams, principal));
+    socket.once('close', this.sockets.add(agent, principal));
+    socket.on('message', (data, binary) => this.hear(agent, principal, binary ? undefined : data));
+    void this.welcome(agent);
+  }
+
+  /** What the operator wants is read after the socket is listed: what changes from then on, the feed tells. */
+  private async welcome(agent: AgentSocket): Promise<void> {
+    try {
+      const { intervalMs } = this.lease;
+      const record = await this.registry.agents.identify(agent.claim);
+      agent.welcome(record, { intervalMs, leaseMs: leaseTtlMs(this.lease) });
+    } catch (error) {
+      this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
+      agent.refuse(error);
+    }
+  }
+
+  private hear(agent: AgentSocket, principal: Principal, data: RawData | undefined): void {
+    try {
+      this.guard.allow(principal, 'agents:self');
+      const { agentId, generation, tokenHash } = agent.claim;
+      const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
+      this.registry.heartbeats.beat(beat, (result) => agent.answer(result, nextIntervalMs(this.lease, Math.random())));
+    } catch (error) {
+      agent.refuse(error);
+    }
+  }
+}
+
+function claimOf(request: URLSearchParams, { leaseHash }: Principal): LeaseClaim {
+  return readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
+}
+
+/** The data of a beat; the whole frame is `{"event":"beat"}` for an agent with nothing to report. */
+function readFrame(data: RawData | undefined): object {
+  const frame = parse(data);
+  if (frame?.event !== 'beat')
+    throw new ApiError(
+      'MALFORMED_REQUEST',
+      'A frame is JSON text: {"event":"beat","data":{"inFlight":3}}, data optional.',
+    );
+  return frame.data ?? {};
+}
+
+function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
+  if (!data) return undefined;
+  try {
+    // eslint-disable-next-line typescript/no-base-to-string -- text frames come as one Buffer
+    return JSON.parse(data.toString()) as { event?: unknown; data?: object };
+  } catch {
+    return undefined; // the caller says what a frame looks like
+  }
+}

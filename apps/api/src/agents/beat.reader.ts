@@ -1,0 +1,123 @@
+import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
+import { ApiError, type FieldFault } from '../http/api.error.js';
+
+/** What is wrong with a value; undefined when nothing is. */
+type Rule = (value: unknown) => string | undefined;
+
+interface Beat {
+  generation: number;
+  inFlight?: number;
+  load?: number;
+  latencyMs?: number;
+  usedTokens?: number;
+}
+
+interface BatchBeat extends Beat {
+  agentId: string;
+  leaseToken: string;
+}
+
+export const LARGEST_BATCH = 1_000;
+
+const BEAT_RULES: Record<keyof Beat, Rule> = {
+  generation: whole(1, Number.MAX_SAFE_INTEGER),
+  inFlight: optional(whole(0, 1e6)),
+  load: optional(numeric(0, 1_000)),
+  latencyMs: optional(numeric(0, 1e9)),
+  usedTokens: optional(whole(0, Number.MAX_SAFE_INTEGER)),
+};
+const BATCH_BEAT_RULES: Record<keyof BatchBeat, Rule> = { ...BEAT_RULES, agentId: text(128), leaseToken: text(200) };
+const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128), generation: BEAT_RULES.generation };
+const BATCH_RULES: Record<'beats', Rule> = { beats: list(LARGEST_BATCH) };
+
+/**
+ * Beats are read by hand and not by class-validator: there are tens of thousands a second, and checking one would cost
+ * more than all else that is done for it. What is refused, and how it is said, is the same.
+ */
+export function readBeat(agentId: string, body: unknown, tokenHash: string | null): Heartbeat {
+  const faults = faultsOf(body, BEAT_RULES, '');
+  if (faults.length > 0) throw invalid(faults);
+  return toHeartbeat(agentId, body as Beat, tokenHash);
+}
+
+/** Of an agent that opens its socket, from the address it opens it at. */
+export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
+  const claim = { agentId, generation: generation === null ? null : Number(generation) };
+  const faults = faultsOf(claim, CLAIM_RULES, '');
+  if (faults.length > 0) throw invalid(faults);
+  return { ...(claim as { agentId: string; generation: number }), tokenHash };
+}
+
+export function readBatch(body: unknown): Heartbeat[] {
+  const outer = faultsOf(body, BATCH_RULES, '');
+  if (outer.length > 0) throw invalid(outer);
+  const { beats } = body as { beats: BatchBeat[] };
+  const faults = beats.flatMap((beat, place) => faultsOf(beat, BATCH_BEAT_RULES, `beats.${place}.`));
+  if (faults.length > 0) throw invalid(faults);
+  return beats.map((beat) => toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
+}
+
+function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Heartbeat {
+  const { generation, inFlight, load, latencyMs, usedTokens } = beat;
+  return {
+    agentId,
+    generation,
+    tokenHash,
+    inFlight: inFlight ?? undefined,
+    loadRatio: load ?? undefined,
+    observedMs: latencyMs ?? undefined,
+    usedTokens: usedTokens ?? undefined,
+  };
+}
+
+const NONE: readonly FieldFault[] = [];
+
+function faultsOf(body: unknown, rules: Record<string, Rule>, path: string): readonly FieldFault[] {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return [{ field: path.slice(0, -1) || 'body', message: `must be an object with ${Object.keys(rules).join(', ')}` }];
+  }
+  const values = body as Record<string, unknown>;
+  let faults: FieldFault[] | undefined;
+  for (const name in rules) {
+    const fault = rules[name]?.(values[name]);
+    if (fault) (faults ??= []).push({ field: path + name, message: `${name} ${fault}` });
+  }
+  for (const name in values) {
+    if (!Object.hasOwn(rules, name))
+      (faults ??= []).push({ field: path + name, message: `${name} is not a known field` });
+  }
+  return faults ?? NONE;
+}
+
+function invalid(errors: readonly FieldFault[]): ApiError {
+  const fields = [...new Set(errors.map(({ field }) => field))].join(', ');
+  return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors: [...errors] });
+}
+
+function optional(rule: Rule): Rule {
+  return (value) => (value === undefined || value === null ? undefined : rule(value));
+}
+
+function whole(min: number, max: number): Rule {
+  const fault = `must be a whole number from ${min} to ${max}`;
+  return (value) => (Number.isInteger(value) && between(value as number, min, max) ? undefined : fault);
+}
+
+function numeric(min: number, max: number): Rule {
+  const fault = `must be a number from ${min} to ${max}`;
+  return (value) => (typeof value === 'number' && between(value, min, max) ? undefined : fault);
+}
+
+function between(value: number, min: number, max: number): boolean {
+  return value >= min && value <= max;
+}
+
+function text(longest: number): Rule {
+  const fault = `must be a text of 1 to ${longest} characters`;
+  return (value) => (typeof value === 'string' && between(value.length, 1, longest) ? undefined : fault);
+}
+
+function list(longest: number): Rule {
+  const fault = `must be a list of 1 to ${longest}`;
+  return (value) => (Array.isArray(value) && between(value.length, 1, longest) ? undefined : fault);
+}

@@ -1,0 +1,28 @@
+import { registerDecorator } from 'class-validator';
+
+const HIGHEST = 100;
+
+export const LEVELS_RULE = `Exactly this level, or {"min", "max"}, one of them or both; levels are whole numbers from 0 to ${HIGHEST}.`;
+
+/** A level, or a range of them that is not empty. */
+export function IsLevels(): PropertyDecorator {
+  return (target, propertyName) =>
+    registerDecorator({
+      name: 'isLevels',
+      target: target.constructor,
+      propertyName: String(propertyName),
+      validator: { validate: areLevels, defaultMessage: () => `sandboxLevel: ${LEVELS_RULE}` },
+    });
+}
+
+function areLevels(value: unknown): boolean {
+  if (isLevel(value)) return true;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { min = 0, max = HIGHEST, ...others } = value as { min?: unknown; max?: unknown };
+  const known = Object.keys(value).length > 0 && Object.keys(others).length === 0;
+  return known && isLevel(min) && isLevel(max) && min <= max;
+}
+
+function isLevel(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= HIGHEST;
+}

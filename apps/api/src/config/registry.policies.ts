@@ -1,0 +1,68 @@
+import {
+  CapabilityAliases,
+  type CircuitPolicy,
+  type DirectoryOptions,
+  type FlapPolicy,
+  type LeasePolicy,
+  type LiveRegistryOptions,
+  type LowBudgetPolicy,
+  type ProtectionPolicy,
+  USUAL_LEASE_POLICY,
+  USUAL_PROTECTION_POLICY,
+} from '#rollcall/registry';
+import type { Config } from './config.schema.js';
+
+/** Penalties are counted in thousandths of a flap. */
+const PENALTY_PER_FLAP = 1_000;
+
+/** The settings in the words of the registry. */
+export function registryPolicies(config: Config): LiveRegistryOptions {
+  return {
+    lease: leasePolicy(config),
+    protection: protectionPolicy(config),
+    circuit: circuitPolicy(config),
+    flap: flapPolicy(config),
+    directory: directoryOptions(config),
+    budgets: { low: lowBudgetPolicy(config) },
+  };
+}
+
+/** Throws a CapabilityAliasError when the aliases cannot all hold. */
+export function directoryOptions({ discovery }: Config): DirectoryOptions {
+  return { aliases: new CapabilityAliases(discovery.aliases) };
+}
+
+function lowBudgetPolicy({ budgets }: Config): LowBudgetPolicy {
+  return { fraction: budgets.lowPercent / 100, tokens: budgets.lowTokens };
+}
+
+export function leasePolicy({ registry }: Config): LeasePolicy {
+  return { ...USUAL_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
+}
+
+function protectionPolicy({ protection }: Config): ProtectionPolicy {
+  const { percent, fewest, longest, evictionsPerMinute } = protection;
+  return { ...USUAL_PROTECTION_POLICY, threshold: percent / 100, fewest, longestMs: longest, evictionsPerMinute };
+}
+
+function circuitPolicy({ circuit }: Config): CircuitPolicy {
+  const { failures, coolDown, backOff, longestCoolDown, probe } = circuit;
+  return {
+    failuresToOpen: failures,
+    coolDownMs: coolDown,
+    backOff,
+    longestCoolDownMs: longestCoolDown,
+    probeMs: probe,
+  };
+}
+
+export function flapPolicy({ flapping }: Config): FlapPolicy {
+  const { suppressAt, reuseBelow, halfLife, longest } = flapping;
+  return {
+    penaltyPerFlap: PENALTY_PER_FLAP,
+    suppressAt: suppressAt * PENALTY_PER_FLAP,
+    reuseBelow: reuseBelow * PENALTY_PER_FLAP,
+    halfLifeMs: halfLife,
+    longestMs: longest,
+  };
+}

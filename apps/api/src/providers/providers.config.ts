@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { json, setting } from '../config/setting.js';
+
+const EnvName = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
+const Origin = z.url({ protocol: /^https?$/ }).refine((text) => new URL(text).origin === text);
+
+const ProgramsSchema = z.record(
+  z.string().regex(/^[\w.-]{1,100}$/),
+  z.strictObject({
+    command: z.string().min(1),
+    args: z.array(z.string()).optional(),
+    cwd: z.string().optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    secretEnv: z.array(EnvName).optional(),
+  }),
+);
+const CredentialsSchema = z.record(EnvName, z.union([Origin.transform((origin) => [origin]), z.array(Origin)]));
+const ClaudeSchema = z.strictObject({
+  tools: z.array(z.string().min(1)).optional(),
+  folder: z.string().optional(),
+  env: z.record(z.string(), z.string()).optional(),
+});
+
+/** What agents of other makes may use on this machine. Without a word from the operator: nothing. */
+export const providers = z.strictObject({
+  programs: setting(json().pipe(ProgramsSchema).default({}), {
+    env: 'ROLLCALL_PROGRAMS',
+    about:
+      'Programs that `subprocess` agents may run, by name (see providers.md). In the environment: one line of JSON.',
+    expects: 'programs by name, such as {"coder": {"command": "/usr/bin/coder"}}',
+    defaultText: 'none',
+  }),
+  credentials: setting(json().pipe(CredentialsSchema).default({}), {
+    env: 'ROLLCALL_AGENT_CREDENTIALS',
+    about: 'Environment variables whose keys may be sent to remote agents, each with the origins it may go to.',
+    expects: 'origins by variable, such as {"MY_AGENT_KEY": "https://agents.example"}',
+    defaultText: 'none',
+  }),
+  claude: setting(json().pipe(ClaudeSchema).default({}), {
+    env: 'ROLLCALL_CLAUDE',
+    about:
+      'Tools that `claude-sdk` agents may be given, the folder they work in, and what else their environment holds.',
+    expects: 'tools, folder and env, such as {"tools": ["Read"], "folder": "/srv/work"}',
+    defaultText: 'no tools',
+  }),
+});

@@ -1,0 +1,29 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AgentProviderRegistry, agentProviderView, PresetBook, vendorView, VendorRegistry } from '#rollcall/providers';
+import { Permit } from '../auth/route.access.js';
+import { Keyring } from './keyring.js';
+import { ProviderList, ProvidersQuery } from './providers.dto.js';
+
+@ApiTags('models')
+@Controller('providers')
+@Permit('models:read')
+export class ProvidersController {
+  constructor(
+    private readonly agents: AgentProviderRegistry,
+    private readonly vendors: VendorRegistry,
+    private readonly book: PresetBook,
+    private readonly keys: Keyring,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'What agents can be made of and who answers model calls, and whether each can be used now' })
+  @ApiOkResponse({ type: ProviderList })
+  list(@Query() { kind }: ProvidersQuery): ProviderList {
+    const all = [
+      ...this.agents.list().map(agentProviderView),
+      ...this.vendors.list().map((vendor) => vendorView(vendor, this.book, this.keys.forModels)),
+    ];
+    return { items: all.filter((one) => kind === undefined || one.kind === kind) };
+  }
+}

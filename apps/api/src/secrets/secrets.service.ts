@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Secret } from '#rollcall/providers';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { ApiError } from '../http/api.error.js';
+import { SecretBox } from './secret.box.js';
+
+const FILE = 'sealing.key';
+
+/** Seals with the key of the deployment; with the embedded Postgres, one beside its data, made when it is first needed. */
+@Injectable()
+export class SecretsService {
+  private box?: SecretBox;
+
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  seal(secret: Secret, owner: string): Buffer {
+    return this.usable().seal(secret, owner);
+  }
+
+  open(sealed: Buffer, owner: string): Secret {
+    return this.usable().open(sealed, owner);
+  }
+
+  private usable(): SecretBox {
+    this.box ??= new SecretBox(this.keys());
+    if (this.box.isUsable) return this.box;
+    throw new ApiError(
+      'SEALING_KEY_MISSING',
+      'Set ROLLCALL_SEALING_KEY to the same value on every replica (openssl rand -hex 32), and start again.',
+    );
+  }
+
+  private keys(): string[] {
+    const { auth, database, data } = this.config;
+    if (auth.sealingKey.length > 0 || database.url) return auth.sealingKey;
+    return [keyInFolder(data.dir)];
+  }
+}
+
+function keyInFolder(folder: string): string {
+  const file = join(folder, FILE);
+  mkdirSync(folder, { recursive: true });
+  try {
+    writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // else: it was made before
+  }
+  return readFileSync(file, 'utf8').trim();
+}

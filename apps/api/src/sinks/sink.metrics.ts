@@ -1,0 +1,67 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Counter, Gauge } from 'prom-client';
+import { SinksService, type SinkStatus } from '#rollcall/registry';
+import { HttpMetrics } from '../telemetry/http.metrics.js';
+
+/** How far sinks are, asked when it is scraped, and what this replica delivered. */
+@Injectable()
+export class SinkMetrics {
+  private readonly log = new Logger('sinks');
+  private readonly tried: Counter;
+
+  constructor(
+    private readonly sinks: SinksService,
+    { registry }: HttpMetrics,
+  ) {
+    const registers = [registry];
+    this.tried = new Counter({
+      name: 'rollcall_sink_deliveries_total',
+      help: 'Events this replica tried to deliver, by what became of the try.',
+      labelNames: ['kind', 'outcome'],
+      registers,
+    });
+    const behind: Gauge = new Gauge({
+      name: 'rollcall_sink_lag_seconds',
+      help: 'How long the oldest event that a sink has not got has waited. The same on every replica.',
+      labelNames: ['sink', 'kind', 'state'],
+      registers,
+    });
+    const labels = ['sink', 'kind'];
+    const parked: Gauge = new Gauge({
+      name: 'rollcall_sink_parked_events',
+      help: 'Events that were given up.',
+      labelNames: labels,
+      registers,
+    });
+    const lag: Gauge = new Gauge({
+      name: 'rollcall_sink_lag_events',
+      help: 'How many events of the log a sink has not looked at. The same on every replica.',
+      labelNames: labels,
+      registers,
+      collect: async () => this.fill(await this.statuses(), lag, behind, parked),
+    });
+  }
+
+  count(kind: string, outcome: string, events: number): void {
+    this.tried.inc({ kind, outcome }, events);
+  }
+
+  private fill(statuses: SinkStatus[], lag: Gauge, behind: Gauge, parked: Gauge): void {
+    for (const gauge of [lag, behind, parked]) gauge.reset();
+    for (const { id: sink, kind, state, head, cursor, lagMs, parked: given } of statuses) {
+      lag.set({ sink, kind }, Math.max(0, head - cursor));
+      behind.set({ sink, kind, state }, (lagMs ?? 0) / 1_000);
+      parked.set({ sink, kind }, given);
+    }
+  }
+
+  /** Without a database there is nothing to tell, and the other metrics are wanted all the more. */
+  private async statuses(): Promise<SinkStatus[]> {
+    try {
+      return await this.sinks.list();
+    } catch (error) {
+      this.log.warn({ event: 'sinks.not_measured', err: error });
+      return [];
+    }
+  }
+}

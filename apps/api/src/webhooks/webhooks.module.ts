@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { SecretsService } from '../secrets/secrets.service.js';
+import { DeliveriesController } from './deliveries.controller.js';
+import { WebhookSinks } from './webhook.sinks.js';
+import { WebhookStore } from './webhook.store.js';
+import { WebhooksController } from './webhooks.controller.js';
+import { WebhooksService } from './webhooks.service.js';
+
+@Module({
+  imports: [AgentsModule],
+  controllers: [WebhooksController, DeliveriesController],
+  providers: [SecretsService, WebhookStore, WebhooksService, WebhookSinks],
+  exports: [WebhookSinks],
+})
+export class WebhooksModule {}

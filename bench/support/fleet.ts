@@ -1,0 +1,28 @@
+import type { Server } from './servers.js';
+
+export interface BenchAgent {
+  agentId: string;
+  leaseToken: string;
+}
+
+const AT_ONCE = 32;
+
+/** Registers agents over HTTP, as agents do. */
+export async function registerFleet({ url, headers }: Server, size: number): Promise<BenchAgent[]> {
+  const fleet: BenchAgent[] = [];
+  const register = async (number: number): Promise<void> => {
+    const answer = await fetch(`${url}/v1/agents`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ agentId: `agent-${number}`, name: `worker ${number}`, capabilities: ['build'] }),
+    });
+    if (answer.status !== 201) throw new Error(`agent-${number} was refused: ${await answer.text()}`);
+    fleet.push((await answer.json()) as BenchAgent);
+  };
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < size) await register(next++);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return fleet;
+}

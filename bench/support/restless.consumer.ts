@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+
+interface Frame {
+  event: string;
+  data: { sequence: string; id: string }[];
+}
+
+const RETRY_MS = 20;
+
+/**
+ * A consumer over a WebSocket that is killed again and again, in the middle of its work: every other time before it has
+ * dealt with what it got. It remembers what it dealt with, as one that stores its cursor does, and resumes after that.
+ */
+export class RestlessConsumer {
+  readonly ids: string[] = [];
+  /** Places where an event was not the next one. */
+  readonly wrong: number[] = [];
+  kills = 0;
+  private cursor = 0;
+  private nextKill = performance.now();
+  private stopped = false;
+
+  constructor(
+    private readonly url: string,
+    private readonly headers: Record<string, string>,
+    private readonly killEveryMs: number,
+    private readonly mostKills: number,
+  ) {}
+
+  get seq(): number {
+    return this.cursor;
+  }
+
+  async run(): Promise<void> {
+    while (!this.stopped) {
+      await this.connectOnce();
+      await delay(RETRY_MS);
+    }
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async connectOnce(): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    const socket = new WebSocket(this.url, { headers: this.headers });
+    socket.on('open', () => {
+      socket.send(JSON.stringify({ event: 'subscribe', data: { after: String(this.cursor) } }));
+    });
+    socket.on('message', (text: Buffer) => this.hear(JSON.parse(text.toString()) as Frame, socket));
+    socket.on('error', () => socket.terminate()); // refused while the database is cut off from the server: try again
+    socket.on('close', over.resolve);
+    const watch = setInterval(() => this.stopped && socket.terminate(), 50);
+    await over.promise;
+    clearInterval(watch);
+  }
+
+  private hear({ event, data }: Frame, socket: WebSocket): void {
+    if (event === 'error') return socket.terminate();
+    if (event !== 'events' || socket.readyState !== socket.OPEN) return;
+    const killed = this.kills < this.mostKills && performance.now() >= this.nextKill;
+    if (!killed || this.kills % 2 === 0) this.deal(data);
+    if (!killed) return;
+    this.kills += 1;
+    this.nextKill = performance.now() + this.killEveryMs;
+    socket.terminate();
+  }
+
+  private deal(events: Frame['data']): void {
+    for (const { sequence, id } of events) {
+      if (Number(sequence) !== this.cursor + 1) this.wrong.push(Number(sequence));
+      this.cursor = Number(sequence);
+      this.ids.push(id);
+    }
+  }
+}

@@ -1,0 +1,13 @@
+/** One of the processes that write in a storm: sixteen writers, a sequencer and all that a replica has. */
+import { Database } from '#rollcall/registry';
+import { stormReplica } from '#rollcall/registry/testing';
+
+const [url = '', writers = '', agents = '', durationMs = ''] = process.argv.slice(2);
+const db = await Database.connect(
+  { url, poolSize: Number(writers) + 2, operationTimeoutMs: 5_000 },
+  { entities: [], migrations: [] },
+);
+const options = { writers: Number(writers), agents: Number(agents), durationMs: Number(durationMs) };
+process.send?.(await stormReplica(db, options));
+await db.close();
+process.disconnect();

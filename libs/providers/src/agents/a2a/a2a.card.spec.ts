@@ -1,0 +1,104 @@
+import { EgressPolicy } from '../../egress/egress.policy.js';
+import { Secret } from '../../secret.js';
+import { cardWith } from '../../testing/a2a-wires/odd-card.js';
+import { localEgress } from '../../testing/local-egress.js';
+import { LocalServer } from '../../testing/local-server.js';
+import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
+import { until } from '../../testing/until.js';
+import { A2aAgentProvider } from './a2a.agent-provider.js';
+
+const KEY = 'a2a-key-0123456789';
+
+describe('S1.10 an a2a agent and its card', () => {
+  const policy = new EgressPolicy({ allowLoopback: true });
+  const egress = localEgress();
+  const provider = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => new Secret(KEY) });
+  const closing: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    await Promise.all(closing.splice(0).map(async (server) => await server.close()));
+    expect(egress.underWay).toBe(0);
+  });
+  afterAll(async () => await egress.close());
+
+  const serve = async (answer: Parameters<typeof LocalServer.start>[0]): Promise<LocalServer> => {
+    const server = await LocalServer.start(answer);
+    closing.push(server);
+    return server;
+  };
+
+  it.each([
+    [
+      'only gRPC',
+      [{ url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' }],
+      /offers GRPC 1\.0; spoken here/,
+    ],
+    [
+      'a later version',
+      [{ url: 'https://a.example', protocolBinding: 'JSONRPC', protocolVersion: '2.0' }],
+      /offers JSONRPC 2\.0/,
+    ],
+    ['nothing', [], /names no interface/],
+    ['nonsense', 'everything', /names no interface/],
+  ])('is not made when its card offers %s, and says why', async (_what, supportedInterfaces, why) => {
+    const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
+    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: expect.stringMatching(why) });
+  });
+
+  it('takes the first of the interfaces that can be spoken', async () => {
+    const server = await ObedientA2aServer.start();
+    closing.push(server);
+    const interfaces = [
+      { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },
+      { url: `${server.url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    ];
+    const carded = await serve((_request, response) => response.end(cardWith(interfaces)));
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: `${carded.url}/some/card.json` } });
+    const text = JSON.stringify({ does: 'answer', pieces: ['x'] });
+    for await (const event of agent.handle({ text }))
+      if (event.type === 'finished') expect(event.result.text).toBe('x');
+    expect(server.executor.begun).toBe(1);
+    expect(carded.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
+  });
+
+  it('is not made when its card leads to where nothing may be called', async () => {
+    const inside = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+    const server = await serve((_request, response) => response.end(cardWith(inside)));
+    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+  });
+
+  it('is not made when its card does not come in time, which is no fault of the caller', async () => {
+    const server = await serve(() => undefined);
+    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardWithinMs: 50 });
+    const made = hasty.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
+    await until('the request is given up', () => server.busyConnections === 0);
+  });
+
+  it('does not repeat a key that stands in a card', async () => {
+    const server = await serve(({ headers }, response) => response.end(`no card for ${headers['authorization']}`));
+    const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
+    const error = await provider.createAgent({ name: 'ada', settings }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
+    expect(String(error)).not.toContain(KEY.slice(4));
+  });
+
+  it.each([
+    [401, 'AGENT_CREDENTIAL_REFUSED'],
+    [404, 'AGENT_UNREACHABLE'],
+    [503, 'AGENT_UNREACHABLE'],
+    [200, 'AGENT_ANSWER_UNREADABLE'],
+  ])('is not made when its card is answered with %i: %s', async (status, code) => {
+    const server = await LocalServer.start((_request, response) => response.writeHead(status).end('no card'));
+    closing.push(server);
+    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(made).rejects.toMatchObject({ code });
+  });
+
+  it('is not made for an address that may not be called', async () => {
+    const strict = new A2aAgentProvider({ fetch: egress.fetch, policy: new EgressPolicy(), secrets: () => undefined });
+    const made = strict.createAgent({ name: 'ada', settings: { url: 'http://127.0.0.1:1/' } });
+    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+  });
+});

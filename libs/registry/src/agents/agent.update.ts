@@ -1,0 +1,50 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AgentRow } from './agent.row.js';
+import type { CostModel } from './agent.record.js';
+import type { Registration } from './registration.js';
+
+/** What a record says of itself and may say differently later. Its budget is changed where budgets are kept. */
+export type Declaration = Omit<Registration, 'budget' | 'definition'>;
+
+/** What is to be different. A field left out stays; labels and prices are merged, and null takes one away. */
+export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costModel'>> {
+  labels?: Record<string, string | null>;
+  costModel?: Partial<CostModel>;
+}
+
+export const MOST_LABELS = 64;
+
+const FIELDS = [
+  'name',
+  'endpoint',
+  'agentCard',
+  'capabilities',
+  'sandboxLevel',
+  'provider',
+  'costModel',
+  'capacity',
+  'declaredMs',
+  'version',
+  'labels',
+] as const satisfies (keyof Declaration)[];
+
+export function declarationOf(row: AgentRow): Declaration {
+  return Object.fromEntries(FIELDS.map((field) => [field, row[field]])) as unknown as Declaration;
+}
+
+/** The declaration after the update, and the names of the fields that are really different; none when it changes nothing. */
+export function applyUpdate(before: Declaration, update: AgentUpdate): { after: Declaration; changed: string[] } {
+  const { labels, costModel, ...plain } = update;
+  const after: Declaration = {
+    ...before,
+    ...Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)),
+    labels: mergeLabels(before.labels, labels),
+    costModel: { ...before.costModel, ...costModel },
+  };
+  return { after, changed: FIELDS.filter((field) => !isDeepStrictEqual(before[field], after[field])) };
+}
+
+function mergeLabels(before: Record<string, string>, changes: AgentUpdate['labels'] = {}): Record<string, string> {
+  const merged: Record<string, string | null> = { ...before, ...changes };
+  return Object.fromEntries(Object.entries(merged).filter((pair): pair is [string, string] => pair[1] !== null));
+}

@@ -1,0 +1,212 @@
+import { TwoReplicas } from '../testing/two-replicas.js';
+
+let replicas: TwoReplicas;
+beforeEach(async () => void (replicas = await TwoReplicas.start()));
+afterEach(async () => await replicas.stop());
+
+describe('updating', () => {
+  it('S3.1 changes the record of the life that asks, tells what changed, and tells nothing when nothing did', async () => {
+    const { here } = replicas;
+    const claim = replicas.claimOf(await replicas.join('builder'));
+    const { record, version } = await here.agents.update(claim, { capabilities: ['review'], version: '2.0' });
+    expect(record).toMatchObject({ capabilities: ['review'], version: '2.0', name: 'swarm-builder', generation: 1 });
+    expect(await here.agents.update(claim, { capabilities: ['review'] })).toMatchObject({ version });
+    expect(await replicas.told('agent.updated')).toMatchObject([
+      {
+        subject: 'builder',
+        capabilities: ['review'],
+        data: { generation: 1, changed: ['capabilities', 'version'] },
+      },
+    ]);
+  });
+
+  it('S3.11 reaches the directory of the replica at once, under the new capabilities', async () => {
+    const { here } = replicas;
+    const claim = replicas.claimOf(await replicas.join('builder'));
+    await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
+    await here.sync.idle();
+    const ask = (capability: string): string[] =>
+      here.ranker.rank({ capabilities: [capability] }, here.clock.now()).candidates.map(({ agent }) => agent.agentId);
+    expect([ask('build'), ask('review')]).toEqual([[], ['builder']]);
+  });
+
+  it('B4 is refused to earlier and later generations, strangers, the unknown and those that have left', async () => {
+    const { here } = replicas;
+    const first = await replicas.join('mine');
+    const second = await replicas.join('mine', {}, { leaseToken: first.leaseToken });
+    const now = replicas.claimOf(second);
+    const refusals = [
+      [replicas.claimOf(first), 'STALE_GENERATION'],
+      [{ ...now, generation: 3 }, 'GENERATION_AHEAD'],
+      [{ ...now, tokenHash: 'stranger' }, 'LEASE_TOKEN_REFUSED'],
+      [{ ...now, agentId: 'nobody' }, 'AGENT_NOT_FOUND'],
+    ] as const;
+    for (const [claim, code] of refusals)
+      await expect(here.agents.update(claim, { name: 'hijacked' })).rejects.toMatchObject({ code });
+    await here.agents.deregister(now);
+    await expect(here.agents.update(now, { name: 'late' })).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    expect(await replicas.told('agent.updated')).toEqual([]);
+  });
+
+  it('B4 by an operator needs no generation, and by a reader of an old version is refused', async () => {
+    const { here, there } = replicas;
+    await replicas.join('shared');
+    const operator = { agentId: 'shared', generation: null, tokenHash: null };
+    const { version } = await here.agents.getVersioned('shared');
+    await there.agents.update(operator, { labels: { canary: 'yes' } }, version);
+    await expect(here.agents.update(operator, { labels: { canary: 'no' } }, version)).rejects.toMatchObject({
+      code: 'AGENT_CHANGED',
+    });
+    expect((await here.agents.get('shared')).labels).toEqual({ canary: 'yes' });
+  });
+
+  it('B4 of different fields by twenty at once loses none of them', async () => {
+    const { here, there } = replicas;
+    await replicas.join('busy');
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        const claim = { agentId: 'busy', generation: null, tokenHash: null };
+        await (index % 2 ? here : there).agents.update(claim, { labels: { [`l${index}`]: 'x' } });
+      }),
+    );
+    expect(Object.keys((await here.agents.get('busy')).labels)).toHaveLength(20);
+    expect(await replicas.told('agent.updated')).toHaveLength(20);
+  });
+});
+
+describe('the reason to leave', () => {
+  const reasons = async (): Promise<unknown[]> =>
+    (await replicas.told('agent.left')).map(({ data }) => (data as { reason: string }).reason);
+
+  it('S3.3 is deregistered, or shutdown when its process ends', async () => {
+    const { agents } = replicas.here;
+    await agents.deregister(replicas.claimOf(await replicas.join('one')));
+    await agents.deregister(replicas.claimOf(await replicas.join('two')), 'shutdown');
+    expect((await agents.get('two')).leaveReason).toBe('shutdown');
+    expect(await reasons()).toEqual(['deregistered', 'shutdown']);
+  });
+
+  it('S3.3 is drained for who goes while it is being drained, whatever it says', async () => {
+    const { agents } = replicas.here;
+    const claim = replicas.claimOf(await replicas.join('tired'));
+    await agents.want('tired', 'draining', null, 'key:op');
+    await agents.deregister(claim, 'shutdown');
+    expect(await agents.get('tired')).toMatchObject({ status: 'left', leaveReason: 'drained' });
+    expect(await reasons()).toEqual(['drained']);
+  });
+
+  it('S3.3 S3.10 is budget_exhausted for who goes with nothing left to spend and says no other reason', async () => {
+    const { agents } = replicas.here;
+    const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
+    for (const [agentId, farewell] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
+      const claim = replicas.claimOf(await replicas.join(agentId, { budget }));
+      if (agentId === 'drained') await agents.want(agentId, 'draining', null, 'key:op');
+      await agents.deregister(claim, farewell);
+    }
+    expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
+  });
+
+  it('S3.3 is quarantined for who was quarantined with force, and it comes back in quarantine', async () => {
+    const { agents } = replicas.here;
+    const joined = await replicas.join('bad');
+    expect(await agents.expel('bad', 'leaks', 'key:op')).toMatchObject({ status: 'left', leaveReason: 'quarantined' });
+    await expect(agents.deregister(replicas.claimOf(joined))).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    expect((await replicas.join('bad')).record).toMatchObject({ status: 'quarantined', generation: 2 });
+    expect(await replicas.told('agent.quarantined')).toMatchObject([{ data: { by: 'key:op', reason: 'leaks' } }]);
+    expect(await reasons()).toEqual(['quarantined']);
+  });
+
+  it('S3.3 is replaced for the life before, when the same agent registers again', async () => {
+    const { leaseToken } = await replicas.join('again');
+    await replicas.join('again', {}, { leaseToken });
+    expect(await reasons()).toEqual(['replaced']);
+  });
+
+  it('S3.5 is evicted, by force and by silence', async () => {
+    const { agents, sweeper } = replicas.here;
+    await replicas.join('forced');
+    await replicas.join('silent');
+    await agents.remove('forced', 'evicted');
+    await sweeper.sweep();
+    await replicas.silence(40_000, 'silent');
+    await sweeper.sweep();
+    expect(await reasons()).toEqual(['evicted', 'evicted']);
+  });
+
+  it('S3.3 is said once, when the agent and an operator end it at the same moment on two replicas', async () => {
+    const { here, there } = replicas;
+    const claim = replicas.claimOf(await replicas.join('contested'));
+    const ends = await Promise.allSettled([
+      here.agents.deregister(claim),
+      there.agents.remove('contested', 'evicted'),
+      there.agents.expel('contested', null, 'key:op'),
+    ]);
+    expect(ends.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
+    expect(await reasons()).toHaveLength(1);
+  });
+});
+
+describe('tokens reported with beats', () => {
+  it('S3.10 are in the ledger when the agent leaves or is evicted, and not forgotten when it comes back', async () => {
+    const { here } = replicas;
+    const budget = { totalTokens: 500_000, usedTokens: 0, source: 'reported' };
+    for (const agentId of ['leaver', 'silent']) {
+      const claim = replicas.claimOf(await replicas.join(agentId, { budget }));
+      await here.heartbeats.beatAll([{ ...claim, usedTokens: 400_000 }]);
+      if (agentId === 'leaver') await here.agents.deregister(claim);
+    }
+    await here.sweeper.sweep();
+    await replicas.silence(40_000, 'silent');
+    await here.sweeper.sweep();
+    expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
+    for (const agentId of ['leaver', 'silent']) {
+      const [reading] = await here.budgets.budgets.of('agent', agentId);
+      expect(reading?.budget.used.tokens).toBe(400_000);
+      const { record } = await replicas.join(agentId, { budget });
+      expect(record.budget).toMatchObject({ usedTokens: 400_000, remaining: 100_000 });
+    }
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+});
+
+describe("an operator's wish", () => {
+  it('B4 said twice is told once', async () => {
+    const { agents } = replicas.here;
+    await replicas.join('calm');
+    await agents.want('calm', 'draining', 'first', 'key:op');
+    await agents.want('calm', 'draining', 'second', 'key:op');
+    expect(await replicas.told('agent.draining')).toHaveLength(1);
+  });
+});
+
+describe('writes of an earlier life', () => {
+  it('B4 S3.4 are all refused when they are replayed, whatever they were, and change nothing', async () => {
+    const { here, there } = replicas;
+    const first = await replicas.join('phoenix');
+    const old = replicas.claimOf(first);
+    await replicas.join('phoenix', {}, { leaseToken: first.leaseToken });
+    const before = await here.agents.getVersioned('phoenix');
+    const events = (await replicas.told()).length;
+    const beats = Array.from({ length: 50 }, (_, inFlight) => ({ ...old, inFlight }));
+    const results = [...(await here.heartbeats.beatAll(beats)), ...(await there.heartbeats.beatAll(beats))];
+    expect(new Set(results.map((result) => (result.ok ? 'ok' : result.error.code)))).toEqual(
+      new Set(['STALE_GENERATION']),
+    );
+    const replays = [here, there].flatMap(({ agents }) => [
+      agents.update(old, { name: 'ghost' }),
+      agents.update(old, { capabilities: ['haunt'], endpoint: null }),
+      agents.deregister(old),
+      agents.deregister(old, 'shutdown'),
+    ]);
+    for (const replay of await Promise.allSettled(replays))
+      expect(replay).toMatchObject({ status: 'rejected', reason: { code: 'STALE_GENERATION' } });
+    expect(await here.agents.getVersioned('phoenix')).toEqual(before);
+    expect(await replicas.told()).toHaveLength(events);
+  });
+
+  it('S3.4 from the future are refused too, and say so', async () => {
+    const claim = replicas.claimOf(await replicas.join('early'));
+    const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
+    expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
+  });
+});

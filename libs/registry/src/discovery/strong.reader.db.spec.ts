@@ -1,0 +1,173 @@
+import { CapabilityAliases } from './capability.aliases.js';
+import type { AgentQuery } from './agent.query.js';
+import { anAsk } from '../testing/test-budgets.js';
+import { testRegistry } from '../testing/test-registry.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
+
+let replicas: TwoReplicas;
+beforeEach(async () => {
+  replicas = await TwoReplicas.start({
+    directory: { aliases: new CapabilityAliases({ coding: 'code', rs: 'code.rust' }) },
+  });
+});
+afterEach(async () => await replicas.stop());
+
+/** As the second replica, which hears of nothing, answers after a strong read; with how many agents it had to read. */
+async function ask(query: AgentQuery): Promise<{ found: string[]; read: number }> {
+  const { there } = replicas;
+  const read = await there.strong.prepare(query);
+  const { candidates } = there.ranker.rank(query, there.clock.now());
+  return { found: candidates.map(({ agent }) => agent.agentId), read };
+}
+
+describe('a strong read', () => {
+  it('S3.11 sees what another replica has just written, without any feed', async () => {
+    await replicas.join('new');
+    expect(await ask({ capabilities: ['build'] })).toEqual({ found: ['new'], read: 1 });
+    await replicas.here.agents.want('new', 'quarantined', null, 'key:op');
+    expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
+    await replicas.here.agents.want('new', 'active', null, 'key:op');
+    expect((await ask({ capabilities: ['build'] })).found).toEqual(['new']);
+    await replicas.here.agents.remove('new', 'evicted');
+    expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
+  });
+
+  it('S3.6 sees who no longer claims what is asked, and who does now', async () => {
+    const claim = replicas.claimOf(await replicas.join('changing'));
+    expect((await ask({ capabilities: ['build'] })).found).toEqual(['changing']);
+    await replicas.here.agents.update(claim, { capabilities: ['review'] });
+    expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
+    expect((await ask({ capabilities: ['review'] })).found).toEqual(['changing']);
+  });
+
+  it('S3.7 sees the load that was reported to another replica', async () => {
+    const [one, two] = [await replicas.join('one'), await replicas.join('two')];
+    const query = { capabilities: ['build'], prefer: 'least-loaded' };
+    await replicas.here.heartbeats.beatAll([{ ...replicas.claimOf(one), loadRatio: 0.9 }]);
+    expect((await ask(query)).found).toEqual(['two', 'one']);
+    await replicas.here.heartbeats.beatAll([
+      { ...replicas.claimOf(one), loadRatio: 0.1 },
+      { ...replicas.claimOf(two), loadRatio: 0.9 },
+    ]);
+    expect(await ask(query)).toEqual({ found: ['one', 'two'], read: 0 });
+  });
+
+  it('S3.6 reads only those that match and are news, however large the fleet', async () => {
+    for (let index = 0; index < 30; index++) await replicas.join(`other-${index}`, { capabilities: ['plan'] });
+    await replicas.join('match', { capabilities: ['build', 'plan'] });
+    expect(await ask({ capabilities: { all: ['build', 'plan'] } })).toEqual({ found: ['match'], read: 1 });
+    expect(await ask({ capabilities: { all: ['build', 'plan'] } })).toEqual({ found: ['match'], read: 0 });
+    expect(replicas.there.directory.size).toBe(1);
+  });
+
+  it('S3.12 finds by what contains it, by alias, and however it is spelled', async () => {
+    await replicas.join('rust', { capabilities: ['Code.Rust'] });
+    await replicas.join('alias', { capabilities: ['coding . Go'] });
+    await replicas.join('short', { capabilities: ['RS'] });
+    await replicas.join('other', { capabilities: ['encode'] });
+    expect((await ask({ capabilities: ['code'] })).found.toSorted()).toEqual(['alias', 'rust', 'short']);
+    expect((await ask({ capabilities: { any: ['coding.rust', 'code.go'] } })).found.toSorted()).toEqual([
+      'alias',
+      'rust',
+      'short',
+    ]);
+  });
+
+  it('B1 explains from what is written, also about those that only come near', async () => {
+    await replicas.join('near', { capabilities: ['build'] });
+    await replicas.join('full', { capabilities: ['build', 'plan'] });
+    const query = { capabilities: ['build', 'plan'], explain: true };
+    await replicas.there.strong.prepare(query);
+    const { excluded } = replicas.there.ranker.rank(query, replicas.there.clock.now());
+    expect(excluded).toMatchObject([{ agentId: 'near', exclusions: [{ code: 'capability_missing' }] }]);
+  });
+
+  it('S3.6 of a query that names no capability reads the fleet', async () => {
+    await replicas.join('one');
+    await replicas.join('two', { capabilities: ['plan'] });
+    expect(await ask({})).toEqual({ found: ['one', 'two'], read: 2 });
+  });
+
+  it('S3.6 asks Postgres by the index of capabilities', async () => {
+    const { db } = replicas.database;
+    await replicas.join('wanted');
+    await db.query(
+      `INSERT INTO agent SELECT (jsonb_populate_record(a, jsonb_build_object('agent_id', 'a' || n, 'capability_keys',
+         jsonb_build_array('c' || n % 500)))).* FROM agent a, generate_series(1, 5000) n`,
+    );
+    await db.query('ANALYZE agent');
+    const plan = await db.query<{ 'QUERY PLAN': string }>(
+      `EXPLAIN SELECT agent_id FROM agent a WHERE a.left_at IS NULL AND a.capability_keys && ARRAY['c7']`,
+    );
+    expect(plan.map((row) => row['QUERY PLAN']).join()).toContain('agent_capability_keys');
+  });
+});
+
+describe('a replica', () => {
+  it('S3.10 hears of tokens used with the beats, and no longer ranks who has used them all', async () => {
+    const { here } = replicas;
+    const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
+    await here.sync.idle();
+    const ranked = (): number => here.ranker.rank({ capabilities: ['build'] }, here.clock.now()).candidates.length;
+    expect(ranked()).toBe(1);
+    await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 1_000 }]);
+    await here.sync.hearBeats();
+    expect(ranked()).toBe(0);
+  });
+
+  it('S3.10 keeps what a beat told in mind when the ledger tells less', async () => {
+    const { here } = replicas;
+    const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
+    await here.sync.idle();
+    await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 600 }]);
+    await here.sync.hearBeats();
+    const used = (): number | undefined => here.directory.find('spender')?.record.budget.usedTokens;
+    expect(used()).toBe(600);
+    const { owner, key } = await here.budgets.ledger.reserve(anAsk(10, { agentId: 'spender' }));
+    await here.budgets.ledger.settle({ owner, key }, { tokens: 10, microUsd: 0 });
+    expect([used(), (await here.agents.get('spender')).budget.usedTokens]).toEqual([600, 600]);
+  });
+
+  it('S3.10 asked for a strong answer knows what others have charged, by capability and of the whole fleet', async () => {
+    const { here, there } = replicas;
+    await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'ledger' } });
+    const left = async (query: AgentQuery): Promise<number | null | undefined> => {
+      await there.strong.prepare(query);
+      return there.directory.find('spender')?.record.budget.remaining;
+    };
+    expect(await left({ capabilities: ['build'] })).toBe(1_000);
+    for (const [spent, query] of [{ capabilities: ['build'] }, {}].entries()) {
+      const { owner, key } = await here.budgets.ledger.reserve(anAsk(500, { agentId: 'spender' }));
+      await here.budgets.ledger.settle({ owner, key }, { tokens: 500, microUsd: 0 });
+      expect(await left(query)).toBe(500 - 500 * spent);
+    }
+    expect(await there.strong.prepare({ capabilities: ['build'] })).toBe(0);
+  });
+
+  it('S3.8 judges what ends by time by the clock of the database', async () => {
+    const { there } = replicas;
+    await replicas.join('cooling');
+    for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('cooling', { ok: false });
+    const query = { capabilities: ['build'] };
+    await there.strong.prepare(query);
+    const { candidates, retryAfterMs } = there.ranker.rank(query, there.clock.now());
+    expect(candidates).toEqual([]);
+    expect(retryAfterMs).toBeGreaterThan(0);
+    expect(retryAfterMs).toBeLessThanOrEqual(10_000);
+  });
+
+  it('S3.11 does not miss a change that it could not read when it was told of it', async () => {
+    const { db, connectAgain } = replicas.database;
+    const third = testRegistry(await connectAgain({ operationTimeoutMs: 250 }));
+    await replicas.join('missed');
+    await db.transaction(async () => {
+      await db.query('LOCK TABLE agent IN ACCESS EXCLUSIVE MODE');
+      third.sync.refreshSoon(['missed']);
+      await third.sync.idle();
+      expect(third.directory.find('missed')).toBeUndefined();
+    });
+    await third.sync.hearBeats();
+    await third.sync.idle();
+    expect(third.directory.find('missed')).toBeDefined();
+  });
+});

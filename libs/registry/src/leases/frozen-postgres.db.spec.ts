@@ -1,0 +1,93 @@
+import { hashOfToken } from '../agents/lease.token.js';
+import { Database } from '../db/database.js';
+import { migrate } from '../db/migrator.js';
+import { REGISTRY_SCHEMA } from '../db/schema.js';
+import { Loop } from '../loop.js';
+import { FreezablePostgres } from '../testing/freezable-postgres.js';
+import { readAll } from '../testing/test-events.js';
+import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { until } from '../testing/until.js';
+import type { Heartbeat } from './heartbeat.js';
+import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { USUAL_PROTECTION_POLICY } from './self-preservation.js';
+
+/** Short, so that a freeze spans many leases; and without self-preservation, which would hide what is tested here. */
+const lease = { ...USUAL_LEASE_POLICY, intervalMs: 400, graceMs: 200 };
+const protection = { ...USUAL_PROTECTION_POLICY, threshold: 1, sweepEveryMs: 100, toleranceMs: 300 };
+const FLEET = 40;
+
+let postgres: FreezablePostgres;
+let registry: TestRegistry;
+let database: Database;
+let beating: Heartbeat[];
+let sweeps = 0;
+let failures = 0;
+/** No beat waits in a frozen connection to be counted the moment it thaws: the fleet comes back later than the sweep. */
+let hesitating = false;
+const loops: Loop[] = [];
+
+beforeAll(async () => {
+  postgres = await FreezablePostgres.start();
+  const options = { url: postgres.url, poolSize: 10, operationTimeoutMs: 600 };
+  await migrate(options, REGISTRY_SCHEMA);
+  database = await Database.connect(options, REGISTRY_SCHEMA);
+  registry = testRegistry(database, { lease, protection });
+  beating = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await joined(`agent-${index}`)));
+  const onError = (): void => void (failures += 1);
+  const sweep = async (): Promise<void> => {
+    await registry.sweeper.sweep();
+    sweeps += 1;
+  };
+  const beat = async (): Promise<unknown> => hesitating || (await registry.heartbeats.beatAll(beating));
+  loops.push(new Loop({ pass: sweep, everyMs: () => protection.sweepEveryMs, onError }));
+  loops.push(new Loop({ pass: beat, everyMs: () => lease.intervalMs / 2, onError }));
+  for (const loop of loops) loop.start();
+});
+afterAll(async () => {
+  postgres.thaw();
+  await Promise.all(loops.map(async (loop) => await loop.stop()));
+  await database.close();
+  await postgres.stop();
+});
+
+async function joined(agentId: string): Promise<Heartbeat> {
+  const facts = aRegistration();
+  const { record, leaseToken } = await registry.agents.register({ agentId, leaseToken: null, by: 'test', facts });
+  return { agentId, generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+}
+
+async function left(): Promise<string[]> {
+  while ((await registry.events.sequencer.runOnce()).moved > 0);
+  return (await readAll(registry.events)).filter(({ type }) => type === 'agent.left').map(({ subject }) => subject);
+}
+
+async function moreSweeps(count: number): Promise<void> {
+  const before = sweeps;
+  await until(`${count} more sweeps have been`, () => sweeps >= before + count, 20_000);
+}
+
+describe('a Postgres that freezes under a live fleet', () => {
+  it('S3.5 B5 for many leases evicts nobody when it goes on, and the silent are evicted as before', async () => {
+    await moreSweeps(3);
+    hesitating = true;
+    await registry.heartbeats.idle();
+    const frozenAt = performance.now();
+    const failuresBefore = failures;
+    postgres.freeze();
+    await until(
+      'the freeze has outlasted five leases',
+      () => performance.now() - frozenAt > 5 * leaseTtlMs(lease),
+      20_000,
+    );
+    expect(failures).toBeGreaterThan(failuresBefore);
+    postgres.thaw();
+    await moreSweeps(2);
+    hesitating = false;
+    await moreSweeps(30);
+    expect(await left()).toEqual([]);
+    expect(await registry.agents.list(FLEET + 1, undefined, { status: 'active' })).toHaveLength(FLEET);
+    const silent = beating.splice(0, 1).map(({ agentId }) => agentId);
+    await until('the silent one is evicted', async () => (await left()).length > 0, 20_000);
+    expect(await left()).toEqual(silent);
+  });
+});

@@ -1,0 +1,210 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventFeed } from '../events/event.feed.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import type { FeedSubscription } from '../events/feed.subscription.js';
+import type { DeliveryStore } from './delivery.store.js';
+import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
+import { isGivenUp, retryDelay } from './retry.policy.js';
+import type { ClaimedSink, DeliveryOutcome, Progress, SinkStore } from './sink.store.js';
+
+export interface RelayParts {
+  feed: EventFeed;
+  sinks: SinkStore;
+  deliveries: DeliveryStore;
+  onError(error: unknown): void;
+  onTried(kind: string, outcome: 'delivered' | 'failed' | 'parked', events: number): void;
+}
+
+/** `over`: stopped, or the lease is someone else's now. */
+export type RelayEnd = 'over' | 'failed';
+
+/** How long a delivery under way may take to end when we stop. */
+const GOODBYE_MS = 2_000;
+const PENDING_AT_ONCE = 50;
+const LONGEST_ERROR = 500;
+
+interface Try {
+  receipt?: Receipt;
+  error?: unknown;
+  tookMs: number;
+}
+
+/**
+ * Brings the log to one sink, in order, for as long as it holds the lease. Progress is saved after every delivery, so a
+ * crash repeats what was under way and loses nothing. An event that cannot be delivered is tried ever less often, and the
+ * later ones wait for it; when it is given up it is parked, and the next one has its turn.
+ */
+export class SinkRelay {
+  private readonly stopping = new AbortController();
+  private readonly cutting = new AbortController();
+  private arrival = Promise.withResolvers<readonly RegistryEvent[]>();
+  private way?: FeedSubscription;
+  private at: number;
+  private failures: number;
+  private dueInMs: number;
+  private running?: Promise<RelayEnd>;
+  private unusable?: Error;
+
+  constructor(
+    readonly claim: ClaimedSink,
+    private readonly sink: EventSink,
+    private readonly parts: RelayParts,
+  ) {
+    this.at = claim.cursor;
+    this.failures = claim.attempts;
+    this.dueInMs = claim.dueInMs;
+  }
+
+  /** Everything up to it is done with. */
+  get cursor(): number {
+    return this.at;
+  }
+
+  get held(): ClaimedSink {
+    return { ...this.claim, cursor: this.at };
+  }
+
+  /** Ends when it is stopped, or has lost its lease, or something went wrong that is not the sink's doing. */
+  run(): Promise<RelayEnd> {
+    this.running ??= this.follow();
+    return this.running;
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    const timer = setTimeout(() => this.cutting.abort(), GOODBYE_MS);
+    await this.running;
+    clearTimeout(timer);
+  }
+
+  private async follow(): Promise<RelayEnd> {
+    try {
+      await this.sendPending();
+      this.way = this.parts.feed.subscribe(this.at, {
+        take: (events) => {
+          this.arrival.resolve(events);
+          return false;
+        },
+        expired: (error) => {
+          this.unusable = error;
+          this.arrival.resolve([]);
+        },
+      });
+      while (!this.isOver) await this.relay(await this.next());
+      return 'over';
+    } catch (error) {
+      await this.explain(error);
+      return 'failed';
+    } finally {
+      this.way?.close();
+      await this.sink.close();
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  private async next(): Promise<readonly RegistryEvent[]> {
+    const { signal } = this.stopping;
+    const stopped = Promise.withResolvers<readonly RegistryEvent[]>();
+    const leave = (): void => stopped.resolve([]);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await Promise.race([this.arrival.promise, stopped.promise]);
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  private async relay(events: readonly RegistryEvent[]): Promise<void> {
+    const wanted = events.filter(this.sink.matches);
+    for (let start = 0; start < wanted.length && !this.isOver; start += this.sink.batch)
+      await this.bring(wanted.slice(start, start + this.sink.batch));
+    if (this.isOver) return;
+    if (this.unusable) throw this.unusable;
+    this.at = events.at(-1)?.seq ?? this.at;
+    this.arrival = Promise.withResolvers();
+    this.way?.resume();
+  }
+
+  /** Returns when these have arrived, or were parked, or the relay is over. */
+  private async bring(batch: readonly RegistryEvent[]): Promise<void> {
+    const last = batch.at(-1)?.seq ?? this.at;
+    for (;;) {
+      await delay(this.dueInMs, undefined, { signal: this.stopping.signal }).catch(() => undefined); // stopped
+      if (this.isOver) return;
+      const result = await this.attempt(batch);
+      if (this.cutting.signal.aborted) return;
+      this.failures = result.error === undefined ? 0 : this.failures + 1;
+      const parked = this.failures > 0 && isGivenUp(this.sink.retries, this.failures);
+      if (parked) this.failures = 0;
+      const done = this.failures === 0;
+      if (done) this.at = last;
+      this.dueInMs = done ? 0 : this.waitAfter(result.error);
+      await this.save(result, batch, parked ? 'parked' : done ? 'delivered' : 'retrying');
+      if (done) return;
+    }
+  }
+
+  private waitAfter(error: unknown): number {
+    const asked = error instanceof DeliveryError ? error.facts.retryAfterMs : undefined;
+    return retryDelay(this.sink.retries, this.failures, Math.random(), asked);
+  }
+
+  private async attempt(batch: readonly RegistryEvent[]): Promise<Try> {
+    const started = performance.now();
+    const took = (): number => Math.round(performance.now() - started);
+    try {
+      return { receipt: await this.sink.deliver(batch, this.cutting.signal), tookMs: took() };
+    } catch (error) {
+      return { error: error ?? new Error('unknown'), tookMs: took() };
+    }
+  }
+
+  private async save(result: Try, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
+    this.parts.onTried(this.claim.kind, state === 'retrying' || state === 'pending' ? 'failed' : state, batch.length);
+    const error = result.error === undefined ? null : describe(result.error);
+    const progress: Progress = { cursor: this.at, attempts: this.failures, dueInMs: this.dueInMs, error };
+    const [event] = batch;
+    const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...factsOf(result) } : undefined;
+    if (!(await this.parts.sinks.save(this.claim, progress, outcome))) this.stopping.abort();
+  }
+
+  /** What someone asked to be sent again: once, and back to the parked ones if that fails. */
+  private async sendPending(): Promise<void> {
+    if (!this.sink.keepsDeliveries) return;
+    for (let after = 0, size = PENDING_AT_ONCE; size === PENDING_AT_ONCE;) {
+      const events = await this.parts.deliveries.pending(this.claim.id, after, PENDING_AT_ONCE);
+      for (const event of events) {
+        if (this.isOver) return;
+        const result = await this.attempt([event]);
+        if (this.cutting.signal.aborted) return;
+        await this.save(result, [event], result.error === undefined ? 'delivered' : 'parked');
+      }
+      size = events.length;
+      after = events.at(-1)?.seq ?? after;
+    }
+  }
+
+  private async explain(error: unknown): Promise<void> {
+    this.stopping.abort();
+    this.parts.onError(error);
+    if (!this.unusable) return;
+    try {
+      await this.parts.sinks.stop(this.claim, this.unusable.message);
+    } catch (fault) {
+      this.parts.onError(fault); // whoever has the sink next will find the same
+    }
+  }
+}
+
+function factsOf({ receipt, error, tookMs }: Try): { status: number | null; tookMs: number } {
+  const answered = receipt?.status ?? (error instanceof DeliveryError ? error.facts.status : undefined);
+  return { status: answered ?? null, tookMs };
+}
+
+function describe(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll('\0', '').slice(0, LONGEST_ERROR);
+}

@@ -1,0 +1,56 @@
+import type { Joined } from '../agents/agents.service.js';
+import { hashOfToken } from '../agents/lease.token.js';
+import type { LiveRegistryOptions } from '../agents/live.registry.js';
+import type { LeaseClaim, Registration } from '../agents/registration.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import { readAll } from './test-events.js';
+import { testDatabase, type TestDatabase } from './test-database.js';
+import { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
+
+/** Two replicas of the registry on one database; nothing runs by itself, and no feed joins them. */
+export class TwoReplicas {
+  private constructor(
+    readonly database: TestDatabase,
+    readonly here: TestRegistry,
+    readonly there: TestRegistry,
+  ) {}
+
+  static async start(options: Partial<LiveRegistryOptions> = {}): Promise<TwoReplicas> {
+    const database = await testDatabase();
+    const there = testRegistry(await database.connectAgain(), options);
+    return new TwoReplicas(database, testRegistry(database.db, options), there);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.here.sync.idle(), this.there.sync.idle()]);
+    await this.database.drop();
+  }
+
+  /** Through the first replica, unless told. */
+  async join(
+    agentId: string,
+    wishes: Partial<Registration> = {},
+    { leaseToken = null as string | null, at = this.here } = {},
+  ): Promise<Joined> {
+    return await at.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(wishes) });
+  }
+
+  claimOf({ record, leaseToken }: Joined): LeaseClaim {
+    return { agentId: record.agentId, generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+  }
+
+  /** What the log says, of these types if any are named. */
+  async told(...types: string[]): Promise<RegistryEvent[]> {
+    while ((await this.here.events.sequencer.runOnce()).moved > 0);
+    const all = await readAll(this.here.events);
+    return types.length === 0 ? all : all.filter(({ type }) => types.includes(type));
+  }
+
+  /** Puts the clock of leases back instead of waiting. */
+  async silence(ms: number, ...agentIds: string[]): Promise<void> {
+    await this.database.db.query(
+      `UPDATE agent_lease SET last_beat_at = last_beat_at - $1 * interval '1 millisecond' WHERE agent_id = ANY ($2)`,
+      [ms, agentIds],
+    );
+  }
+}

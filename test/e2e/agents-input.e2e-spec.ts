@@ -1,0 +1,197 @@
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+
+interface Registered {
+  agentId: string;
+  generation: number;
+  leaseToken: string;
+}
+
+let api: TestApi;
+let agentKey: string;
+beforeAll(async () => {
+  api = await startApi({ DATABASE_URL: 'postgresql://elsewhere/rollcall', ROLLCALL_EGRESS_ALLOW: '10.7.0.0/16' });
+  agentKey = await api.keyFor('agent');
+});
+afterAll(async () => await api.stop());
+
+async function register(body: object = {}): Promise<Answer<Registered>> {
+  const whole = { name: 'swarm-builder', capabilities: ['build'], ...body };
+  return await api.call<Registered>('POST', '/v1/agents', { key: agentKey, body: whole });
+}
+
+async function beat(agent: Registered, body: object): Promise<Answer> {
+  return await api.call('POST', `/v1/agents/${agent.agentId}/heartbeat`, { key: agent.leaseToken, body });
+}
+
+describe('a registration', () => {
+  it.each([
+    ['a blank name', { name: '   ' }],
+    ['a name that is no text', { name: 7 }],
+    ['a capability in two spellings', { capabilities: ['code build', 'CODE_build'] }],
+    ['a capability of nothing but punctuation', { capabilities: ['__'] }],
+    ['a capability that ends in a dot', { capabilities: ['code.'] }],
+    ['a capability with a line break', { capabilities: ['a\nb'] }],
+    ['201 capabilities', { capabilities: Array.from({ length: 201 }, (_, index) => `c${index}`) }],
+    ['an infinite price', { costModel: { usdPer1kTokens: 1e300 } }],
+    ['a price that is text', { costModel: { usdPerTask: '1' } }],
+    ['a negative budget', { budget: { totalTokens: -1 } }],
+    ['half a token', { budget: { totalTokens: 0.5 } }],
+    ['a capacity of none', { capacity: 0 }],
+    ['a card that is a list', { agentCard: [] }],
+    ['an agentId of 129 characters', { agentId: 'a'.repeat(129) }],
+    ['an agentId that is an address of its own', { agentId: 'query' }],
+    ['a lease token that is none', { agentId: 'a', leaseToken: 'rk_x' }],
+  ])('S3.2 with %s is refused', async (_what, body) => {
+    expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it.each([
+    'http://localhost:5091',
+    'http://agent.localhost/',
+    'http://127.0.0.1:5091',
+    'http://[::1]/',
+    'http://2130706433/',
+    'https://user:secret@agent.example/',
+    'https://agent.example:22/',
+    'javascript:alert(1)',
+  ])('S3.2 at %s is refused where an outside Postgres is used', async (endpoint) => {
+    const answer = await register({ endpoint });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
+    expect(JSON.stringify(answer.body)).not.toContain('secret');
+  });
+
+  it('S3.2 is told which setting opens the network of its endpoint, and taken where it is open', async () => {
+    const { body } = await register({ endpoint: 'http://10.8.0.1:5091' });
+    expect(JSON.stringify(body)).toContain('ROLLCALL_EGRESS_ALLOW');
+    expect((await register({ endpoint: 'http://10.7.0.1:5091' })).status).toBe(201);
+  });
+
+  it('S3.2 under a name that does not resolve yet is taken', async () => {
+    expect((await register({ endpoint: 'https://not-yet.invalid:5091' })).status).toBe(201);
+  });
+});
+
+describe('a beat', () => {
+  it.each([
+    ['without a generation', {}],
+    ['with a moment of its own', { generation: 1, at: '2099-01-01T00:00:00Z' }],
+    ['of generation zero', { generation: 0 }],
+    ['of a generation beyond all numbers', { generation: 1e300 }],
+    ['with a negative load', { generation: 1, load: -1 }],
+    ['with half a task', { generation: 1, inFlight: 1.5 }],
+    ['that is a list', []],
+  ])('S3.4 %s is refused', async (_what, body) => {
+    const { body: agent } = await register();
+    expect(await beat(agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('S3.4 from the future, of a life that never began, is refused and says so', async () => {
+    const { body: agent } = await register();
+    const { status, body } = await beat(agent, { generation: 2 });
+    expect({ status, code: body['code'] }).toEqual({ status: 409, code: 'GENERATION_AHEAD' });
+    expect(body['detail']).toContain('no generation 2 yet');
+  });
+
+  it('S3.4 with the smallest of numbers spoils nobody else’s', async () => {
+    const agents = await Promise.all(Array.from({ length: 5 }, async () => (await register()).body));
+    const tiny = { generation: 1, load: 1e-60, latencyMs: 5e-324 };
+    const answers = await Promise.all(
+      agents.map(async (agent, index) => await beat(agent, index === 0 ? tiny : { generation: 1 })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  });
+
+  it('S3.4 of the unknown, the evicted, a stranger and an old generation is refused, each with its code', async () => {
+    const { body: agent } = await register({ agentId: 'known' });
+    const { body: next } = await register({ agentId: 'known', leaseToken: agent.leaseToken });
+    const { body: evicted } = await register({ agentId: 'evicted' });
+    await api.call('POST', '/v1/agents/evicted/evict');
+    const answers = [
+      await beat({ ...agent, agentId: 'unknown' }, { generation: 1 }),
+      await beat(evicted, { generation: 1 }),
+      await beat({ ...next, leaseToken: evicted.leaseToken }, { generation: 2 }),
+      await beat(agent, { generation: 1 }),
+      await beat(next, { generation: 2 }),
+    ];
+    expect(answers.map(({ status, body }) => [status, body['code']])).toEqual([
+      [404, 'REGISTER_AGAIN'],
+      [404, 'REGISTER_AGAIN'],
+      [403, 'LEASE_TOKEN_REFUSED'],
+      [409, 'STALE_GENERATION'],
+      [200, undefined],
+    ]);
+  });
+});
+
+describe('an earlier life', () => {
+  it('B4 is refused with everything it ever sent, when all of it is sent again', async () => {
+    const { body: first } = await register({ agentId: 'phoenix' });
+    const path = '/v1/agents/phoenix';
+    const recorded = [
+      ...Array.from(
+        { length: 20 },
+        (_, inFlight) => ['POST', `${path}/heartbeat`, { generation: 1, inFlight }] as const,
+      ),
+      ['PATCH', path, { generation: 1, name: 'ghost' }] as const,
+      ['PATCH', path, { generation: 1, capabilities: ['haunt'] }] as const,
+      ['DELETE', `${path}?generation=1`, undefined] as const,
+      ['DELETE', `${path}?generation=1&reason=shutdown`, undefined] as const,
+    ];
+    await register({ agentId: 'phoenix', leaseToken: first.leaseToken });
+    const before = await api.call('GET', path);
+    for (const [method, address, body] of recorded) {
+      const answer = await api.call(method, address, { key: first.leaseToken, body });
+      expect(answer).toMatchObject({ status: 409, body: { code: 'STALE_GENERATION' } });
+    }
+    expect((await api.call('GET', path)).body).toEqual(before.body);
+  });
+});
+
+describe('a batch of beats', () => {
+  it.each([
+    ['of none', { beats: [] }],
+    ['of 1,001', { beats: Array.from({ length: 1_001 }, () => ({ agentId: 'a', generation: 1, leaseToken: 'rl_x' })) }],
+    ['with one that is nothing', { beats: [null] }],
+    ['that is none', {}],
+  ])('S3.4 %s is refused', async (_what, body) => {
+    const answer = await api.call('POST', '/v1/heartbeats', { key: agentKey, body });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+});
+
+describe('a query', () => {
+  it.each([
+    ['an unknown strategy', { prefer: 'prettiest' }, 'UNKNOWN_STRATEGY'],
+    ['a limit of none', { limit: 0 }, 'VALIDATION_FAILED'],
+    ['a limit of 101', { limit: 101 }, 'VALIDATION_FAILED'],
+    ['an empty capability', { capabilities: [''] }, 'VALIDATION_FAILED'],
+    ['a capability of nothing but punctuation', { capabilities: ['..'] }, 'INVALID_QUERY'],
+    ['40 capabilities in three lists', { capabilities: many(20), any: many(10), none: many(10) }, 'INVALID_QUERY'],
+    ['a negative price', { filter: { maxUsdPerTask: -1 } }, 'VALIDATION_FAILED'],
+    ['levels that are upside down', { filter: { sandboxLevel: { min: 3, max: 2 } } }, 'VALIDATION_FAILED'],
+    ['a range without an end', { filter: { sandboxLevel: {} } }, 'VALIDATION_FAILED'],
+    ['half a level', { filter: { sandboxLevel: 1.5 } }, 'VALIDATION_FAILED'],
+    ['an unknown filter', { filter: { colour: 'red' } }, 'VALIDATION_FAILED'],
+    ['labels that are no text', { filter: { labels: { team: 7 } } }, 'VALIDATION_FAILED'],
+    ['an unknown consistency', { consistency: 'eventual' }, 'VALIDATION_FAILED'],
+  ])('S3.6 with %s is refused', async (_what, body, code) => {
+    expect(await api.call('POST', '/v1/agents/query', { body })).toMatchObject({ status: 400, body: { code } });
+  });
+});
+
+describe('leaving', () => {
+  it('S3.3 of an unknown agent is 404, with a reason of its own 400, and tells nobody', async () => {
+    const { body: agent } = await register();
+    const leave = async (id: string, query: string): Promise<Answer> =>
+      await api.call('DELETE', `/v1/agents/${id}${query}`, { key: agent.leaseToken });
+    expect(await leave('nobody', '?generation=1')).toMatchObject({ status: 404, body: { code: 'AGENT_NOT_FOUND' } });
+    expect((await leave(agent.agentId, '?generation=1&reason=bored')).status).toBe(400);
+    expect((await leave(agent.agentId, '')).status).toBe(400);
+    expect((await leave(agent.agentId, '?generation=1&reason=shutdown')).status).toBe(204);
+    expect((await api.call('GET', `/v1/agents/${agent.agentId}`)).body).toMatchObject({ leaveReason: 'shutdown' });
+  });
+});
+
+function many(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `c${index}`);
+}

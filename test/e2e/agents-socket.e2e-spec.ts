@@ -1,0 +1,130 @@
+import { startApi, type TestApi } from '../support/api.js';
+import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
+import { refusal } from '../support/event-client.js';
+
+let api: TestApi;
+let agentKey: string;
+let operator: string;
+beforeEach(async () => {
+  api = await startApi();
+  agentKey = await api.keyFor('agent');
+  operator = await api.keyFor('operator');
+});
+afterEach(async () => await api.stop());
+
+async function register(body: object = {}): Promise<Life> {
+  const facts = { agentId: 'builder-01', name: 'swarm-builder', capabilities: ['build'], ...body };
+  return (await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { key: agentKey, body: facts })).body;
+}
+
+async function recordOf({ agentId }: Life): Promise<Record<string, unknown>> {
+  return (await api.call('GET', `/v1/agents/${agentId}`)).body;
+}
+
+async function operate(act: string, { agentId }: Life, at: TestApi = api): Promise<void> {
+  const { status } = await at.call('POST', `/v1/agents/${agentId}/${act}`, { key: operator });
+  expect([200, 204]).toContain(status);
+}
+
+describe("the agent's own socket", () => {
+  it('S3.4 takes beats as frames, durable when answered, and says when the next is due', async () => {
+    const life = await register();
+    const agent = await AgentClient.connect(api.url, life);
+    expect(await agent.heard('welcome')).toEqual({
+      agentId: 'builder-01',
+      generation: 1,
+      desiredState: 'active',
+      heartbeat: { intervalMs: 10_000, leaseMs: 31_000 },
+    });
+    agent.say({ event: 'beat' });
+    agent.say({ event: 'beat', data: { inFlight: 7, load: 0.5 } });
+    const { beatAt, nextIntervalMs } = await agent.heard('beaten', 2);
+    expect(nextIntervalMs).toBeGreaterThanOrEqual(9_000);
+    expect(nextIntervalMs).toBeLessThanOrEqual(10_000);
+    expect(await recordOf(life)).toMatchObject({
+      health: { lastHeartbeat: beatAt },
+      load: { inFlight: 7, ratio: 0.5 },
+    });
+  });
+
+  it('S3.4 that drops is not a death: only the lease decides', async () => {
+    const life = await register();
+    const agent = await AgentClient.connect(api.url, life);
+    agent.socket.terminate();
+    await agent.closed();
+    expect(await recordOf(life)).toMatchObject({ status: 'active' });
+    await (await AgentClient.connect(api.url, life)).heard('welcome');
+  });
+
+  it('B4 is opened to nobody but the agent, in its current life, and the refusal says why', async () => {
+    const life = await register();
+    const stranger = await register({ agentId: 'other' });
+    const refused = async (path: string, key?: string): Promise<unknown> => await refusal(api.url, path, { key });
+    expect(await refused(pathOf(life))).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
+    expect(await refused(pathOf(life), agentKey)).toEqual({ status: 403, code: 'FORBIDDEN' });
+    expect(await refused(pathOf(life), stranger.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
+    expect(await refused('/v1/agents/ws', life.leaseToken)).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
+    expect(await refused(pathOf({ agentId: 'nobody', generation: 1 }), life.leaseToken)).toEqual({
+      status: 404,
+      code: 'AGENT_NOT_FOUND',
+    });
+    await register({ leaseToken: life.leaseToken });
+    expect(await refused(pathOf(life), life.leaseToken)).toEqual({ status: 409, code: 'STALE_GENERATION' });
+  });
+
+  it('says what is wrong with a frame, and goes on', async () => {
+    const life = await register();
+    const agent = await AgentClient.connect(api.url, life);
+    agent.say('not json');
+    agent.say({ event: 'dance' });
+    agent.say({ event: 'beat', data: { inFlight: -1, mood: 'fine' } });
+    agent.socket.send(Buffer.from('{"event":"beat"}'), { binary: true });
+    await agent.heard('error', 4);
+    expect(agent.of('error').map(({ code }) => code)).toEqual([
+      'MALFORMED_REQUEST',
+      'MALFORMED_REQUEST',
+      'VALIDATION_FAILED',
+      'MALFORMED_REQUEST',
+    ]);
+    agent.say({ event: 'beat' });
+    await agent.heard('beaten');
+  });
+
+  it('B4 carries what an operator wants, said to any replica', async () => {
+    const other = await api.replica();
+    const life = await register();
+    const agent = await AgentClient.connect(api.url, life);
+    await agent.heard('welcome');
+    await operate('drain', life, other);
+    expect(await agent.heard('control')).toMatchObject({ action: 'drain' });
+    await operate('quarantine', life, other);
+    expect(await agent.heard('control', 2)).toMatchObject({ action: 'quarantine' });
+    await operate('resume', life);
+    expect(await agent.heard('control', 3)).toMatchObject({ action: 'resume' });
+    await operate('drain', life);
+    const late = await AgentClient.connect(other.url, life);
+    expect(await late.heard('welcome')).toMatchObject({ desiredState: 'draining' });
+    await other.stop();
+    expect(await late.closed()).toMatchObject({ code: 1001 });
+  });
+
+  it('S3.5 tells an evicted agent to register again, and ends', async () => {
+    const life = await register();
+    const agent = await AgentClient.connect(api.url, life);
+    await agent.heard('welcome');
+    await operate('evict', life);
+    expect(await agent.heard('control')).toEqual({ action: 'register', reason: 'evicted' });
+    expect(await agent.closed()).toEqual({ code: 4404, reason: '{"code":"REGISTER_AGAIN"}' });
+  });
+
+  it('B4 of a life that was replaced ends, and the next life beats on', async () => {
+    const life = await register();
+    const before = await AgentClient.connect(api.url, life);
+    await before.heard('welcome');
+    const next = await register({ leaseToken: life.leaseToken });
+    expect(await before.closed()).toMatchObject({ code: 4409 });
+    const after = await AgentClient.connect(api.url, next);
+    after.say({ event: 'beat' });
+    await after.heard('beaten');
+  });
+});

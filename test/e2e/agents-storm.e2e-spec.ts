@@ -1,0 +1,81 @@
+import { Agent, fetch } from 'undici';
+import { type Database, hashOfToken } from '#rollcall/registry';
+import { startApi, type TestApi } from '../support/api.js';
+
+const FLEET = 10_000;
+const CONNECTIONS = 256;
+const MOST_TRIES = 10;
+
+let api: TestApi;
+let db: Database;
+let dispatcher: Agent;
+let turnedAway = 0;
+beforeAll(async () => {
+  api = await startApi();
+  db = await api.database.connectAgain({ operationTimeoutMs: 30_000 });
+  dispatcher = new Agent({ connections: CONNECTIONS });
+});
+afterAll(async () => {
+  await dispatcher.close();
+  await api.stop();
+});
+
+const idOf = (index: number): string => `storm-${index}`;
+const tokenOf = (index: number): string => `rl_${String(index).padStart(43, '0')}`;
+
+/** Written as registrations would have written them, only all at once. */
+async function joinAll(): Promise<void> {
+  const body = { agentId: 'pattern', name: 'storm', capabilities: ['storm'] };
+  expect((await api.call('POST', '/v1/agents', { body })).status).toBe(201);
+  const indexes = Array.from({ length: FLEET }, (_, index) => index);
+  const facts = [indexes.map(idOf), indexes.map((index) => hashOfToken(tokenOf(index)))];
+  for (const table of ['agent', 'agent_lease']) {
+    await db.query(
+      `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('agent_id', f.id, 'token_hash', f.hash))).*
+       FROM ${table} t, unnest($1::text[], $2::text[]) AS f (id, hash) WHERE t.agent_id = 'pattern'`,
+      facts,
+    );
+    await db.query(`DELETE FROM ${table} WHERE agent_id = 'pattern'`);
+  }
+}
+
+/** As if nobody could have been heard, and nobody could have swept, for ten minutes. */
+async function outage(): Promise<void> {
+  await db.transaction(async () => {
+    await db.query('SELECT 1 FROM registry_protection FOR UPDATE');
+    await db.query(`UPDATE agent_lease SET last_beat_at = last_beat_at - interval '10 minutes'`);
+    await db.query(
+      `UPDATE registry_protection SET state = jsonb_set(state, '{lastSweepAt}', to_jsonb((state->>'lastSweepAt')::numeric - 600000))`,
+    );
+  });
+}
+
+/** As an agent does: who is told that we are busy comes again. */
+async function beat(index: number): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    const response = await fetch(`${api.url}/v1/agents/${idOf(index)}/heartbeat`, {
+      method: 'POST',
+      dispatcher,
+      headers: { authorization: `Bearer ${tokenOf(index)}`, 'content-type': 'application/json' },
+      body: '{"generation":1}',
+    });
+    await response.text();
+    if (response.status !== 503 || tries === MOST_TRIES) return response.status;
+    turnedAway += 1;
+  }
+}
+
+describe('10,000 agents that all come back at once', () => {
+  it('S3.4 B5 are all answered after an outage, and none of them is evicted', async () => {
+    await joinAll();
+    await outage();
+    const started = performance.now();
+    const statuses = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await beat(index)));
+    const ms = Math.round(performance.now() - started);
+    process.stderr.write(`${FLEET} beats on ${CONNECTIONS} connections: ${ms} ms; told to come again: ${turnedAway}\n`);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const { body } = await api.call<{ items: unknown[] }>('GET', '/v1/events?after=0&types=agent.left');
+    expect(body.items).toEqual([]);
+    expect(await db.query('SELECT count(*)::int AS living FROM agent_lease')).toEqual([{ living: FLEET }]);
+  });
+});

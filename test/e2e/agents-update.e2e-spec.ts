@@ -1,0 +1,172 @@
+import { until } from '#rollcall/registry/testing';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let agentKey: string;
+let agentId: string;
+let token: string;
+let count = 0;
+beforeAll(async () => {
+  api = await startApi();
+  agentKey = await api.keyFor('agent');
+});
+beforeEach(async () => {
+  agentId = `builder-${(count += 1)}`;
+  const body = { agentId, name: 'swarm-builder', capabilities: ['build'], labels: { team: 'a' } };
+  const joined = await api.call<{ leaseToken: string }>('POST', '/v1/agents', { key: agentKey, body });
+  token = joined.body.leaseToken;
+});
+afterAll(async () => await api.stop());
+
+async function patch(body: unknown, key: string | null = token, headers = {}): Promise<Answer> {
+  return await api.call('PATCH', `/v1/agents/${agentId}`, { key, body, headers });
+}
+
+async function changes(): Promise<string[][]> {
+  const { body } = await api.call<{ items: { type: string; data: { changed: string[] } }[] }>(
+    'GET',
+    `/v1/events?after=0&agentIds=${agentId}`,
+  );
+  return body.items.filter(({ type }) => type.endsWith('agent.updated')).map(({ data }) => data.changed);
+}
+
+describe('PATCH /v1/agents/{id}', () => {
+  it('S3.1 changes what the agent says of itself, and tells what changed', async () => {
+    const update = {
+      generation: 1,
+      name: 'reviewer',
+      endpoint: 'http://127.0.0.1:5092',
+      agentCard: { name: 'reviewer' },
+      capabilities: ['review', 'code.rust'],
+      sandboxLevel: 3,
+      provider: { adapter: 'openai', type: 'api' },
+      costModel: { usdPer1kTokens: 0.003 },
+      capacity: 4,
+      declaredMs: 900,
+      version: '2.0.0',
+      labels: { team: null, tier: 'gold' },
+    };
+    expect(await patch(update)).toMatchObject({
+      status: 200,
+      body: {
+        name: 'reviewer',
+        endpoint: 'http://127.0.0.1:5092',
+        agentCard: { name: 'reviewer' },
+        capabilities: ['review', 'code.rust'],
+        sandboxLevel: 3,
+        provider: { adapter: 'openai', type: 'api', plan: null },
+        costModel: { usdPerTask: null, usdPer1kTokens: 0.003 },
+        load: { capacity: 4 },
+        latency: { declaredMs: 900 },
+        version: '2.0.0',
+        labels: { tier: 'gold' },
+        generation: 1,
+      },
+    });
+    expect((await patch(update)).status).toBe(200);
+    await until('the feed has it', async () => (await changes()).length > 0);
+    const told = await changes();
+    expect(told.map(({ length }) => length)).toEqual([11]);
+    const found = await api.call<{ candidates: unknown[] }>('POST', '/v1/agents/query', {
+      body: { capabilities: ['code'], consistency: 'strong' },
+    });
+    expect(found.body.candidates).toHaveLength(1);
+  });
+
+  it('B4 needs the lease token and the generation of the life that changes, or an operator', async () => {
+    expect(await patch({ name: 'x' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    expect(await patch({ name: 'x', generation: 2 })).toMatchObject({
+      status: 409,
+      body: { code: 'GENERATION_AHEAD' },
+    });
+    expect((await patch({ name: 'x', generation: 1 }, agentKey)).status).toBe(403);
+    const stranger = await api.call<{ leaseToken: string }>('POST', '/v1/agents', {
+      key: agentKey,
+      body: { name: 'other', capabilities: ['x'] },
+    });
+    expect(await patch({ name: 'x', generation: 1 }, stranger.body.leaseToken)).toMatchObject({
+      status: 403,
+      body: { code: 'LEASE_TOKEN_REFUSED' },
+    });
+    expect((await patch({ labels: { ring: '1' } }, await api.keyFor('operator'))).status).toBe(200);
+    const { body } = await api.call<{ items: { action: string; details: unknown }[] }>(
+      'GET',
+      `/v1/audit?target=${agentId}`,
+    );
+    expect(body.items).toMatchObject([{ action: 'agent.updated', details: { labels: { ring: '1' } } }]);
+  });
+
+  it('B4 with If-Match changes only what was seen', async () => {
+    const read = await api.call('GET', `/v1/agents/${agentId}`);
+    const etag = read.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"1\.\d+"$/);
+    const first = await patch({ name: 'one' }, api.adminKey, { 'if-match': etag });
+    expect(first.status).toBe(200);
+    expect(await patch({ name: 'two' }, api.adminKey, { 'if-match': etag })).toMatchObject({
+      status: 412,
+      body: { code: 'AGENT_CHANGED' },
+    });
+    const latest = { 'if-match': first.headers.get('etag') ?? '' };
+    expect((await patch({ name: 'two' }, api.adminKey, latest)).body).toMatchObject({ name: 'two' });
+    expect((await patch({ name: 'x' }, api.adminKey, { 'if-match': 'W/"1.1"' })).status).toBe(400);
+  });
+
+  it('S3.1 adds labels only up to a limit, however often it is asked', async () => {
+    const labels = (from: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${from + index}`, 'x']));
+    expect((await patch({ generation: 1, labels: labels(0) })).status).toBe(200);
+    expect(await patch({ generation: 1, labels: labels(60) })).toMatchObject({
+      status: 400,
+      body: { code: 'TOO_MANY_LABELS' },
+    });
+  });
+
+  it('S3.2 is refused to strangers before their endpoint is looked at', async () => {
+    const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
+    expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
+      status: 403,
+      body: { code: 'LEASE_TOKEN_REFUSED' },
+    });
+  });
+
+  it('B3 with an Idempotency-Key is done once, and answered alike', async () => {
+    const headers = { 'idempotency-key': 'once' };
+    const first = await patch({ generation: 1, name: 'one' }, token, headers);
+    await patch({ generation: 1, name: 'two' });
+    const again = await patch({ generation: 1, name: 'one' }, token, headers);
+    expect([again.body, again.headers.get('etag')]).toEqual([first.body, first.headers.get('etag')]);
+    expect((await api.call('GET', `/v1/agents/${agentId}`)).body).toMatchObject({ name: 'two' });
+  });
+
+  it.each([
+    ['no name', { name: null }],
+    ['an empty name', { name: '' }],
+    ['no capabilities', { capabilities: [] }],
+    ['capabilities that are null', { capabilities: null }],
+    ['one capability in two spellings', { capabilities: ['code build', 'Code_Build'] }],
+    ['a provider that is null', { provider: null }],
+    ['a negative price', { costModel: { usdPerTask: -1 } }],
+    ['a price list that is null', { costModel: null }],
+    ['labels that are null', { labels: null }],
+    ['a budget, which is changed elsewhere', { budget: { totalTokens: 1 } }],
+    ['another agentId', { agentId: 'other' }],
+    ['an unknown field', { colour: 'red' }],
+  ])('S3.2 with %s is refused', async (_what, body) => {
+    expect(await patch({ generation: 1, ...body })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it.each(['[]', '"text"', '7', 'true'])('S3.2 with the body %s is refused in words that fit it', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    expect(await patch(body, token, headers)).toMatchObject({
+      status: 400,
+      body: { errors: [{ message: 'the body must be a JSON object' }] },
+    });
+  });
+
+  it.each(['http://169.254.169.254/latest', 'http://10.0.0.1/', 'ftp://x.example/', 'not a url'])(
+    'S3.2 to the endpoint %s is refused',
+    async (endpoint) => {
+      expect(await patch({ generation: 1, endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
+    },
+  );
+});

@@ -1,0 +1,139 @@
+import { jetstreamManager, type JetStreamManager, type StoredMsg } from '@nats-io/jetstream';
+import { connect, nanos, type NatsConnection } from '@nats-io/transport-node';
+import { SinksService } from '#rollcall/registry';
+import { until } from '#rollcall/registry/testing';
+import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
+import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { joined, left, many, tell, upTo } from '../support/events.js';
+import { HAS_NATS, NatsServer } from '../support/nats-server.js';
+
+const USER = ['--user', 'rollcall', '--pass', 'secret'];
+const STREAM = 'ROLLCALL';
+
+if (!HAS_NATS)
+  process.stderr.write('\n!!! SKIPPED: the tests of NATS need nats-server (Debian: apt-get install nats-server)\n\n');
+const ring = HAS_NATS ? describe : describe.skip;
+
+let nats: NatsServer;
+let api: TestApi;
+let connection: NatsConnection | undefined;
+
+const environment = (): Record<string, string> => ({
+  NATS_URL: nats.url,
+  NATS_USER: 'rollcall',
+  NATS_PASSWORD: 'secret',
+});
+
+async function manager(): Promise<JetStreamManager> {
+  await connection?.close();
+  connection = await connect({ servers: nats.url, user: 'rollcall', pass: 'secret', reconnect: false });
+  return await jetstreamManager(connection);
+}
+
+async function stored(): Promise<StoredMsg[]> {
+  const jsm = await manager();
+  const { state } = await jsm.streams.info(STREAM);
+  const all = await Promise.all(
+    upTo(state.last_seq, state.first_seq).map(async (seq) => await jsm.streams.getMessage(STREAM, { seq })),
+  );
+  return all.filter((message) => message !== null);
+}
+
+const seqs = async (): Promise<number[]> =>
+  (await stored()).map((message) => Number(message.json<CloudEvent>().sequence));
+const status = async (): Promise<SinkView | undefined> =>
+  (await api.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items.find(({ id }) => id === 'nats');
+const cursorIs = async (seq: number): Promise<void> =>
+  await until(`NATS has ${seq}`, async () => (await status())?.cursor === String(seq));
+
+ring('the relay to NATS JetStream', () => {
+  beforeEach(async () => {
+    nats = await NatsServer.start(...USER);
+    api = await startApi(environment());
+  });
+  afterEach(async () => {
+    await api.stop();
+    await connection?.close();
+    await nats.stop();
+  });
+
+  it('B3 brings every event once and in order, as a CloudEvent, with the id of the event', async () => {
+    await tell(api, joined('a-1', ['code']), left('a-1'));
+    await tell(api, ...many(300));
+    await cursorIs(302);
+    const [first, ...rest] = await stored();
+    const { body } = await api.call<{ items: CloudEvent[] }>('GET', '/v1/events?limit=1');
+    expect(first?.json()).toEqual(body.items[0]);
+    expect(first?.subject).toBe('rollcall.events.agent.joined');
+    expect(first?.header.get('Nats-Msg-Id')).toBe(body.items[0]?.id);
+    expect(first?.header.get('content-type')).toBe('application/cloudevents+json');
+    expect(rest[0]?.subject).toBe('rollcall.events.agent.left');
+    expect(await seqs()).toEqual(upTo(302));
+    expect(await status()).toMatchObject({ kind: 'nats', state: 'delivering', lagEvents: 0, lagMs: null });
+  });
+
+  it('goes on where it was after an outage, which is seen but does not make the replica unready', async () => {
+    await tell(api, ...many(3));
+    await cursorIs(3);
+    await nats.down();
+    await tell(api, ...many(5));
+    await until('it is retrying', async () => (await status())?.state === 'retrying');
+    expect((await status())?.lastError).not.toBeNull();
+    expect((await api.call('GET', '/health/ready', { key: null })).status).toBe(200);
+    await nats.up();
+    await cursorIs(8);
+    expect(await seqs()).toEqual(upTo(8));
+    expect(await status()).toMatchObject({ state: 'delivering', lastError: null });
+  });
+
+  it('sends nothing twice, however long ago it was sent', async () => {
+    await api.stop();
+    await (
+      await manager()
+    ).streams.add({
+      name: STREAM,
+      subjects: ['rollcall.events.>'],
+      duplicate_window: nanos(100),
+    });
+    api = await startApi(environment());
+    await tell(api, ...many(10));
+    await cursorIs(10);
+    const sent = performance.now();
+    await until('NATS has forgotten the ids', () => performance.now() - sent > 300);
+    await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0); // as if its progress had been lost
+    await tell(api, joined('a-11'));
+    await cursorIs(11);
+    expect(await seqs()).toEqual(upTo(11));
+  });
+
+  it('begins from the start when the stream is lost and it is told to', async () => {
+    await tell(api, ...many(4));
+    await cursorIs(4);
+    await (await manager()).streams.delete(STREAM);
+    const answer = await api.call('POST', '/v1/sinks/nats/replay', { body: { after: '0' } });
+    expect(answer.status).toBe(200);
+    await cursorIs(4);
+    expect(await seqs()).toEqual(upTo(4));
+  });
+
+  it('is done by one replica at a time, and by another when that one leaves', async () => {
+    const others = [await api.replica(), await api.replica()];
+    for (let round = 0; round < 10; round++) await Promise.all([api, ...others].map((one) => tell(one, ...many(10))));
+    await cursorIs(300);
+    for (const other of others) await other.stop();
+    await tell(api, ...many(10));
+    await cursorIs(310);
+    expect(await seqs()).toEqual(upTo(310));
+  });
+
+  it('with a wrong password says so, and harms nobody', async () => {
+    const denied = await startApi({ ...environment(), NATS_PASSWORD: 'wrong' });
+    await tell(denied, joined('a-1'));
+    const seen = async (): Promise<SinkView | undefined> =>
+      (await denied.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
+    await until('it is retrying', async () => (await seen())?.state === 'retrying');
+    expect((await seen())?.lastError?.toLowerCase()).toContain('authorization');
+    await denied.stop();
+  });
+});

@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { until } from '#rollcall/registry/testing';
+import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { joined, left, tell } from '../support/events.js';
+
+const PAGE = readFileSync(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
+const examples = (language: string): string[] =>
+  [...PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
+
+let api: TestApi;
+let folder: string;
+let receiver: ChildProcess | undefined;
+
+beforeAll(async () => {
+  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32), ROLLCALL_WEBHOOK_RETRY_FIRST: '50ms' });
+  folder = mkdtempSync(join(tmpdir(), 'rollcall-docs-'));
+});
+afterAll(async () => {
+  receiver?.kill();
+  await api.stop();
+  rmSync(folder, { recursive: true });
+});
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return String(port);
+}
+
+async function run<Answer>(script: string, environment: Record<string, string>): Promise<Answer> {
+  const env = { PATH: process.env['PATH'] ?? '', ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey, ...environment };
+  const child = spawn('sh', ['-c', script], { env });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  child.stderr.on('data', (chunk) => (output += String(chunk)));
+  const [code] = (await once(child, 'close')) as [number];
+  expect({ code, output }).toMatchObject({ code: 0 });
+  return JSON.parse(output) as Answer;
+}
+
+describe('docs/webhooks.md', () => {
+  it('B3 has a receiver that verifies what its commands ask for', async () => {
+    const [program = ''] = examples('js');
+    const [subscribe = '', replay = ''] = examples('sh');
+    const script = join(folder, 'receiver.mjs');
+    writeFileSync(script, program);
+    const PORT = await freePort();
+    await tell(api, joined('builder-1'), left('builder-1'));
+    const { id, secret } = await run<IssuedWebhookView>(subscribe, { PORT });
+    let output = '';
+    receiver = spawn(process.execPath, [script], { env: { SECRET: secret, PORT } });
+    receiver.stdout?.on('data', (chunk) => (output += String(chunk)));
+    await until('both arrived', () => output === '1 agent.joined builder-1\n2 agent.left builder-1\n');
+    await run(replay, { WEBHOOK: id });
+    await until('both arrived again', () => output.split('\n').length === 5);
+    const forged = await fetch(`http://127.0.0.1:${PORT}/`, {
+      method: 'POST',
+      body: '{}',
+      headers: {
+        'webhook-id': 'x',
+        'webhook-timestamp': String(Math.floor(Date.now() / 1_000)),
+        'webhook-signature': 'v1,eA==',
+      },
+    });
+    expect(forged.status).toBe(401);
+    expect(spawnSync(process.execPath, ['--check', script]).status).toBe(0);
+  });
+});

@@ -1,0 +1,252 @@
+import { Webhook } from 'standardwebhooks';
+import { until } from '#rollcall/registry/testing';
+import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { joined, left, tell } from '../support/events.js';
+import { WebhookReceiver } from '../support/webhook-receiver.js';
+
+let api: TestApi;
+let receiver: WebhookReceiver;
+
+beforeEach(async () => {
+  api = await startApi({
+    ROLLCALL_SEALING_KEY: 'k'.repeat(32),
+    ROLLCALL_WEBHOOK_RETRY_FIRST: '10ms',
+    ROLLCALL_WEBHOOK_RETRY_LONGEST: '50ms',
+    ROLLCALL_WEBHOOK_TRIES: '3',
+    ROLLCALL_WEBHOOK_TIMEOUT: '500ms',
+  });
+  receiver = await WebhookReceiver.start();
+});
+afterEach(async () => {
+  await api.stop();
+  await receiver.stop();
+});
+
+async function subscribe(body: Record<string, unknown> = {}): Promise<IssuedWebhookView> {
+  const answer = await api.call<IssuedWebhookView>('POST', '/v1/webhooks', { body: { url: receiver.url, ...body } });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+const look = async (id: string): Promise<WebhookView> =>
+  (await api.call<WebhookView>('GET', `/v1/webhooks/${id}`)).body;
+const patch = async (id: string, body: unknown): Promise<Answer> =>
+  await api.call('PATCH', `/v1/webhooks/${id}`, { body });
+const delivery = async (id: string, sequence: number): Promise<DeliveryView> =>
+  (await api.call<DeliveryView>('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body;
+
+describe('a webhook', () => {
+  it('gets events as signed CloudEvents, in order, filtered', async () => {
+    const { secret } = await subscribe({ types: ['agent.*'], capabilities: ['code'] });
+    await tell(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
+    await until('both arrived', () => receiver.received.length === 2);
+    expect(receiver.subjects).toEqual(['a-1', 'a-3']);
+    const [first] = receiver.received;
+    expect(first?.event).toMatchObject({ specversion: '1.0', type: 'agent.joined', sequence: '1' });
+    expect(first?.headers).toMatchObject({
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      'webhook-id': first?.event.id,
+    });
+    const verified = new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>);
+    expect(verified).toEqual(first?.event);
+  });
+
+  it('can begin with the past', async () => {
+    await tell(api, joined('a-1'), joined('a-2'));
+    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '2');
+    await subscribe({ after: 'oldest' });
+    await until('both arrived', () => receiver.received.length === 2);
+    const { status, body } = await api.call('POST', '/v1/webhooks', { body: { url: receiver.url, after: '99' } });
+    expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'CURSOR_AHEAD' });
+  });
+
+  it('shows its secret once, and never again', async () => {
+    const { id, secret } = await subscribe({ description: 'pager' });
+    expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    const seen = await Promise.all(
+      [`/v1/webhooks/${id}`, '/v1/webhooks', '/v1/sinks', '/v1/audit', '/metrics'].map((path) => api.call('GET', path)),
+    );
+    for (const { status, body } of seen) {
+      expect(status).toBe(200);
+      expect(JSON.stringify(body)).not.toContain(secret.slice(6));
+    }
+    const rows = await api.database.db.query<{ row: string }>('SELECT webhook::text AS row FROM webhook');
+    expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret.slice(6), 'base64').toString('hex'));
+    expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret).toString('hex'));
+  });
+
+  it('signs with both secrets while one takes the place of the other', async () => {
+    const { id, secret: old } = await subscribe();
+    const rotated = await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: {} });
+    expect(rotated).toMatchObject({ status: 201, body: { id } });
+    await tell(api, joined('a-1'));
+    await until('it arrived', () => receiver.received.length === 1);
+    const now = (
+      await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: 0 } })
+    ).body.secret;
+    await tell(api, joined('a-2'));
+    await until('the next arrived', () => receiver.received.length === 2);
+    const fits = (secret: string): boolean[] =>
+      receiver.received.map(({ body, headers }) => {
+        try {
+          return Boolean(new Webhook(secret).verify(body, headers as Record<string, string>));
+        } catch {
+          return false; // that is the question
+        }
+      });
+    expect([old, rotated.body.secret, now].map(fits)).toEqual([
+      [true, false],
+      [true, false],
+      [false, true],
+    ]);
+  });
+
+  it('is tried again while it fails, tells how it fails, and parks what it refuses to the last', async () => {
+    const { id } = await subscribe();
+    receiver.answer = ({ event }) => ({ status: event.subject === 'poison' ? 422 : 204 });
+    await tell(api, joined('a-1'), joined('poison'), joined('a-2'));
+    await until('the others arrived', () => receiver.subjects.join() === 'a-1,a-2');
+    expect(await delivery(id, 2)).toMatchObject({
+      state: 'parked',
+      attempts: 3,
+      status: 422,
+      error: 'The endpoint answered 422.',
+      type: 'agent.joined',
+      subject: 'poison',
+    });
+    await until('the last is noted', async () => (await look(id)).status.cursor === '3');
+    expect((await look(id)).status).toMatchObject({ state: 'delivering', lagEvents: 0, lagMs: null, parked: 1 });
+    const parked = await api.call<{ items: DeliveryView[] }>('GET', `/v1/webhooks/${id}/deliveries?state=parked`);
+    expect(parked.body.items.map(({ sequence }) => sequence)).toEqual(['2']);
+    receiver.answer = () => ({ status: 200 });
+    const replayed = await api.call('POST', `/v1/webhooks/${id}/deliveries/2/replay`);
+    expect(replayed).toMatchObject({ status: 200, body: { state: 'pending' } });
+    await until('it arrived', () => receiver.subjects.join() === 'a-1,a-2,poison');
+    await until('that is noted', async () => (await delivery(id, 2)).state === 'delivered');
+    expect((await api.call('POST', `/v1/webhooks/${id}/replay`, { body: { after: '1' } })).status).toBe(200);
+    await until('all but the first came again', () => receiver.subjects.join() === 'a-1,a-2,poison,poison,a-2');
+  });
+
+  it('replays all that is parked', async () => {
+    const { id } = await subscribe();
+    receiver.answer = () => ({ status: 500 });
+    await tell(api, joined('a-1'), joined('a-2'));
+    await until('both are parked', async () => (await look(id)).status.parked === 2);
+    receiver.answer = () => ({ status: 204 });
+    expect((await api.call('POST', `/v1/webhooks/${id}/replay`, { body: {} })).status).toBe(200);
+    await until('both arrived', () => receiver.subjects.join() === 'a-1,a-2');
+    await until('none is parked', async () => (await look(id)).status.parked === 0);
+  });
+
+  it('that does not answer, redirects or is not there at all is a failure, and delays no other', async () => {
+    const silent = await WebhookReceiver.start();
+    silent.answer = () => undefined;
+    const elsewhere = await WebhookReceiver.start();
+    elsewhere.answer = () => ({ status: 307, headers: { location: receiver.url } });
+    const gone = await WebhookReceiver.start();
+    const urls = [silent.url, elsewhere.url, gone.url];
+    await gone.stop();
+    const hooks = await Promise.all(urls.map(async (url) => await subscribe({ url })));
+    await subscribe();
+    await tell(api, ...Array.from({ length: 20 }, (_, index) => joined(`a-${index}`)));
+    await until('the one that is well has all', () => receiver.received.length === 20);
+    await until('the others failed', async () => {
+      const errors = await Promise.all(hooks.map(async ({ id }) => (await look(id)).status.lastError));
+      return errors.every((error) => error !== null);
+    });
+    const errors = await Promise.all(hooks.map(async ({ id }) => (await look(id)).status.lastError ?? ''));
+    expect(errors[0]).toContain('did not');
+    expect(errors[1]).toContain('redirect');
+    expect(errors[2]).toContain('ECONNREFUSED');
+    await silent.stop();
+    await elsewhere.stop();
+  });
+
+  it('can be paused, changed, listed and removed', async () => {
+    const { id } = await subscribe({ types: ['agent.left'] });
+    expect(await patch(id, { paused: true, types: null, description: 'all' })).toMatchObject({
+      status: 200,
+      body: { types: null, description: 'all', status: { state: 'paused' } },
+    });
+    await tell(api, joined('a-1'), left('a-1'));
+    await until('logged', async () => (await look(id)).status.lagEvents === 2);
+    expect(receiver.received).toEqual([]);
+    await patch(id, { paused: false, agentIds: ['a-1'] });
+    await until('both arrived', () => receiver.received.length === 2);
+    const page = await api.call<{ items: WebhookView[] }>('GET', '/v1/webhooks?limit=1');
+    expect(page.body.items.map((one) => [one.id, one.url, one.agentIds])).toEqual([[id, receiver.url, ['a-1']]]);
+    expect((await api.call('DELETE', `/v1/webhooks/${id}`)).status).toBe(204);
+    expect((await api.call('DELETE', `/v1/webhooks/${id}`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
+    expect((await api.call('GET', `/v1/webhooks/${id}/deliveries`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
+    expect((await patch(id, { paused: true })).body['code']).toBe('WEBHOOK_NOT_FOUND');
+    for (const sequence of ['7', '99999999999999999999'])
+      expect((await api.call('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body['code']).toBe(
+        'DELIVERY_NOT_FOUND',
+      );
+    expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
+  });
+
+  it('may not be in a network that is closed, nor change to one, nor be no URL at all', async () => {
+    const { id } = await subscribe();
+    for (const url of [
+      'http://169.254.169.254/latest',
+      'https://10.0.0.1/',
+      'ftp://example.org/',
+      'nonsense',
+      'http://1.1.1.1/',
+    ]) {
+      const refused = await api.call('POST', '/v1/webhooks', { body: { url } });
+      expect([url, refused.status, refused.body['code']]).toEqual([url, 400, 'EGRESS_DENIED']);
+      expect((await patch(id, { url })).body['code']).toBe('EGRESS_DENIED');
+    }
+    const faulty = { url: receiver.url, types: ['agent.nonsense'], agentIds: [], after: 'now', extra: 1 };
+    const { status, body } = await api.call<{ errors: { field: string }[] }>('POST', '/v1/webhooks', { body: faulty });
+    expect([status, body.errors.map(({ field }) => field).toSorted()]).toEqual([
+      400,
+      ['after', 'agentIds', 'extra', 'types'],
+    ]);
+  });
+
+  it('is managed by operators, and by nobody with less', async () => {
+    const viewer = await api.keyFor('viewer', 'agent');
+    expect((await api.call('GET', '/v1/webhooks', { key: viewer })).status).toBe(403);
+    expect((await api.call('GET', '/v1/sinks', { key: viewer })).status).toBe(200);
+    expect((await api.call('GET', '/v1/webhooks', { key: await api.keyFor('operator') })).status).toBe(200);
+  });
+
+  it('goes on, from another replica, when the one that delivers leaves', async () => {
+    const { id } = await subscribe();
+    await until('it is held', async () => (await look(id)).status.held);
+    const other = await api.replica();
+    await tell(api, joined('a-1'));
+    await until('the first arrived', () => receiver.subjects.join() === 'a-1');
+    await other.stop();
+    const third = await api.replica();
+    await tell(third, joined('a-2'));
+    await until('the second arrived', () => receiver.subjects.join() === 'a-1,a-2');
+    await third.stop();
+  });
+
+  it('is measured', async () => {
+    const { id } = await subscribe();
+    await tell(api, joined('a-1'));
+    await until('it arrived', () => receiver.received.length === 1);
+    const scrape = async (): Promise<string> => (await api.call<string>('GET', '/metrics')).body;
+    await until('the lag is gone', async () =>
+      (await scrape()).includes(`rollcall_sink_lag_events{sink="${id}",kind="webhook"} 0`),
+    );
+    expect(await scrape()).toContain('rollcall_sink_deliveries_total{kind="webhook",outcome="delivered"} 1');
+    expect(await scrape()).toContain(`rollcall_sink_parked_events{sink="${id}",kind="webhook"} 0`);
+  });
+});
+
+describe('without a sealing key', () => {
+  it('an outside Postgres takes no webhooks, and says what to do', async () => {
+    const bare = await startApi({ DATABASE_URL: 'postgres://elsewhere/db', ROLLCALL_EGRESS_ALLOW: '127.0.0.0/8' });
+    const { status, body } = await bare.call('POST', '/v1/webhooks', { body: { url: receiver.url } });
+    expect({ status, code: body['code'] }).toEqual({ status: 500, code: 'SEALING_KEY_MISSING' });
+    expect(body['detail']).toContain('ROLLCALL_SEALING_KEY');
+    await bare.stop();
+  });
+});

@@ -1,0 +1,61 @@
+import { rmSync } from 'node:fs';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
+import { call } from '../support/api.js';
+import { newFolder, RollcallProcess } from '../support/process.js';
+import { WebhookReceiver } from '../support/webhook-receiver.js';
+
+const KEY = 'a'.repeat(40);
+
+let folder: string;
+let url: string;
+let receiver: WebhookReceiver;
+const running: RollcallProcess[] = [];
+
+beforeEach(async () => {
+  folder = newFolder();
+  url = await emptyDatabase();
+  receiver = await WebhookReceiver.start();
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(async (one) => await one.end()));
+  await receiver.stop();
+  rmSync(folder, { recursive: true, force: true });
+  await dropDatabase(url);
+});
+
+async function start(): Promise<RollcallProcess> {
+  const started = new RollcallProcess({
+    DATABASE_URL: url,
+    ROLLCALL_DATA_DIR: folder,
+    ROLLCALL_ADMIN_KEY: KEY,
+    ROLLCALL_SEALING_KEY: 'k'.repeat(32),
+    ROLLCALL_EGRESS_ALLOW: '127.0.0.0/8',
+  });
+  running.push(started);
+  return await started.ready();
+}
+
+async function register(at: RollcallProcess, agentId: string): Promise<void> {
+  const body = { agentId, name: 'one', capabilities: ['build'] };
+  expect((await call(at.url, 'POST', '/v1/agents', { key: KEY, body })).status).toBe(201);
+}
+
+describe('a webhook of two processes', () => {
+  it('gets every event when the one that delivers is killed by kill -9 with a delivery under way', async () => {
+    const first = await start();
+    const body = { url: receiver.url, types: ['agent.joined'] };
+    expect((await call(first.url, 'POST', '/v1/webhooks', { key: KEY, body })).status).toBe(201);
+    await register(first, 'a-1');
+    await until('the first arrived', () => receiver.subjects.includes('a-1'));
+    const second = await start();
+    let hanging = 0;
+    receiver.answer = ({ event }) => (event.subject === 'a-2' && hanging++ === 0 ? undefined : { status: 204 });
+    await register(second, 'a-2');
+    await until('its delivery is under way', () => hanging === 1);
+    expect(await first.end('SIGKILL')).toBe('SIGKILL');
+    running.shift();
+    for (const agentId of ['a-3', 'a-4', 'a-5']) await register(second, agentId);
+    await until('the rest arrived', () => receiver.subjects.includes('a-5'), 30_000);
+    expect(receiver.subjects).toEqual(['a-1', 'a-2', 'a-3', 'a-4', 'a-5']);
+  });
+});

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export interface RunningExample {
+  /** What it has printed so far. */
+  output(): string;
+  child: ChildProcess;
+}
+
+/** The first example in this language on a page of the documentation. */
+export function exampleOf(page: string, language: string): string {
+  const text = readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8');
+  const code = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(text)?.[1];
+  if (code === undefined) throw new Error(`docs/${page} has no example in ${language}`);
+  return code;
+}
+
+/** Runs what the documentation shows, as a reader would: as a program of its own. */
+export class ExampleRunner {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-docs-'));
+  private readonly children: ChildProcess[] = [];
+
+  constructor(private readonly environment: Record<string, string>) {}
+
+  node(code: string): RunningExample {
+    const script = join(this.folder, `example-${this.children.length}.mjs`);
+    writeFileSync(script, code);
+    return this.run(process.execPath, [script]);
+  }
+
+  shell(code: string): RunningExample {
+    return this.run('sh', ['-c', `exec ${code.trim()}`]);
+  }
+
+  stop(): void {
+    for (const child of this.children) child.kill();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  private run(program: string, flags: string[]): RunningExample {
+    let printed = '';
+    const child = spawn(program, flags, { env: { PATH: process.env['PATH'] ?? '', ...this.environment } });
+    this.children.push(child);
+    child.stdout.on('data', (chunk) => (printed += String(chunk)));
+    child.stderr.on('data', (chunk) => (printed += String(chunk)));
+    return { child, output: () => printed };
+  }
+}
