@@ -6,10 +6,14 @@ import type { SecretSource } from '#rollcall/providers';
 import type { Database } from '#rollcall/registry';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
+import { agentLanes } from './agents/agents.lane.js';
+import { AuthGuard } from './auth/auth.guard.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { serveDocs } from './http/docs.js';
+import { ExpressLane } from './http/express.lane.js';
 import { InFlight } from './http/in-flight.js';
 import { ProblemFilter } from './http/problem.filter.js';
+import { RequestLog } from './http/request.log.js';
 import { RouteTable } from './http/route.table.js';
 import { createServer } from './http/server.js';
 import { SocketAdapter } from './auth/socket.adapter.js';
@@ -43,7 +47,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const inFlight = new InFlight(config.http.handlerTimeout);
   const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
-  const adapter = createServer({ config, pino, metrics, lifecycle, inFlight, routes, fastifyPlugins });
+  const log = new RequestLog(pino, config.log.requests);
+  const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, fastifyPlugins });
   const module = AppModule.with({ config, database, lifecycle, metrics, inFlight, secrets });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
@@ -58,5 +63,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();
+  const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
+  const guard = nest.get(AuthGuard, { strict: false });
+  if (!traced) new ExpressLane({ guard, lifecycle, metrics, log }, agentLanes(nest)).open(nest.getHttpServer());
   return { nest, lifecycle, routes };
 }

@@ -11,8 +11,7 @@ import {
 } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { JSON_TYPE } from '../http/json-type.js';
-import { replyProblem } from '../http/problem.reply.js';
+import { type Answer, answerTo } from '../http/answer.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
@@ -40,8 +39,7 @@ export class LivenessController {
   @ApiBody({ type: BeatBody })
   @ApiOkResponse({ schema: { example: { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 } } })
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
-    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
-    this.registry.heartbeats.beat(beat, (result) => this.answer(reply, result));
+    this.take(request.params.id, request.body, callerOf(request).leaseHash ?? null, answerTo(reply));
   }
 
   @Post('heartbeats')
@@ -106,11 +104,13 @@ export class LivenessController {
     return await this.registry.circuits.claimProbe(agentId, probeId);
   }
 
-  /** Written at once, for all of a batch one after the other: no promise and no serialiser is between commit and socket. */
-  private answer(reply: FastifyReply, result: BeatResult): void {
-    if (!result.ok) return void replyProblem(reply, result.error);
-    const beatAt = new Date(result.beatAt).toISOString();
-    void reply.type(JSON_TYPE).send(`{"beatAt":"${beatAt}","nextIntervalMs":${this.nextIntervalMs()}}`);
+  /** Answered for all of a batch one after the other: no promise and no serialiser is between commit and socket. */
+  take(agentId: string, body: unknown, leaseHash: string | null, answer: Answer): void {
+    this.registry.heartbeats.beat(readBeat(agentId, body, leaseHash), (result) => {
+      if (!result.ok) return answer.fail(result.error);
+      const beatAt = new Date(result.beatAt).toISOString();
+      return answer.ok(`{"beatAt":"${beatAt}","nextIntervalMs":${this.nextIntervalMs()}}`);
+    });
   }
 
   private nextIntervalMs(): number {

@@ -2,7 +2,8 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api.error.js';
-import { Authenticator } from './authenticator.js';
+import { Authenticator, type Credentialed } from './authenticator.js';
+import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
 import { ROUTE_ACCESS, type RouteAccess } from './route.access.js';
@@ -30,9 +31,16 @@ export class AuthGuard implements CanActivate {
     if (access === 'public') return true;
     if (context.getType() === 'ws') return this.allow(principalOf(context.switchToWs().getClient()), access);
     const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const principal = this.enter(request, access);
+    if (principal instanceof Promise) return principal.then((found) => note(found, request));
+    return note(principal, request);
+  }
+
+  /** Who sent a request, if they may send it. At once when the credential was seen lately. */
+  enter(request: Credentialed, access: Permission): Principal | Promise<Principal> {
     const principal = this.authenticator.authenticate(request);
-    if (principal instanceof Promise) return principal.then((found) => this.admit(found, access, request));
-    return this.admit(principal, access, request);
+    if (!(principal instanceof Promise)) return this.admit(principal, access);
+    return principal.then((found) => this.admit(found, access));
   }
 
   /** What a route says about itself does not change, so it is looked up once. */
@@ -49,13 +57,13 @@ export class AuthGuard implements CanActivate {
     return access;
   }
 
-  private admit(principal: Principal, access: Exclude<RouteAccess, 'public'>, request: FastifyRequest): boolean {
-    request.principal = principal;
-    return this.allow(principal, access);
+  private admit(principal: Principal, access: Permission): Principal {
+    this.allow(principal, access);
+    return principal;
   }
 
   /** Once for each request, and once for each message on a socket. */
-  allow(principal: Principal, access: Exclude<RouteAccess, 'public'>): boolean {
+  allow(principal: Principal, access: Permission): boolean {
     this.limiter.spend(principal.id);
     if (principal.permissions.includes(access)) return true;
     throw new ApiError(
@@ -63,4 +71,9 @@ export class AuthGuard implements CanActivate {
       `This needs the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
     );
   }
+}
+
+function note(principal: Principal, request: FastifyRequest): true {
+  request.principal = principal;
+  return true;
 }

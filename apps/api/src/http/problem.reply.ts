@@ -1,13 +1,17 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { toProblem } from './problem.js';
+import { type Problem, toProblem } from './problem.js';
 
 const log = new Logger('http');
 
-/** Answers a request with what went wrong. What nobody foresaw is logged whole. */
+/** What is to be answered. What nobody foresaw is logged whole, because it is answered bare. */
+export function problemOf(error: unknown, requestId: string): Problem {
+  const problem = toProblem(error, requestId);
+  if (problem.unexpected) log.error({ event: 'http.unexpected_error', requestId, err: error });
+  return problem;
+}
+
 export function replyProblem(reply: FastifyReply, error: unknown): void {
-  const problem = toProblem(error, reply.request.id);
-  if (problem.unexpected) log.error({ event: 'http.unexpected_error', err: error });
-  if (reply.sent) return;
-  void reply.code(problem.status).headers(problem.headers).send(JSON.stringify(problem.body));
+  const { status, headers, body } = problemOf(error, reply.request.id);
+  if (!reply.sent) void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
-import type { Logger as Pino } from 'pino';
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
@@ -11,12 +9,14 @@ import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
 import { requestContext } from './request.context.js';
+import { newRequestId, requestIdOf } from './request.id.js';
+import type { AnsweredRequest, RequestLog } from './request.log.js';
 import type { RouteTable } from './route.table.js';
 import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
 
 export interface ServerParts {
   config: Config;
-  pino: Pino;
+  log: RequestLog;
   metrics: HttpMetrics;
   lifecycle: Lifecycle;
   inFlight: InFlight;
@@ -32,7 +32,6 @@ const NUL_IN_ADDRESS = new ApiError(
   'MALFORMED_REQUEST',
   'The address has a NUL character (%00), which nothing here has.',
 );
-const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
 
 /**
  * Fastify with every limit set: its own defaults are "none". A connection on which nothing arrives falls under the time for
@@ -62,7 +61,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
 }
 
 /** The one hook at the start of every request, and the one at the end of those that have a route. */
-function observeRequests(server: FastifyInstance, { config, pino, metrics, lifecycle, inFlight }: ServerParts): void {
+function observeRequests(server: FastifyInstance, { config, log, metrics, lifecycle, inFlight }: ServerParts): void {
   const unmatched = metrics.timerOf('ANY', 'unmatched');
   const behindGateway = config.http.trustedProxies.length > 0;
   server.addHook('onRequest', (request, reply, done) => {
@@ -80,7 +79,7 @@ function observeRequests(server: FastifyInstance, { config, pino, metrics, lifec
     const onSend: onSendHookHandler = (request, reply, payload, done) => {
       const ms = inFlight.end(reply);
       timer.observe(reply.statusCode, ms);
-      if (isWorthALine(config.log.requests, reply)) logRequest(pino, request, reply, ms);
+      if (log.wants(reply.statusCode)) log.write(answered(request, reply, ms));
       done(null, payload);
     };
     route.onSend = [route.onSend ?? [], onSend].flat();
@@ -92,36 +91,9 @@ function observeRequests(server: FastifyInstance, { config, pino, metrics, lifec
   inFlight.start();
 }
 
-function isWorthALine(which: Config['log']['requests'], reply: FastifyReply): boolean {
-  return which === 'all' || (which === 'errors' && reply.statusCode >= 500);
-}
-
-/** No header, no body and no query string: any of them may hold a secret. */
-function logRequest(pino: Pino, request: FastifyRequest, reply: FastifyReply, ms: number): void {
-  const line = {
-    event: 'http.request',
-    requestId: request.id,
-    method: request.method,
-    path: request.url.split('?', 1)[0],
-    status: reply.statusCode,
-    ms: Math.round(ms * 10) / 10,
-    caller: request.principal?.id,
-    ip: request.ip,
-  };
-  if (reply.statusCode >= 500) pino.error(line);
-  else pino.info(line);
-}
-
-function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && ACCEPTABLE_ID.test(given) ? given : newRequestId();
-}
-
-/** As unique as a UUID, for a fraction of the time: this process, and a number. */
-const PROCESS_ID = randomBytes(9).toString('base64url');
-let requests = 0;
-function newRequestId(): string {
-  return `${PROCESS_ID}-${(requests += 1).toString(36)}`;
+function answered(request: FastifyRequest, reply: FastifyReply, ms: number): AnsweredRequest {
+  const { id: requestId, method, url, ip, principal } = request;
+  return { requestId, method, url, status: reply.statusCode, ms, caller: principal?.id, ip };
 }
 
 async function sendProblem(reply: FastifyReply, error: unknown, requestId: string): Promise<void> {

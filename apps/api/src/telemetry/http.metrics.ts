@@ -47,7 +47,7 @@ export class RouteTimer {
  */
 export class HttpMetrics {
   readonly registry = new Registry();
-  private readonly timers: RouteTimer[] = [];
+  private readonly timers = new Map<string, RouteTimer>();
 
   constructor(inFlight: () => number) {
     collectDefaultMetrics({ register: this.registry, prefix: 'rollcall_' });
@@ -62,8 +62,9 @@ export class HttpMetrics {
 
   /** To be called once for each route, not for each request. */
   timerOf(method: string, route: string): RouteTimer {
-    const timer = new RouteTimer(method, route);
-    this.timers.push(timer);
+    const name = `${method} ${route}`;
+    const timer = this.timers.get(name) ?? new RouteTimer(method, route);
+    this.timers.set(name, timer);
     return timer;
   }
 
@@ -73,7 +74,7 @@ export class HttpMetrics {
       help: 'Time from the arrival of a request to its answer.',
       type: 'histogram',
       aggregator: 'sum',
-      values: this.timers.flatMap((timer) => timer.all()).flatMap(samplesOf),
+      values: [...this.timers.values()].flatMap((timer) => timer.all()).flatMap(samplesOf),
     });
     return { name: NAME, get } as unknown as Metric;
   }

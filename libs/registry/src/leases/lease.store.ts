@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { Leaver } from '../agents/agent.store.js';
+import { bigintArray, integerArray, realArray, textArray } from '../db/binary.arrays.js';
 import { Database } from '../db/database.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
@@ -77,13 +78,13 @@ export class LeaseStore {
   /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
     const rows = await this.db.query<BeatenLeases>(BEAT_ALL, [
-      beats.map((beat) => beat.agentId),
-      beats.map((beat) => beat.generation),
-      beats.map((beat) => beat.tokenHash),
-      beats.map((beat) => beat.inFlight ?? null),
-      beats.map((beat) => asReal(beat.loadRatio)),
-      beats.map((beat) => asReal(beat.observedMs)),
-      beats.map((beat) => beat.usedTokens ?? null),
+      textArray(beats.map((beat) => beat.agentId)),
+      bigintArray(beats.map((beat) => beat.generation)),
+      textArray(beats.map((beat) => beat.tokenHash)),
+      integerArray(beats.map((beat) => beat.inFlight)),
+      realArray(beats.map((beat) => beat.loadRatio)),
+      realArray(beats.map((beat) => beat.observedMs)),
+      bigintArray(beats.map((beat) => beat.usedTokens)),
     ]);
     if (!rows[0]) throw new Error('a batch of beats was not answered');
     return rows[0];
@@ -180,9 +181,4 @@ export interface BeatRow {
   loadRatio: number | null;
   observedMs: number | null;
   usedTokens: string | null;
-}
-
-/** Postgres refuses what is too small for a `real`, and with it the whole batch: it becomes the 0 it is. */
-function asReal(value: number | undefined): number | null {
-  return value === undefined ? null : Math.fround(value);
 }

@@ -1,0 +1,32 @@
+import type { Logger as Pino } from 'pino';
+import type { Config } from '../config/config.schema.js';
+
+export interface AnsweredRequest {
+  requestId: string;
+  method: string;
+  url: string;
+  status: number;
+  ms: number;
+  caller?: string;
+  ip?: string;
+}
+
+/** A line for those requests that the operator wants one of. */
+export class RequestLog {
+  constructor(
+    private readonly pino: Pino,
+    private readonly which: Config['log']['requests'],
+  ) {}
+
+  wants(status: number): boolean {
+    return this.which === 'all' || (this.which === 'errors' && status >= 500);
+  }
+
+  /** No header, no body and no query string: any of them may hold a secret. */
+  write({ requestId, method, url, status, ms, caller, ip }: AnsweredRequest): void {
+    const path = url.split('?', 1)[0];
+    const line = { event: 'http.request', requestId, method, path, status, ms: Math.round(ms * 10) / 10, caller, ip };
+    if (status >= 500) this.pino.error(line);
+    else this.pino.info(line);
+  }
+}

@@ -1,0 +1,93 @@
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let leaseToken: string;
+beforeAll(async () => {
+  api = await startApi();
+  leaseToken = await join('builder-01');
+  await join('other');
+});
+afterAll(async () => await api.stop());
+
+async function join(agentId: string): Promise<string> {
+  const body = { agentId, name: 'swarm-builder', capabilities: ['build'] };
+  return (await api.call<{ leaseToken: string }>('POST', '/v1/agents', { body })).body.leaseToken;
+}
+
+/** What must be the same by either way; times and request ids are their own. */
+function shapeOf({ status, headers, body }: Answer): unknown {
+  const { requestId, beatAt, nextIntervalMs, ...rest } = body;
+  const own = ['date', 'content-length', 'x-request-id', 'connection', 'keep-alive'];
+  const others = [...headers].filter(([name]) => !own.includes(name));
+  const kinds = [typeof requestId, typeof beatAt, typeof nextIntervalMs];
+  return { status, headers: others.toSorted(), kinds, echoed: headers.get('x-request-id') === requestId, body: rest };
+}
+
+/** A question mark at its end is enough to make an address one for the ordinary route. */
+async function bothWays(path: string, key: string | null, body: unknown): Promise<[unknown, unknown]> {
+  const byLane = await api.call('POST', path, { key, body });
+  const byRoute = await api.call('POST', `${path}?`, { key, body });
+  return [shapeOf(byLane), shapeOf(byRoute)];
+}
+
+const BEAT = '/v1/agents/builder-01/heartbeat';
+const CASES: [string, string, () => string | null, unknown][] = [
+  ['a beat', BEAT, () => leaseToken, { generation: 1, inFlight: 3 }],
+  ['a beat of an operator', BEAT, () => api.adminKey, { generation: 1 }],
+  ['a beat without a credential', BEAT, () => null, { generation: 1 }],
+  ['a beat with a credential nobody knows', BEAT, () => 'rk_unknown_key', { generation: 1 }],
+  ['a beat with the token of another', '/v1/agents/other/heartbeat', () => leaseToken, { generation: 1 }],
+  ['a beat of the unknown', '/v1/agents/nobody/heartbeat', () => leaseToken, { generation: 1 }],
+  ['a beat from the future', BEAT, () => leaseToken, { generation: 7 }],
+  ['a beat with wrong fields', BEAT, () => leaseToken, { generation: 0, load: -1, mood: 'fine' }],
+  ['a beat that is a list', BEAT, () => leaseToken, []],
+  ['a beat that is no JSON', BEAT, () => leaseToken, '{"generation":'],
+  ['a beat with a NUL in it', BEAT, () => leaseToken, '{"generation":1,"mood":"\\u0000"}'],
+  ['a beat that is too deep', BEAT, () => leaseToken, `${'['.repeat(200)}${']'.repeat(200)}`],
+  ['a question', '/v1/agents/query', () => api.adminKey, { capabilities: ['nothing.such'] }],
+  ['a question of whom it is not for', '/v1/agents/query', () => leaseToken, { capabilities: ['build'] }],
+  ['a question that asks Postgres', '/v1/agents/query', () => api.adminKey, { any: ['none'], consistency: 'strong' }],
+  ['a question with wrong fields', '/v1/agents/query', () => api.adminKey, { capabilities: 'build', limit: 0 }],
+  ['a question for a strategy there is not', '/v1/agents/query', () => api.adminKey, { prefer: 'luck' }],
+];
+
+describe('the express lane', () => {
+  it.each(CASES)('S3.4 S3.6 answers %s as the ordinary route does', async (_what, path, key, body) => {
+    const [byLane, byRoute] = await bothWays(path, key(), body);
+    expect(byLane).toEqual(byRoute);
+  });
+
+  it('counts its requests with those of the ordinary route', async () => {
+    const counted = async (): Promise<number> => {
+      const { body } = await api.call<string>('GET', '/metrics');
+      const line = /_count\{method="POST",route="\/v1\/agents\/:id\/heartbeat",status="200"\} (\d+)/;
+      return Number(line.exec(body)?.[1] ?? 0);
+    };
+    const before = await counted();
+    await bothWays(BEAT, leaseToken, { generation: 1 });
+    expect((await counted()) - before).toBe(2);
+  });
+
+  it('takes a body that comes in pieces, and keeps the caller’s request id', async () => {
+    const pieces = ['{"gener', 'ation":1,', '"inFlight":2}'];
+    const body = new ReadableStream({
+      async pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(piece));
+      },
+    });
+    const response = await fetch(api.url + BEAT, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${leaseToken}`,
+        'content-type': 'application/json',
+        'content-length': '29',
+        'x-request-id': 'mine-1',
+      },
+      body,
+      duplex: 'half',
+    } as RequestInit);
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([200, 'mine-1']);
+  });
+});
