@@ -34,7 +34,14 @@ async function fill(url: string, agents: number): Promise<void> {
     `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at)
      SELECT agent_id, generation, token_hash, clock_timestamp() FROM agent`,
   );
+  await db.query(
+    `INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, own_tokens, window_start,
+       source, declared, created_by)
+     SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, budget_used, clock_timestamp(),
+       budget_source, true, registered_by FROM agent`,
+  );
   await db.query('VACUUM ANALYZE agent');
+  await db.query('VACUUM ANALYZE budget');
   await db.query('VACUUM ANALYZE agent_lease');
   await db.close();
 }

@@ -17,10 +17,16 @@ async function join(agentId: string): Promise<string> {
 /** What must be the same by either way; times and request ids are their own. */
 function shapeOf({ status, headers, body }: Answer): unknown {
   const { requestId, beatAt, nextIntervalMs, ...rest } = body;
-  const own = ['date', 'content-length', 'x-request-id', 'connection', 'keep-alive'];
-  const others = [...headers].filter(([name]) => !own.includes(name));
+  const own = new Set(['date', 'content-length', 'x-request-id', 'connection', 'keep-alive']);
+  const others = [...headers].filter(([name]) => !own.has(name));
   const kinds = [typeof requestId, typeof beatAt, typeof nextIntervalMs];
-  return { status, headers: others.toSorted(), kinds, echoed: headers.get('x-request-id') === requestId, body: rest };
+  return {
+    status,
+    headers: others.toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    kinds,
+    echoed: headers.get('x-request-id') === requestId,
+    body: rest,
+  };
 }
 
 /** A question mark at its end is enough to make an address one for the ordinary route. */
@@ -87,7 +93,7 @@ describe('the express lane', () => {
       },
       body,
       duplex: 'half',
-    } as RequestInit);
+    });
     expect([response.status, response.headers.get('x-request-id')]).toEqual([200, 'mine-1']);
   });
 });

@@ -31,7 +31,8 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 async function post(path: string, body = '{}', type = 'application/json', method = 'POST'): Promise<string> {
-  const response = await fetch(url + path, { method, headers: { 'content-type': type }, body });
+  const init: RequestInit = { method, headers: { 'content-type': type }, body };
+  const response = await fetch(url + path, init);
   return await response.text();
 }
 

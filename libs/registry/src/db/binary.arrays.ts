@@ -49,14 +49,14 @@ function numbers(
   size: number,
   write: (array: Buffer, value: number, at: number) => void,
 ): Buffer | null {
-  const present = values.reduce<number>((count, value) => (value == null ? count : count + 1), 0);
+  const present = values.reduce<number>((count, value) => (isMissing(value) ? count : count + 1), 0);
   if (present === 0) return null;
   const array = allocate(oid, values, values.length * 4 + present * size);
   let at = HEADER_BYTES;
   for (const value of values) {
-    array.writeInt32BE(value == null ? NULL_LENGTH : size, at);
+    array.writeInt32BE(isMissing(value) ? NULL_LENGTH : size, at);
     at += 4;
-    if (value == null) continue;
+    if (isMissing(value)) continue;
     write(array, value, at);
     at += size;
   }
@@ -65,7 +65,11 @@ function numbers(
 
 function allocate(oid: number, values: readonly unknown[], bytes: number): Buffer {
   const array = Buffer.allocUnsafe(HEADER_BYTES + bytes);
-  const hasNulls = values.some((value) => value == null) ? 1 : 0;
+  const hasNulls = values.some(isMissing) ? 1 : 0;
   for (const [index, word] of [1, hasNulls, oid, values.length, 1].entries()) array.writeInt32BE(word, index * 4);
   return array;
+}
+
+function isMissing(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
 }
