@@ -49,7 +49,8 @@ export class HeartbeatBatcher {
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
       const written = this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
-      answer(); // those of the batch before, while Postgres is busy with this one
+      await new Promise(setImmediate); // in which it goes out to Postgres
+      answer(); // those of the batch before, meanwhile
       const resultAt = await written;
       answer = () => batch.forEach(({ done }, place) => done(resultAt(place)));
     }
