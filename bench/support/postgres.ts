@@ -11,9 +11,11 @@ export interface BenchPostgres {
   stop(): Promise<void>;
 }
 
+/** Of the tests, if they are what runs us. */
+const given = process.env['TEST_POSTGRES_URL'];
+
 /** A Postgres as an installation has it: what is committed is on the disk. Within the tests, the one they have. */
 export async function startPostgres(): Promise<BenchPostgres> {
-  const { TEST_POSTGRES_URL: given } = process.env;
   if (given) return { url: given, stop: async () => undefined };
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
   const postgres = await EmbeddedPostgres.start({ folder });
