@@ -85,11 +85,11 @@ function readFrame(data: RawData | undefined): object {
   return frame.data ?? {};
 }
 
+/** Text frames come as one Buffer. */
 function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
   if (!data) return undefined;
   try {
-    // eslint-disable-next-line typescript/no-base-to-string -- text frames come as one Buffer
-    return JSON.parse(data.toString()) as { event?: unknown; data?: object };
+    return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: object };
   } catch {
     return undefined; // the caller says what a frame looks like
   }
