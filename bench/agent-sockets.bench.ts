@@ -2,10 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import autocannon from 'autocannon';
 import type { BeatingOrder } from './support/beating-agents.js';
 import { median } from './support/compare.js';
-import { registerFleet } from './support/fleet.js';
+import { load, type LoadRequest } from './support/load.js';
+import { beat, registerFleet } from './support/fleet.js';
 import { startPostgres } from './support/postgres.js';
 import { startRollcall } from './support/servers.js';
 
@@ -28,21 +28,11 @@ const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEAR
 const agents = fork(fileURLToPath(new URL('./support/beating-agents.js', import.meta.url)));
 try {
   const fleet = await registerFleet(rollcall, AGENTS);
-  let client = 0;
   const overHttp = async (seconds: number): Promise<number> => {
-    const { requests, non2xx } = await autocannon({
-      url: rollcall.url,
-      connections: AGENTS,
-      duration: seconds,
-      setupClient: (connection) => {
-        const { agentId, leaseToken } = fleet[client++ % AGENTS] ?? { agentId: '', leaseToken: '' };
-        const headers = { authorization: `Bearer ${leaseToken}`, 'content-type': 'application/json' };
-        const body = JSON.stringify({ generation: 1, inFlight: 3 });
-        connection.setRequests([{ method: 'POST', path: `/v1/agents/${agentId}/heartbeat`, headers, body }]);
-      },
-    });
-    if (non2xx > 0) throw new Error(`${non2xx} beats were refused`);
-    return requests.average;
+    const requestsOf = (connection: number): LoadRequest[] => [
+      beat(fleet[connection] ?? { agentId: '', leaseToken: '' }),
+    ];
+    return (await load({ url: rollcall.url, requestsOf }, AGENTS, seconds)).perSecond;
   };
   const ready = once(agents, 'message');
   agents.send({ url: rollcall.url, fleet } satisfies BeatingOrder);

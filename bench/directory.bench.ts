@@ -95,8 +95,8 @@ function topTen(capability: number, more: AgentQuery = {}): AgentQuery {
 
 function beat({ directory, size, next }: Fleet, now: number): void {
   const agentId = `agent-${String(Math.floor(next() * size)).padStart(6, '0')}`;
-  const load = agentLoad({ inFlight: Math.floor(next() * 9), capacity: 8 });
-  directory.beat(agentId, { generation: 1, beatAt: now, load, suspectAt: now + SUSPECT_AFTER_MS }, now);
+  const inFlight = Math.floor(next() * 9);
+  directory.beat(agentId, { generation: 1, beatAt: now, inFlight, suspectAt: now + SUSPECT_AFTER_MS }, now);
 }
 
 /** How many beats there should have been after so many milliseconds and queries. */

@@ -1,6 +1,6 @@
-import type autocannon from 'autocannon';
 import { compare, print, type Contestant } from './support/compare.js';
-import { registerFleet, type BenchAgent } from './support/fleet.js';
+import type { Load } from './support/load.js';
+import { beat, registerFleet, type BenchAgent } from './support/fleet.js';
 import { startPostgres } from './support/postgres.js';
 import { startBare, startNaive, startRollcall } from './support/servers.js';
 
@@ -16,42 +16,20 @@ const postgres = await startPostgres();
 const environment = { DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '10m' };
 const [bare, naive, rollcall] = [await startBare(), await startNaive(postgres.url), await startRollcall(environment)];
 
-function beats(
-  fleet: BenchAgent[],
-  connections: number,
-  pathOf: (agent: BenchAgent) => string,
-): Partial<autocannon.Options> {
-  let client = 0;
+function beats(url: string, fleet: BenchAgent[], connections: number, pathOf?: (agent: BenchAgent) => string): Load {
   const share = Math.floor(fleet.length / connections);
-  const requests = fleet.map((agent) => ({
-    method: 'POST' as const,
-    path: pathOf(agent),
-    headers: { authorization: `Bearer ${agent.leaseToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ generation: 1, inFlight: 3 }),
-  }));
-  return {
-    setupClient: (connection) => {
-      const from = (client++ % connections) * share;
-      connection.setRequests(requests.slice(from, from + share));
-    },
-  };
+  const agentsOf = (connection: number): BenchAgent[] => fleet.slice(connection * share, (connection + 1) * share);
+  return { url, requestsOf: (connection) => agentsOf(connection).map((agent) => beat(agent, pathOf?.(agent))) };
 }
 
-function batches(fleet: BenchAgent[]): autocannon.Options {
-  let client = 0;
-  const bodies = Array.from({ length: fleet.length / BATCH }, (_, index) =>
-    JSON.stringify({
-      beats: fleet
-        .slice(index * BATCH, (index + 1) * BATCH)
-        .map(({ agentId, leaseToken }) => ({ agentId, leaseToken, generation: 1, inFlight: 3 })),
-    }),
-  );
+function batches(fleet: BenchAgent[]): Load {
   const headers = { ...rollcall.headers, 'content-type': 'application/json' };
-  const requests = bodies.map((body) => ({ method: 'POST' as const, path: '/v1/heartbeats', headers, body }));
-  return {
-    url: rollcall.url,
-    setupClient: (connection) => connection.setRequests([requests[client++ % requests.length] ?? {}]),
-  };
+  const requests = Array.from({ length: fleet.length / BATCH }, (_, index) => {
+    const agents = fleet.slice(index * BATCH, (index + 1) * BATCH);
+    const all = agents.map(({ agentId, leaseToken }) => ({ agentId, leaseToken, generation: 1, inFlight: 3 }));
+    return { path: '/v1/heartbeats', headers, body: JSON.stringify({ beats: all }) };
+  });
+  return { url: rollcall.url, requestsOf: (connection) => [requests[connection % requests.length] ?? { path: '/' }] };
 }
 
 try {
@@ -64,19 +42,13 @@ try {
     const contestants: Contestant[] = [
       {
         name: 'bare NestJS + Fastify, POST that does nothing',
-        request: { url: bare.url, ...beats(fleet, connections, () => '/noop') },
+        load: beats(bare.url, fleet, connections, () => '/noop'),
       },
       {
         name: 'one UPDATE for each beat',
-        request: { url: naive.url, ...beats(fleet, connections, ({ agentId }) => `/agents/${agentId}/heartbeat`) },
+        load: beats(naive.url, fleet, connections, ({ agentId }) => `/agents/${agentId}/heartbeat`),
       },
-      {
-        name: 'Rollcall',
-        request: {
-          url: rollcall.url,
-          ...beats(fleet, connections, ({ agentId }) => `/v1/agents/${agentId}/heartbeat`),
-        },
-      },
+      { name: 'Rollcall', load: beats(rollcall.url, fleet, connections) },
     ];
     const scores = await compare(contestants, connections);
     print(`${connections} connections`, scores);
@@ -84,7 +56,7 @@ try {
     console.log(`  Rollcall does ${(ours / usual).toFixed(2)}× of one UPDATE for each beat`);
     single = ours;
   }
-  const [batch] = await compare([{ name: 'Rollcall, batches of 1,000', request: batches(fleet) }], 8);
+  const [batch] = await compare([{ name: 'Rollcall, batches of 1,000', load: batches(fleet) }], 8);
   const perSecond = (batch?.perSecond ?? 0) * BATCH;
   console.log(
     `\nbatches of ${BATCH}: ${Math.round(perSecond)} beats/s, ${(perSecond / single).toFixed(1)}× of one by one`,

@@ -8,10 +8,10 @@ try {
   for (const connections of [16, 64]) {
     const scores = await compare(
       [
-        { name: 'bare NestJS + Fastify, GET /noop', request: { url: `${bare.url}/noop` } },
+        { name: 'bare NestJS + Fastify, GET /noop', load: { url: bare.url, requestsOf: () => [{ path: '/noop' }] } },
         {
           name: 'Rollcall, authenticated GET /v1/me',
-          request: { url: `${rollcall.url}/v1/me`, headers: rollcall.headers },
+          load: { url: rollcall.url, requestsOf: () => [{ path: '/v1/me', headers: rollcall.headers }] },
         },
       ],
       connections,

@@ -1,7 +1,7 @@
-import type autocannon from 'autocannon';
 import { CLOSED_CIRCUIT, Database, NEVER_FLAPPED } from '#rollcall/registry';
 import { SCHEMA } from '../apps/api/src/boot/start.js';
 import { compare, print } from './support/compare.js';
+import type { Load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
 import { startBare, startRollcall, startSqlQuery, type Server } from './support/servers.js';
 
@@ -46,21 +46,17 @@ async function fill(url: string, agents: number): Promise<void> {
   await db.close();
 }
 
-function questions({ url, headers }: Server, path: string): autocannon.Options {
-  let client = 0;
+function questions({ url, headers }: Server, path: string): Load {
   const requests = Array.from({ length: CAPABILITIES }, (_, skill) => ({
-    method: 'POST' as const,
     path,
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify({ capabilities: [`area.skill-${skill}`], prefer: 'cheapest', limit: 10 }),
   }));
-  return {
-    url,
-    setupClient: (connection) => {
-      const from = (client++ * 3) % CAPABILITIES;
-      connection.setRequests([...requests.slice(from), ...requests.slice(0, from)]);
-    },
+  const requestsOf = (connection: number): typeof requests => {
+    const from = (connection * 3) % CAPABILITIES;
+    return [...requests.slice(from), ...requests.slice(0, from)];
   };
+  return { url, requestsOf };
 }
 
 /** The least of some scrapes: what is there between two collections of garbage does not count. */
@@ -97,9 +93,9 @@ async function measure(agents: number, emptyHeap: number): Promise<void> {
     const { length } = await answerOf(rollcall);
     const scores = await compare(
       [
-        { name: 'bare NestJS + Fastify, POST that does nothing', request: questions(bare, '/noop') },
-        { name: 'the same question in SQL, with a GIN index', request: questions(sql, '/query') },
-        { name: 'Rollcall', request: questions(rollcall, '/v1/agents/query') },
+        { name: 'bare NestJS + Fastify, POST that does nothing', load: questions(bare, '/noop') },
+        { name: 'the same question in SQL, with a GIN index', load: questions(sql, '/query') },
+        { name: 'Rollcall', load: questions(rollcall, '/v1/agents/query') },
       ],
       CONNECTIONS,
     );

@@ -1,15 +1,12 @@
-import autocannon from 'autocannon';
+import { type Load, load, type LoadResult } from './load.js';
 
 export interface Contestant {
   name: string;
-  request: autocannon.Options;
+  load: Load;
 }
 
-export interface Score {
+export interface Score extends LoadResult {
   name: string;
-  perSecond: number;
-  p50: number;
-  p99: number;
   /** Of the first contestant's rate, round by round; the median round counts. */
   ratio: number;
 }
@@ -20,11 +17,11 @@ const MEASURE_S = 2;
 
 /** Takes turns in short rounds, so that a noisy minute hits every contestant alike. */
 export async function compare(contestants: Contestant[], connections: number): Promise<Score[]> {
-  for (const { request } of contestants) await cannon(request, connections, WARM_UP_S);
-  const rounds: Omit<Score, 'ratio'>[][] = [];
+  for (const contestant of contestants) await load(contestant.load, connections, WARM_UP_S);
+  const rounds: LoadResult[][] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const results: Omit<Score, 'ratio'>[] = [];
-    for (const contestant of contestants) results.push(await measure(contestant, connections));
+    const results: LoadResult[] = [];
+    for (const contestant of contestants) results.push(await load(contestant.load, connections, MEASURE_S));
     rounds.push(results);
   }
   return contestants.map(({ name }, index) => ({
@@ -42,16 +39,6 @@ export function print(title: string, scores: Score[]): void {
     const rate = Math.round(perSecond).toString().padStart(7);
     console.log(`  ${name.padEnd(40)} ${rate} req/s  p50 ${p50} ms  p99 ${p99} ms  ${ratio.toFixed(2)}×`);
   }
-}
-
-async function measure({ name, request }: Contestant, connections: number): Promise<Omit<Score, 'ratio'>> {
-  const { requests, latency, non2xx, errors } = await cannon(request, connections, MEASURE_S);
-  if (non2xx + errors > 0) throw new Error(`${name}: ${non2xx} refusals and ${errors} errors under load`);
-  return { name, perSecond: requests.average, p50: latency.p50, p99: latency.p99 };
-}
-
-async function cannon(request: autocannon.Options, connections: number, duration: number): Promise<autocannon.Result> {
-  return await autocannon({ connections, duration, ...request });
 }
 
 export function median(values: number[]): number {

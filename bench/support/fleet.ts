@@ -1,3 +1,4 @@
+import type { LoadRequest } from './load.js';
 import type { Server } from './servers.js';
 
 export interface BenchAgent {
@@ -25,4 +26,10 @@ export async function registerFleet({ url, headers }: Server, size: number): Pro
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return fleet;
+}
+
+/** A beat as the agent sends it. */
+export function beat({ agentId, leaseToken }: BenchAgent, path = `/v1/agents/${agentId}/heartbeat`): LoadRequest {
+  const headers = { authorization: `Bearer ${leaseToken}`, 'content-type': 'application/json' };
+  return { path, headers, body: JSON.stringify({ generation: 1, inFlight: 3 }) };
 }

@@ -48,7 +48,7 @@ export class Authenticator {
     if (!authorization) throw unauthenticated(HOW_TO);
     const known = this.remembered.get(authorization);
     if (known && known.freshUntil > performance.now()) return stillValid(known.principal);
-    if (isLeaseToken(authorization.slice(7))) return leaseHolder(authorization.slice(7));
+    if (isLeaseToken(authorization.slice(7))) return this.leaseHolder(authorization);
     this.lookups.spend(request.ip);
     return this.identify(authorization);
   }
@@ -70,13 +70,20 @@ export class Authenticator {
     const hash = createHash('sha256').update(token).digest();
     const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
     if (!principal) throw unauthenticated('The credential is not known, or it is revoked or expired.');
-    if (epoch === this.epoch) this.remember(authorization, principal);
+    if (epoch === this.epoch) this.remember(authorization, principal, performance.now() + REMEMBER_MS);
     return stillValid(principal);
   }
 
-  private remember(authorization: string, principal: Principal): void {
+  /** Remembered for as long as there is room: whose token it is does not change. */
+  private leaseHolder(authorization: string): Principal {
+    const principal = leaseHolder(authorization.slice(7));
+    this.remember(authorization, principal, Infinity);
+    return principal;
+  }
+
+  private remember(authorization: string, principal: Principal, freshUntil: number): void {
     if (this.remembered.size >= REMEMBERED) this.remembered.clear();
-    this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS });
+    this.remembered.set(authorization, { principal, freshUntil });
   }
 }
 

@@ -94,6 +94,7 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
     dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
     budgets: budgetsOf(row, now),
     reported: Number(row.usedTokens ?? 0),
+    reportedRatio: row.loadRatio ?? undefined,
   };
 }
 

@@ -17,6 +17,7 @@ import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capabili
 import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';
 import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
+import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-taken-by.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -41,5 +42,6 @@ export const REGISTRY_SCHEMA: Schema = {
     Forgiveness1763269000000,
     Budgets1763270000000,
     Sinks1763280000000,
+    BeatsTakenBy1763280900000,
   ],
 };

@@ -11,12 +11,12 @@ export interface Found {
 }
 
 export function toCandidate({ listing, fuzzy }: Found, strategy: SelectionStrategy, rank: number): RankedCandidate {
-  return { rank, ...judge(listing.assessment, strategy, fuzzy), agent: toCandidateView(listing.assessment) };
+  return { rank, ...judge(listing.assessment, strategy, fuzzy), agent: toCandidateView(listing) };
 }
 
 /** The same as JSON, put together from texts that are kept until the agent changes. */
 export function candidateJson({ listing, fuzzy }: Found, strategy: SelectionStrategy, rank: number): string {
-  listing.json ??= JSON.stringify(toCandidateView(listing.assessment));
+  listing.json ??= JSON.stringify(toCandidateView(listing));
   return `{"rank":${rank},${preface(listing, strategy, fuzzy)},"agent":${listing.json}}`;
 }
 
@@ -40,8 +40,8 @@ function judge(
   return { score: strategy.score(agent), marks, reasons };
 }
 
-function toCandidateView({ record }: Assessment): CandidateView {
-  const { agentCard: _, ...view } = record;
+function toCandidateView(listing: Listing): CandidateView {
+  const { agentCard: _, ...view } = listing.heard(listing.assessment.record);
   return view;
 }
 

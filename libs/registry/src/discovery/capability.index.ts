@@ -62,6 +62,13 @@ export class CapabilityIndex {
     listing.seen = false;
   }
 
+  /** What was shown of the agent is no longer so; its rank is. */
+  touch(listing: Listing): void {
+    if (!listing.seen) return;
+    for (const key of listing.keys) for (const order of this.posting(key).orders()) order.invalidate();
+    listing.seen = false;
+  }
+
   private posting(key: string): Posting {
     let posting = this.postings.get(key);
     if (!posting) {

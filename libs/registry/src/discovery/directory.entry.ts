@@ -1,4 +1,4 @@
-import type { AgentLoad, AgentRecord } from '../agents/agent.record.js';
+import { agentLoad, type AgentRecord } from '../agents/agent.record.js';
 import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
 import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
@@ -20,6 +20,8 @@ export interface DirectoryEntry {
   budgets?: readonly Budget[];
   /** The tokens it told with its beats to have used in all, which the ledger may not know yet. */
   reported?: number;
+  /** The load it last told itself; undefined when it never did, and we work it out. */
+  reportedRatio?: number;
 }
 
 /** Which write is the newer: generation first, then revision. */
@@ -32,15 +34,51 @@ export function isNewer(one: Revision, other: Revision): boolean {
   return one.generation > other.generation || (one.generation === other.generation && one.revision > other.revision);
 }
 
-/** What a heartbeat tells. It is no write to the record, so it has no revision; the generation and its time fence it. */
+/**
+ * What a heartbeat tells; what it leaves out stays as it is. It is no write to the record, so it has no revision; the
+ * generation and its time fence it.
+ */
 export interface Vitals {
   generation: number;
   beatAt: number;
-  load?: AgentLoad;
+  inFlight?: number;
+  loadRatio?: number;
   observedMs?: number;
   /** All tokens used so far; what the record knows may be more. */
   usedTokens?: number;
   suspectAt: number | null;
+}
+
+/** In milliseconds. */
+export function beatOf({ record }: DirectoryEntry): number {
+  return record.health.lastHeartbeat === null ? -Infinity : Date.parse(record.health.lastHeartbeat);
+}
+
+/** Whether the beat tells nothing but that the agent is alive, which is what most of them tell. */
+export function isSameAsBefore(
+  { record, suspectAt, reported = 0, reportedRatio }: DirectoryEntry,
+  beat: Vitals,
+): boolean {
+  const { inFlight = record.load.inFlight, loadRatio = reportedRatio, usedTokens = 0 } = beat;
+  const { observedMs = record.latency.observedMs } = beat;
+  return (
+    beat.suspectAt === suspectAt &&
+    record.health.state === 'active' &&
+    inFlight === record.load.inFlight &&
+    loadRatio === reportedRatio &&
+    observedMs === record.latency.observedMs &&
+    usedTokens <= reported
+  );
+}
+
+export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
+  const { record } = entry;
+  const { inFlight = record.load.inFlight, loadRatio: reportedRatio = entry.reportedRatio } = vitals;
+  const { beatAt, observedMs = record.latency.observedMs, usedTokens = 0, suspectAt } = vitals;
+  const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
+  const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
+  const beaten = { ...record, health, load, latency: { ...record.latency, observedMs } };
+  return withReport({ ...entry, suspectAt, reportedRatio, record: beaten }, usedTokens);
 }
 
 /** With these budgets, each the newer of the one known and the one told; the same entry when nothing is news. */

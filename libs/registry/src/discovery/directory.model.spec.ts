@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { agentLoad } from '../agents/agent.record.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 import { anEntry } from '../testing/directory-entries.js';
 import { NaiveRanking } from '../testing/naive-ranking.js';
@@ -98,8 +99,9 @@ const vitals: fc.Arbitrary<Vitals> = fc.record({
   generation: anyGeneration,
   beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
   suspectAt: fc.option(moment),
-  load: fc.constantFrom(0, 0.2, 1).map((ratio) => ({ inFlight: 0, capacity: null, ratio })),
-  observedMs: fc.nat(3),
+  inFlight: fc.option(fc.constantFrom(0, 2, 8), { nil: undefined }),
+  loadRatio: fc.option(fc.constantFrom(0, 0.2, 1), { nil: undefined }),
+  observedMs: fc.option(fc.nat(3), { nil: undefined }),
 });
 const revision = fc.record({ generation: anyGeneration, revision: fc.integer({ min: 1, max: 12 }) });
 const agentId = fc.constantFrom(...IDS);
@@ -129,14 +131,18 @@ class Model {
     return true;
   }
 
-  beat(id: string, { generation, beatAt, load, observedMs, suspectAt }: Vitals): boolean {
+  beat(id: string, vitals: Vitals): boolean {
+    const { generation, beatAt, observedMs, suspectAt } = vitals;
     const known = this.listed.get(id);
     if (!known || known.record.generation !== generation) return false;
     const { record } = known;
     if (Date.parse(record.health.lastHeartbeat ?? '') >= beatAt) return false;
     const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
     const latency = { ...record.latency, observedMs: observedMs ?? record.latency.observedMs };
-    this.listed.set(id, { ...known, suspectAt, record: { ...record, health, latency, load: load ?? record.load } });
+    const reportedRatio = vitals.loadRatio ?? known.reportedRatio;
+    const inFlight = vitals.inFlight ?? record.load.inFlight;
+    const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
+    this.listed.set(id, { ...known, suspectAt, reportedRatio, record: { ...record, health, latency, load } });
     return true;
   }
 
@@ -164,7 +170,7 @@ function keepBeat(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   const observedMs = latency.observedMs ?? next.record.latency.observedMs;
   const heard = { ...next.record.health, state: 'active' as const, lastHeartbeat: health.lastHeartbeat };
   const record = { ...next.record, health: heard, load, latency: { ...next.record.latency, observedMs } };
-  return { ...next, suspectAt: known.suspectAt, record };
+  return { ...next, suspectAt: known.suspectAt, reportedRatio: known.reportedRatio ?? next.reportedRatio, record };
 }
 
 function apply(directory: Directory, model: Model, step: Exclude<Operation, { kind: 'wait' }>, now: number): void {

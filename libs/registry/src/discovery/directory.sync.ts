@@ -1,14 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { agentLoad } from '../agents/agent.record.js';
 import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import type { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import type { BudgetStore } from '../budgets/budget.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
+import type { Heartbeat } from '../leases/heartbeat.js';
 import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
 import type { RegistryClock } from './registry.clock.js';
-import type { DirectoryEntry } from './directory.entry.js';
+import type { DirectoryEntry, Vitals } from './directory.entry.js';
 
 const SLICE = 2_000;
 /** Beats are read again from this far back: one may commit after a later one was seen. */
@@ -22,8 +22,9 @@ export interface DirectoryStores {
 }
 
 /**
- * Keeps this replica's directory true: filled at the start, then told of every change by the agents it is about, and of the
- * beats other replicas took by a look at the leases. It may forget everything at any moment; Postgres knows.
+ * Keeps this replica's directory true: filled at the start, then told of every change by the agents it is about, of the
+ * beats taken here as they commit, and of those other replicas took by a look at the leases. It may forget everything at
+ * any moment; Postgres knows.
  */
 @Injectable()
 export class DirectorySync {
@@ -102,7 +103,7 @@ export class DirectorySync {
   /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   async hearBeats(): Promise<number> {
     this.refreshSoon([]);
-    const rows = await this.stores.leases.beatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
+    const rows = await this.stores.leases.foreignBeatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.time();
     const news = this.takeBeats(rows, now);
     this.beatsSeenUntil = now;
@@ -128,7 +129,18 @@ export class DirectorySync {
 
   /** Answers how many were news. */
   takeBeats(rows: readonly BeatRow[], now: number): number {
-    return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row, this.directory), now)).length;
+    return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row), now)).length;
+  }
+
+  /** Beats that this replica took, all counted for one moment. Who beats and is not known here is read. */
+  takeOwnBeats(beats: readonly Heartbeat[], beatAt: number): void {
+    const strangers: string[] = [];
+    for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
+      const vitals = { generation, beatAt, suspectAt: null, inFlight, loadRatio, observedMs, usedTokens };
+      const isNews = this.directory.beat(agentId, vitals, beatAt);
+      if (!isNews && this.directory.find(agentId)?.record.generation !== generation) strangers.push(agentId);
+    }
+    this.refreshSoon(strangers);
   }
 
   /** Budgets that this replica has just changed. */
@@ -149,13 +161,13 @@ export class DirectorySync {
   }
 }
 
-function vitalsOf(row: BeatRow, directory: Directory): Parameters<Directory['beat']>[1] {
-  const capacity = directory.find(row.agentId)?.record.load.capacity ?? null;
+function vitalsOf(row: BeatRow): Vitals {
   return {
     generation: Number(row.generation),
     beatAt: row.lastBeatAt.getTime(),
     suspectAt: null,
-    load: agentLoad({ inFlight: row.inFlight, capacity, reportedRatio: row.loadRatio ?? undefined }),
+    inFlight: row.inFlight,
+    loadRatio: row.loadRatio ?? undefined,
     observedMs: row.observedMs ?? undefined,
     usedTokens: row.usedTokens === null ? undefined : Number(row.usedTokens),
   };

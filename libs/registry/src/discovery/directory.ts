@@ -3,9 +3,11 @@ import { assess } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
 import {
+  beatOf,
   isNewer,
+  isSameAsBefore,
   withBudgets,
-  withReport,
+  withVitals,
   type DirectoryEntry,
   type Revision,
   type Vitals,
@@ -61,7 +63,7 @@ export class Directory {
   }
 
   find(agentId: string): DirectoryEntry | undefined {
-    return this.listings.get(agentId)?.entry;
+    return this.listings.get(agentId)?.current();
   }
 
   /** Answers whether it was news. */
@@ -71,7 +73,7 @@ export class Directory {
     const listing = this.listings.get(agentId);
     if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.fences.stops(agentId, write)) return false;
     const at = this.advance(now);
-    if (listing) this.update(listing, withLaterNews(entry, listing.entry), at);
+    if (listing) this.update(listing, withLaterNews(entry, listing.current()), at);
     else this.list(entry, at);
     return true;
   }
@@ -85,16 +87,19 @@ export class Directory {
   beat(agentId: string, vitals: Vitals, now: number): boolean {
     const listing = this.listings.get(agentId);
     if (!listing || listing.entry.record.generation !== vitals.generation) return false;
-    if (vitals.beatAt <= beatOf(listing.entry)) return false;
-    this.update(listing, withVitals(listing.entry, vitals), this.advance(now));
+    if (vitals.beatAt <= listing.beatAt) return false;
+    const at = this.advance(now);
+    if (isSameAsBefore(listing.entry, vitals)) this.hear(listing, vitals.beatAt);
+    else this.update(listing, withVitals(listing.entry, vitals), at);
     return true;
   }
 
   /** What the ledger says of an agent's budgets. Never lists anyone; an older word on a budget than the last is no news. */
   charge(agentId: string, budgets: readonly Budget[], now: number): boolean {
     const listing = this.listings.get(agentId);
-    const entry = listing && withBudgets(listing.entry, budgets);
-    if (!listing || !entry || entry === listing.entry) return false;
+    const known = listing?.current();
+    const entry = known && withBudgets(known, budgets);
+    if (!listing || !entry || entry === known) return false;
     this.update(listing, entry, this.advance(now));
     return true;
   }
@@ -170,10 +175,17 @@ export class Directory {
       this.list(entry, now);
       return;
     }
-    listing.entry = entry;
+    listing.rewrite(entry);
     listing.changedAt = this.changes += 1;
     this.reassess(listing, now);
     this.schedule(listing);
+  }
+
+  /** Nothing that anyone is ranked by has changed, and there are thousands of these a second. */
+  private hear(listing: Listing, beatAt: number): void {
+    listing.hear(beatAt);
+    listing.changedAt = this.changes += 1;
+    this.index.touch(listing);
   }
 
   private reassess(listing: Listing, now: number): void {
@@ -194,22 +206,6 @@ function revisionOf({ record, revision }: DirectoryEntry): Revision {
   return { generation: record.generation, revision };
 }
 
-function beatOf({ record }: DirectoryEntry): number {
-  return record.health.lastHeartbeat === null ? -Infinity : Date.parse(record.health.lastHeartbeat);
-}
-
-function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
-  const { record } = entry;
-  const { beatAt, load = record.load, observedMs = record.latency.observedMs, usedTokens = 0, suspectAt } = vitals;
-  const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
-  const beaten = {
-    ...entry,
-    suspectAt,
-    record: { ...record, health, load, latency: { ...record.latency, observedMs } },
-  };
-  return withReport(beaten, usedTokens);
-}
-
 /** A write to the record may have been read before the last beat or charge was: what we heard of those stays. */
 function withLaterNews(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   return withBudgets(withLaterBeat(entry, known), known.budgets ?? []);
@@ -217,9 +213,17 @@ function withLaterNews(entry: DirectoryEntry, known: DirectoryEntry): DirectoryE
 
 function withLaterBeat(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   if (entry.record.generation !== known.record.generation || beatOf(entry) >= beatOf(known)) return entry;
-  const { load, latency } = known.record;
-  const { generation } = entry.record;
+  const { load, latency, generation } = known.record;
+  const { suspectAt, reportedRatio: loadRatio, reported: usedTokens } = known;
   const observedMs = latency.observedMs ?? undefined;
-  const { suspectAt, reported: usedTokens } = known;
-  return withVitals(entry, { generation, beatAt: beatOf(known), load, observedMs, usedTokens, suspectAt });
+  const beatAt = beatOf(known);
+  return withVitals(entry, {
+    generation,
+    beatAt,
+    inFlight: load.inFlight,
+    loadRatio,
+    observedMs,
+    usedTokens,
+    suspectAt,
+  });
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { Database } from '../db/database.js';
-import type { LeaseStore } from './lease.store.js';
+import type { FleetFacts, LeaseStore } from './lease.store.js';
 import type { LeasePolicy } from './lease.policy.js';
 import type { ProtectionStore } from './protection.store.js';
 import {
@@ -48,22 +48,23 @@ export class EvictionSweeper {
     return await this.db.transaction(async () => {
       const before = await this.stores.protection.take();
       if (!before) return NOTHING;
-      const { now, ...fleet } = await this.stores.leases.fleetFacts(this.policies.lease);
-      const state = before.state ?? calmProtection(now);
+      const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
+      const state = before.state ?? calmProtection(fleet.now);
       const facts = { ...fleet, databaseAway: null, override: before.override };
-      const decision = decideProtection(state, facts, now, this.policies.protection);
-      const result = await this.act(decision, facts.expired);
+      const decision = decideProtection(state, facts, fleet.now, this.policies.protection);
+      const result = await this.act(decision, fleet);
       await this.stores.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
       return result;
     });
   }
 
-  private async act({ gap, mayEvict }: ProtectionDecision, expired: number): Promise<SweepResult> {
+  private async act({ gap, mayEvict }: ProtectionDecision, fleet: FleetFacts): Promise<SweepResult> {
     const { lease } = this.policies;
     if (gap) await this.stores.leases.forgive(gap);
-    const recovered = await this.stores.leases.markRecovered(lease, MOST_AT_ONCE);
-    const suspected = await this.stores.leases.markSuspects(lease, MOST_AT_ONCE);
+    const isRecovering = fleet.toRecover > 0 || gap !== null;
+    const recovered = isRecovering ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
+    const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MOST_AT_ONCE) : [];
     const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
@@ -76,7 +77,7 @@ export class EvictionSweeper {
       evicted: evicted.map(idOf),
       suspected: stillHere.map(idOf),
       recovered: recovered.map(idOf),
-      spared: expired - evicted.length,
+      spared: fleet.expired - evicted.length,
       more: [recovered, suspected, evicted].some(({ length }) => length === MOST_AT_ONCE),
     };
   }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
 import { Database } from '../db/database.js';
 import { DatabaseUnavailableError } from '../db/database.errors.js';
@@ -11,7 +11,16 @@ interface Waiting {
   done: (result: BeatResult) => void;
 }
 
+/** What became of a batch: when it counted, and what is to be said to those it did not count for. */
+interface Written {
+  beatAt: number;
+  errors: ReadonlyMap<number, RegistryError>;
+}
+
+type Listener = (beats: readonly Heartbeat[], beatAt: number) => void;
+
 const LARGEST_BATCH = 2_000;
+const NO_ERRORS: ReadonlyMap<number, RegistryError> = new Map();
 
 /**
  * Beats commit in groups: while one batch is under way the next one collects, so a thousand beats cost one transaction. A
@@ -20,8 +29,10 @@ const LARGEST_BATCH = 2_000;
  */
 @Injectable()
 export class HeartbeatBatcher {
+  private readonly log = new Logger('heartbeats');
   private waiting: Waiting[] = [];
   private running?: Promise<void>;
+  private readonly listeners: Listener[] = [];
 
   constructor(
     private readonly db: Database,
@@ -38,6 +49,11 @@ export class HeartbeatBatcher {
     return await Promise.all(beats.map(async (beat) => await new Promise<BeatResult>((done) => this.beat(beat, done))));
   }
 
+  /** Tells of beats that counted, after they were answered. */
+  onBeats(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
   /** Settles when nothing is under way. */
   async idle(): Promise<void> {
     await this.running;
@@ -45,17 +61,37 @@ export class HeartbeatBatcher {
 
   private async drain(): Promise<void> {
     await new Promise(setImmediate); // what arrives in this turn of the loop goes together
-    let answer = nothing;
+    let finish = nothing;
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
-      const written = this.write(batch.map(({ beat }) => beat)).catch((error: unknown) => () => failure(error));
+      const beats = batch.map(({ beat }) => beat);
+      const written = this.write(beats).catch((error: unknown) => allFailed(beats, error));
       await new Promise(setImmediate); // in which it goes out to Postgres
-      answer(); // those of the batch before, meanwhile
-      const resultAt = await written;
-      answer = () => batch.forEach(({ done }, place) => done(resultAt(place)));
+      finish(); // with the batch before, meanwhile
+      const outcome = await written;
+      finish = () => this.finish(batch, beats, outcome);
     }
     this.running = undefined;
-    answer();
+    finish();
+  }
+
+  private finish(batch: readonly Waiting[], beats: readonly Heartbeat[], { beatAt, errors }: Written): void {
+    const beaten: BeatResult = { ok: true, beatAt };
+    for (const [place, { done }] of batch.entries()) {
+      const error = errors.get(place);
+      this.attempt(() => done(error ? { ok: false, error } : beaten));
+    }
+    const counted = errors.size === 0 ? beats : beats.filter((_, place) => !errors.has(place));
+    for (const hear of this.listeners) this.attempt(() => hear(counted, beatAt));
+  }
+
+  /** What one of them makes of its answer must not keep the others from theirs. */
+  private attempt(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.log.error({ event: 'heartbeats.answer_failed', err: error });
+    }
   }
 
   /** One beat of an agent in a batch: a second one, possibly of someone else, waits for the next. */
@@ -70,16 +106,11 @@ export class HeartbeatBatcher {
     return [...batch.values()].toSorted(byAgentId);
   }
 
-  private async write(beats: Heartbeat[]): Promise<(place: number) => BeatResult> {
+  private async write(beats: readonly Heartbeat[]): Promise<Written> {
     const { beatAt, refused } = await this.store.beatAll(beats);
-    const beaten: BeatResult = { ok: true, beatAt: Math.floor(beatAt) };
-    if (refused === null) return () => beaten;
+    if (refused === null) return { beatAt: Math.floor(beatAt), errors: NO_ERRORS };
     const faults = await this.explain(refused.map((place) => beats[place]));
-    const byPlace = new Map(refused.map((place, index) => [place, faults[index]]));
-    return (place) => {
-      const error = byPlace.get(place);
-      return error ? { ok: false, error } : beaten;
-    };
+    return { beatAt: Math.floor(beatAt), errors: new Map(refused.map((place, index) => [place, faults[index]])) };
   }
 
   private async explain(refused: Heartbeat[]): Promise<RegistryError[]> {
@@ -102,6 +133,7 @@ function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts
 
 function nothing(): void {}
 
-function failure(error: unknown): BeatResult {
-  return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };
+function allFailed(beats: readonly Heartbeat[], cause: unknown): Written {
+  const error = cause instanceof RegistryError ? cause : new DatabaseUnavailableError(cause);
+  return { beatAt: 0, errors: new Map(beats.map((_, place) => [place, error])) };
 }

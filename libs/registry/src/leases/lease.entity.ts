@@ -12,6 +12,8 @@ export class LeaseEntity {
   @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
   /** How much was forgiven to all when it beat last; what came on top since then does not count. */
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
+  /** The replica that took its last beat, and so knows of it; 0 before the first. */
+  @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
   @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;

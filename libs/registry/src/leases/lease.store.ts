@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
@@ -13,6 +14,10 @@ export interface FleetFacts {
   fleet: number;
   suspect: number;
   expired: number;
+  /** Silent, and not yet marked. */
+  toSuspect: number;
+  /** Marked, and heard again. */
+  toRecover: number;
 }
 
 export interface BeatenLeases {
@@ -37,10 +42,13 @@ export interface LeaseFacts {
  */
 const FORGIVEN_MS = `least(
   (SELECT forgiven_ms FROM registry_protection) - l.forgiven_ms,
-  greatest(0, extract(epoch FROM (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
+  greatest(0, date_part('epoch', (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
 
-/** How long the lease has been silent, in milliseconds, without the time that does not count. */
-const SILENT_MS = `(extract(epoch FROM clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
+/**
+ * How long the lease has been silent, in milliseconds, without the time that does not count. With `date_part` and not
+ * `extract`, which reckons in decimals: the whole fleet is asked every second.
+ */
+const SILENT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
 
 /**
  * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared,
@@ -55,7 +63,7 @@ const BEAT_ALL = {
       WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
   ),
   beaten AS (
-    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), forgiven_ms = moment.forgiven_ms,
+    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), forgiven_ms = moment.forgiven_ms, taken_by = $8,
       in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
       observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
     FROM beat b, moment
@@ -73,6 +81,9 @@ const BEAT_ALL = {
 /** Whoever writes several leases locks them in the order of their agentId, so that no two wait for each other. */
 @Injectable()
 export class LeaseStore {
+  /** Which of the replicas we are, among those that take beats at the same time. */
+  private readonly replica = randomInt(2 ** 31);
+
   constructor(private readonly db: Database) {}
 
   /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
@@ -85,6 +96,7 @@ export class LeaseStore {
       realArray(beats.map((beat) => beat.loadRatio)),
       realArray(beats.map((beat) => beat.observedMs)),
       bigintArray(beats.map((beat) => beat.usedTokens)),
+      this.replica,
     ]);
     if (!rows[0]) throw new Error('a batch of beats was not answered');
     return rows[0];
@@ -98,16 +110,19 @@ export class LeaseStore {
     );
   }
 
+  /** By one look at every lease; what there is to do is then done only to those it is to be done to. */
   async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
-    const rows = await this.db.query<{ now: Date; fleet: string; suspect: string; expired: string }>(
-      `SELECT clock_timestamp() AS now, count(*) AS fleet,
-         count(*) FILTER (WHERE ${SILENT_MS} >= $1 AND ${SILENT_MS} < $2) AS suspect,
-         count(*) FILTER (WHERE ${SILENT_MS} >= $2) AS expired
-       FROM agent_lease l`,
+    const [facts] = await this.db.query<FleetFacts>(
+      `SELECT (date_part('epoch', clock_timestamp()) * 1000)::float8 AS now, count(*)::int AS fleet,
+         count(*) FILTER (WHERE silent >= $1 AND silent < $2)::int AS suspect,
+         count(*) FILTER (WHERE silent >= $2)::int AS expired,
+         count(*) FILTER (WHERE silent >= $1 AND NOT suspect)::int AS "toSuspect",
+         count(*) FILTER (WHERE silent < $1 AND suspect)::int AS "toRecover"
+       FROM (SELECT l.suspect, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
       [suspectAfterMs(policy), leaseTtlMs(policy)],
     );
-    const { now, fleet, suspect, expired } = rows[0] ?? { now: new Date(0), fleet: 0, suspect: 0, expired: 0 };
-    return { now: now.getTime(), fleet: Number(fleet), suspect: Number(suspect), expired: Number(expired) };
+    if (!facts) throw new Error('the fleet was not counted');
+    return { ...facts, now: Math.floor(facts.now) };
   }
 
   /** Gives every lease back the time in which nobody could have been heard, by one row however many there are. */
@@ -163,12 +178,13 @@ export class LeaseStore {
     );
   }
 
-  /** The beats since a moment: how replicas that did not take them learn of load and latency. */
-  async beatsSince(since: Date): Promise<BeatRow[]> {
+  /** The beats since a moment that other replicas took: how we learn of load and latency. */
+  async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease WHERE last_beat_at >= $1`,
-      [since],
+         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease
+       WHERE last_beat_at >= $1 AND taken_by <> $2`,
+      [since, this.replica],
     );
   }
 }

@@ -19,7 +19,14 @@ export function anEntry(wishes: EntryWishes = {}): DirectoryEntry {
   const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
   const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });
   const load = agentLoad({ inFlight: 0, capacity: null, reportedRatio: ratio });
-  return { record: { ...plainRecord(), load, budget, ...record }, revision, circuit, suspectAt, dampedUntil };
+  return {
+    record: { ...plainRecord(), load, budget, ...record },
+    revision,
+    circuit,
+    suspectAt,
+    dampedUntil,
+    reportedRatio: ratio,
+  };
 }
 
 function plainRecord(): Omit<AgentRecord, 'budget' | 'load'> {
