@@ -16,6 +16,7 @@ export function agentLanes(app: INestApplicationContext): LaneRoute[] {
     {
       url: '/v1/agents/query',
       permission: 'agents:read',
+      repeats: true,
       handle: (_id, body, _principal, answer) => discovery.ask(body, answer),
     },
   ];

@@ -22,10 +22,17 @@ const LONGEST_REMEMBERED = 2_000;
 export class QuestionReader {
   private readonly pipe = validationPipe();
   private readonly known = new LRUCache<string, Question>({ max: REMEMBERED });
+  /** For bodies that are themselves remembered: the very same object means the same. */
+  private readonly byBody = new WeakMap<object, Question>();
 
   /** At once, if it was asked before. */
   find(body: unknown = {}): Question | undefined {
-    return this.known.get(JSON.stringify(body));
+    if (typeof body !== 'object' || body === null) return undefined;
+    const same = this.byBody.get(body);
+    if (same) return same;
+    const known = this.known.get(JSON.stringify(body));
+    if (known) this.byBody.set(body, known);
+    return known;
   }
 
   async read(body: unknown = {}): Promise<Question> {

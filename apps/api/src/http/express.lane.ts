@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { AuthGuard } from '../auth/auth.guard.js';
 import type { Permission } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
@@ -16,6 +17,8 @@ export interface LaneRoute {
   /** As the ordinary route has it, with one `:id` or none. */
   url: string;
   permission: Permission;
+  /** Whether callers send the same bodies over and over, so that one that was read is worth remembering. */
+  repeats?: boolean;
   handle(id: string, body: unknown, principal: Principal, answer: Answer): unknown;
 }
 
@@ -30,9 +33,12 @@ interface Lane extends LaneRoute {
   before: string;
   after: string | undefined;
   timer: RouteTimer;
+  /** Bodies that were read before, by their bytes. */
+  bodies?: LRUCache<string, object>;
 }
 
 const LARGEST_BODY = 4_096;
+const BODIES_REMEMBERED_BYTES = 4 * 1_024 * 1_024;
 const PLAIN_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
 const STATIC_HEADERS = Object.entries(API_HEADERS).flat();
 
@@ -52,7 +58,8 @@ export class ExpressLane {
   ) {
     this.lanes = routes.map((route) => {
       const [before = '', after] = route.url.split(':id');
-      return { ...route, before, after, timer: parts.metrics.timerOf('POST', route.url) };
+      const timer = parts.metrics.timerOf('POST', route.url);
+      return { ...route, before, after, timer, bodies: route.repeats ? rememberedBodies() : undefined };
     });
   }
 
@@ -72,6 +79,10 @@ export class ExpressLane {
     if (request.method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(request)) return undefined;
     return this.lanes.find((lane) => idIn(request.url ?? '', lane) !== undefined);
   }
+}
+
+function rememberedBodies(): LRUCache<string, object> {
+  return new LRUCache({ maxSize: BODIES_REMEMBERED_BYTES, sizeCalculation: (_, bytes) => bytes.length });
 }
 
 /** JSON of a known, small size, and nothing out of the ordinary. */
@@ -132,7 +143,7 @@ class LaneRequest implements Answer {
   private work(): void {
     try {
       const [first] = this.chunks;
-      const body = parseJsonBody(this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks));
+      const body = this.parse(this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks));
       const principal = this.parts.guard.enter(this.credentials(), this.lane.permission);
       if (principal instanceof Promise)
         principal.then((found) => this.handle(body, found)).catch((error: unknown) => this.fail(error));
@@ -140,6 +151,17 @@ class LaneRequest implements Answer {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  private parse(bytes: Buffer): unknown {
+    const { bodies } = this.lane;
+    if (!bodies) return parseJsonBody(bytes);
+    const key = bytes.toString('latin1');
+    const known = bodies.get(key);
+    if (known) return known;
+    const body = parseJsonBody(bytes);
+    if (typeof body === 'object' && body !== null) bodies.set(key, body);
+    return body;
   }
 
   private handle(body: unknown, principal: Principal): void {
