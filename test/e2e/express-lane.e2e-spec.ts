@@ -96,4 +96,20 @@ describe('the express lane', () => {
     });
     expect([response.status, response.headers.get('x-request-id')]).toEqual([200, 'mine-1']);
   });
+
+  it('believes a trusted gateway as the ordinary route does', async () => {
+    const behind = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
+    try {
+      const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.9' };
+      const [byLane, byRoute] = await Promise.all(
+        ['/v1/agents/query', '/v1/agents/query?'].map(
+          async (path) => await behind.call('POST', path, { headers, body: { capabilities: ['nothing.such'] } }),
+        ),
+      );
+      expect(byLane?.headers.get('strict-transport-security')).toMatch(/max-age/);
+      expect(byLane && shapeOf(byLane)).toEqual(byRoute && shapeOf(byRoute));
+    } finally {
+      await behind.stop();
+    }
+  });
 });

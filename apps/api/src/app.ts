@@ -11,6 +11,7 @@ import { AuthGuard } from './auth/auth.guard.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { serveDocs } from './http/docs.js';
 import { ExpressLane } from './http/express.lane.js';
+import { Gateway } from './http/gateway.js';
 import { InFlight } from './http/in-flight.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RequestLog } from './http/request.log.js';
@@ -65,6 +66,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   await adapter.getInstance().ready();
   const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
   const guard = nest.get(AuthGuard, { strict: false });
-  if (!traced) new ExpressLane({ guard, lifecycle, metrics, log }, agentLanes(nest)).open(nest.getHttpServer());
+  const gateway = new Gateway(config.http.trustedProxies);
+  const lane = new ExpressLane({ guard, lifecycle, metrics, log, gateway }, agentLanes(nest));
+  if (!traced) lane.open(nest.getHttpServer());
   return { nest, lifecycle, routes };
 }

@@ -7,6 +7,7 @@ import type { Principal } from '../auth/principal.js';
 import { Lifecycle } from '../health/lifecycle.js';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 import { ExpressLane } from './express.lane.js';
+import { Gateway } from './gateway.js';
 import { RequestLog } from './request.log.js';
 
 let server: Server;
@@ -18,7 +19,7 @@ beforeEach(async () => {
   server = createServer((request, response) => request.resume().on('end', () => response.end('ordinary')));
   const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
   const log = new RequestLog(pino({ level: 'silent' }), 'errors');
-  const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log };
+  const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]) };
   const permission = 'agents:self';
   new ExpressLane(parts, [
     { url: '/beat/:id/now', permission, handle: (id, _body, _principal, answer) => answer.ok(`"lane ${id}"`) },

@@ -5,13 +5,15 @@ import type { Permission } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics, RouteTimer } from '../telemetry/http.metrics.js';
+import type { Credentialed } from '../auth/authenticator.js';
 import type { Answer } from './answer.js';
+import type { Gateway } from './gateway.js';
 import { parseJsonBody } from './json-body.parser.js';
 import { JSON_TYPE } from './json-type.js';
 import { problemOf } from './problem.reply.js';
 import { requestIdOf } from './request.id.js';
 import type { RequestLog } from './request.log.js';
-import { API_HEADERS } from './security.headers.js';
+import { API_HEADERS, HSTS } from './security.headers.js';
 
 export interface LaneRoute {
   /** As the ordinary route has it, with one `:id` or none. */
@@ -27,6 +29,7 @@ export interface LaneParts {
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
   log: RequestLog;
+  gateway: Gateway;
 }
 
 interface Lane extends LaneRoute {
@@ -41,6 +44,7 @@ const LARGEST_BODY = 4_096;
 const BODIES_REMEMBERED_BYTES = 4 * 1_024 * 1_024;
 const PLAIN_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
 const STATIC_HEADERS = Object.entries(API_HEADERS).flat();
+const STATIC_HEADERS_BY_HTTPS = [...STATIC_HEADERS, ...HSTS];
 
 /**
  * A short cut for the few routes that are called tens of thousands of times a second: Node's own request and response,
@@ -106,7 +110,7 @@ function idIn(url: string, { before, after }: Lane): string | undefined {
 }
 
 /** One request on the lane, from its first byte to its answer. */
-class LaneRequest implements Answer {
+class LaneRequest implements Answer, Credentialed {
   private readonly startedAt = performance.now();
   private readonly id: string;
   private chunks: Buffer[] = [];
@@ -121,6 +125,14 @@ class LaneRequest implements Answer {
   ) {
     this.id = requestIdOf(request);
     this.missing = Number(request.headers['content-length']);
+  }
+
+  get headers(): IncomingMessage['headers'] {
+    return this.request.headers;
+  }
+
+  get ip(): string {
+    return this.parts.gateway.addressOf(this.request);
   }
 
   read(): void {
@@ -144,7 +156,7 @@ class LaneRequest implements Answer {
     try {
       const [first] = this.chunks;
       const body = this.parse(this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks));
-      const principal = this.parts.guard.enter(this.credentials(), this.lane.permission);
+      const principal = this.parts.guard.enter(this, this.lane.permission);
       if (principal instanceof Promise)
         principal.then((found) => this.handle(body, found)).catch((error: unknown) => this.fail(error));
       else this.handle(body, principal);
@@ -170,22 +182,19 @@ class LaneRequest implements Answer {
     if (result instanceof Promise) result.catch((error: unknown) => this.fail(error));
   }
 
-  private credentials(): { headers: { authorization?: string }; ip: string } {
-    return { headers: this.request.headers, ip: this.request.socket.remoteAddress ?? '' };
-  }
-
   private send(status: number, headers: string[], body: string | Buffer): void {
     if (this.response.headersSent) return;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const own = ['x-request-id', this.id, ...headers, 'content-length', String(length)];
-    this.response.writeHead(status, [...STATIC_HEADERS, ...own]).end(body);
+    const always = this.parts.gateway.saysHttps(this.request) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
+    this.response.writeHead(status, [...always, ...own]).end(body);
     const ms = performance.now() - this.startedAt;
     this.lane.timer.observe(status, ms);
     if (this.parts.log.wants(status)) this.log(status, ms);
   }
 
   private log(status: number, ms: number): void {
-    const { method = '', url = '', socket } = this.request;
+    const { method = '', url = '' } = this.request;
     this.parts.log.write({
       requestId: this.id,
       method,
@@ -193,7 +202,7 @@ class LaneRequest implements Answer {
       status,
       ms,
       caller: this.principal?.id,
-      ip: socket.remoteAddress,
+      ip: this.ip,
     });
   }
 }
