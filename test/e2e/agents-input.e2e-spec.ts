@@ -147,6 +147,20 @@ describe('an earlier life', () => {
   });
 });
 
+describe('a change', () => {
+  it('B4 without a generation is refused to the holder of the lease token, however it is left out', async () => {
+    const { body: first } = await register({ agentId: 'amnesiac' });
+    await register({ agentId: 'amnesiac', leaseToken: first.leaseToken });
+    for (const body of [{ name: 'ghost' }, { generation: null, name: 'ghost' }]) {
+      const answer = await api.call('PATCH', '/v1/agents/amnesiac', { key: first.leaseToken, body });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    }
+    expect((await api.call('PATCH', '/v1/agents/amnesiac', { body: { generation: null, name: 'x' } })).status).toBe(
+      200,
+    );
+  });
+});
+
 describe('a batch of beats', () => {
   it.each([
     ['of none', { beats: [] }],

@@ -24,6 +24,7 @@ const IsUnlessLeftOut = (): PropertyDecorator => ValidateIf((_, value) => value 
 /** What is left out stays as it is. The budget is not here: it is changed where budgets are kept. */
 export class UpdateBody {
   @ApiPropertyOptional({
+    type: Number,
     example: 1,
     description: 'Of the registration that changes. Only operators may leave it out.',
   })
@@ -31,7 +32,7 @@ export class UpdateBody {
   @IsInt()
   @Min(1)
   @Max(Number.MAX_SAFE_INTEGER)
-  generation?: number;
+  generation?: number | null;
 
   @ApiPropertyOptional({ example: 'swarm-builder' })
   @IsUnlessLeftOut()
