@@ -8,7 +8,6 @@ import {
   Length,
   Matches,
   Max,
-  MaxLength,
   Min,
   ValidateIf,
   ValidateNested,
@@ -44,7 +43,7 @@ export class UpdateBody {
   @ApiPropertyOptional({ type: String, nullable: true, example: 'https://builder.example:5092' })
   @IsOptional()
   @IsString()
-  @MaxLength(2_000)
+  @Length(1, 2_000)
   endpoint?: string | null;
 
   @ApiPropertyOptional({ type: Object, nullable: true, example: { name: 'swarm-builder' } })
