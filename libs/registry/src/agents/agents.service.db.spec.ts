@@ -14,7 +14,7 @@ describe('updating', () => {
     expect(await replicas.told('agent.updated')).toMatchObject([
       {
         subject: 'builder',
-        capabilities: ['review'],
+        capabilities: ['review', 'build'],
         data: { generation: 1, changed: ['capabilities', 'version'] },
       },
     ]);
