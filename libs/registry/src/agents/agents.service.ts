@@ -179,6 +179,7 @@ export class AgentsService {
 
   /** The agent as it is under its lock, which is held until the transaction ends, if the claim may act for it. */
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
+    await this.verify(claim); // who may not act must not hold up those who may
     await this.store.lock(claim.agentId);
     return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
   }
