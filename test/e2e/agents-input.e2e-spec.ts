@@ -1,4 +1,5 @@
 import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { refusal } from '../support/event-client.js';
 
 interface Registered {
   agentId: string;
@@ -41,6 +42,9 @@ describe('a registration', () => {
     ['an agentId of 129 characters', { agentId: 'a'.repeat(129) }],
     ['an agentId that is an address of its own', { agentId: 'query' }],
     ['a lease token that is none', { agentId: 'a', leaseToken: 'rk_x' }],
+    ['an endpoint that is empty', { endpoint: '' }],
+    ['a capability of a control character', { capabilities: ['\u0007build'] }],
+    ['a capability of 17 levels', { capabilities: [many(17).join('.')] }],
   ])('S3.2 with %s is refused', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
@@ -147,6 +151,26 @@ describe('an earlier life', () => {
   });
 });
 
+describe('a change', () => {
+  it('B4 without a generation is refused to the holder of the lease token, however it is left out', async () => {
+    const { body: first } = await register({ agentId: 'amnesiac' });
+    await register({ agentId: 'amnesiac', leaseToken: first.leaseToken });
+    for (const body of [{ name: 'ghost' }, { generation: null, name: 'ghost' }]) {
+      const answer = await api.call('PATCH', '/v1/agents/amnesiac', { key: first.leaseToken, body });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    }
+    expect((await api.call('PATCH', '/v1/agents/amnesiac', { body: { generation: null, name: 'x' } })).status).toBe(
+      200,
+    );
+  });
+
+  it('S3.2 to an endpoint that is empty is refused', async () => {
+    const { body: agent } = await register();
+    const answer = await api.call('PATCH', `/v1/agents/${agent.agentId}`, { body: { endpoint: '' } });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+});
+
 describe('a batch of beats', () => {
   it.each([
     ['of none', { beats: [] }],
@@ -176,6 +200,40 @@ describe('a query', () => {
     ['an unknown consistency', { consistency: 'eventual' }, 'VALIDATION_FAILED'],
   ])('S3.6 with %s is refused', async (_what, body, code) => {
     expect(await api.call('POST', '/v1/agents/query', { body })).toMatchObject({ status: 400, body: { code } });
+  });
+
+  it.each([
+    ['every list', { capabilities: null, any: null, none: null }],
+    ['the filter', { filter: null }],
+    ['the provider', { filter: { provider: null } }],
+    ['every part of a provider', { filter: { provider: { adapter: null, type: null, plan: null } } }],
+    ['the sandbox level', { filter: { sandboxLevel: null } }],
+    ['the bounds of price and budget', { filter: { maxUsdPerTask: null, minRemainingTokens: null } }],
+    ['the labels', { filter: { labels: null } }],
+    ['all that is said once', { prefer: null, limit: null, explain: null, fuzzy: null, consistency: null }],
+  ])('S3.6 with null for %s is the same as without', async (_what, body) => {
+    const strong = { consistency: 'strong' };
+    const without = await api.call('POST', '/v1/agents/query', { body: strong });
+    const withNull = await api.call('POST', '/v1/agents/query', { body: { ...strong, ...body } });
+    expect(withNull.status).toBe(200);
+    expect(withNull.body).toEqual(without.body);
+  });
+});
+
+describe('what nobody can be called', () => {
+  it('S3.1 is no place in the list of agents', async () => {
+    const cursor = Buffer.from('\0').toString('base64url');
+    expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
+      status: 400,
+      body: { code: 'CURSOR_INVALID' },
+    });
+  });
+
+  it('B4 opens no socket', async () => {
+    const { body: agent } = await register();
+    const key = agent.leaseToken;
+    const refused = await refusal(api.url, '/v1/agents/ws?agentId=%00&generation=1', { key });
+    expect(refused).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
   });
 });
 

@@ -11,6 +11,7 @@ export type Control =
 /** Why we end an agent's socket: in the 4000s, which are for applications, by HTTP's numbers. */
 const CLOSE_CODES: Record<string, number> = {
   SHUTTING_DOWN: 1001,
+  TRY_AGAIN: 1013,
   CREDENTIAL_ENDED: 4401,
   LEASE_TOKEN_REFUSED: 4403,
   REGISTER_AGAIN: 4404,

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import {
+  CursorAheadError,
   EventFeed,
   EventLog,
   type FeedSubscription,
@@ -44,19 +45,20 @@ export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.follow();
+    this.follow(await this.log.head());
   }
 
   onApplicationShutdown(): void {
     this.subscription?.close();
   }
 
-  private async follow(): Promise<void> {
-    this.subscription = this.feed.subscribe(await this.log.head(), {
+  /** When the log cannot be gone on from there, from the nearest place that it can. */
+  private follow(after: number): void {
+    this.subscription = this.feed.subscribe(after, {
       take: (events) => {
         for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
       },
-      expired: () => void this.follow(),
+      expired: (error) => this.follow(error instanceof CursorAheadError ? error.head : error.oldest),
     });
   }
 }

@@ -110,7 +110,7 @@ export class AgentsController {
   @ApiOkResponse({ schema: { example: { items: [AGENT_EXAMPLE], nextCursor: null } } })
   async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<Page<AgentRecord>> {
     const capabilityKeys = capability === undefined ? undefined : this.registry.directory.aliases.wordsFor(capability);
-    const after = readCursor(cursor, /^.{1,128}$/);
+    const after = readCursor(cursor, /^\P{Cc}{1,128}$/u);
     const rows = await this.registry.agents.list(limit + 1, after, { status, capabilityKeys });
     return toPage(
       rows,

@@ -104,7 +104,7 @@ export class RegisterBody {
   })
   @IsOptional()
   @IsString()
-  @MaxLength(2_000)
+  @Length(1, 2_000)
   endpoint?: string | null;
 
   @ApiPropertyOptional({

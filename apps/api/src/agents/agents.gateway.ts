@@ -55,6 +55,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     } catch (error) {
       this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
       agent.refuse(error);
+      if (agent.open) agent.end({ code: 'TRY_AGAIN', detail: 'You could not be welcomed. Connect again in a moment.' });
     }
   }
 

@@ -113,8 +113,9 @@ function between(value: number, min: number, max: number): boolean {
 }
 
 function text(longest: number): Rule {
-  const fault = `must be a text of 1 to ${longest} characters`;
-  return (value) => (typeof value === 'string' && between(value.length, 1, longest) ? undefined : fault);
+  const fault = `must be a text of 1 to ${longest} characters, none of them NUL`;
+  const isRight = (value: string): boolean => between(value.length, 1, longest) && !value.includes('\0');
+  return (value) => (typeof value === 'string' && isRight(value) ? undefined : fault);
 }
 
 function list(longest: number): Rule {

@@ -3,7 +3,10 @@ import { ArrayMaxSize, ArrayMinSize, ArrayUnique, IsArray, IsString, Matches } f
 import { normaliseCapability } from '#rollcall/registry';
 
 /** Nothing that is only punctuation, or has it at its ends: its normal form would be another, or none. */
-const CAPABILITY = /^[^\s._](?:[^\p{Cc}]{0,98}[^\s._])?$/u;
+const CAPABILITY = /^[^\s._\p{Cc}](?:\P{Cc}{0,98}[^\s._\p{Cc}])?$/u;
+/** An agent stands in the index under every level of every claim. */
+const MOST_LEVELS = 16;
+const LEVELS = new RegExp(`^[^.]*(?:\\.[^.]*){0,${MOST_LEVELS - 1}}$`);
 
 /** What an agent may claim: each once, however it is spelled. */
 export function IsCapabilities(): PropertyDecorator {
@@ -17,7 +20,9 @@ export function IsCapabilities(): PropertyDecorator {
     IsString({ each: true }),
     Matches(CAPABILITY, {
       each: true,
-      message: 'each capability must have 1 to 100 characters, and no dot, blank or underscore at its ends',
+      message:
+        'each capability must have 1 to 100 characters, no control character, and no dot, blank or underscore at its ends',
     }),
+    Matches(LEVELS, { each: true, message: `each capability may have ${MOST_LEVELS} levels at the most` }),
   );
 }

@@ -105,15 +105,18 @@ export class QueryBody {
   consistency?: 'directory' | 'strong';
 }
 
-export function toQuery({
-  capabilities: all,
-  any,
-  none,
-  filter,
-  prefer,
-  limit,
-  explain,
-  fuzzy,
-}: QueryBody): AgentQuery {
+export function toQuery(body: QueryBody): AgentQuery {
+  const { capabilities: all, any, none, filter, prefer, limit, explain, fuzzy } = withoutNulls(body);
   return { capabilities: { all, any, none }, filter, prefer, limit, explain, fuzzy };
+}
+
+/** To send null is to leave it out, at any depth. */
+function withoutNulls<T extends object>(value: T): T {
+  const said = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
+  const parts = said.map(([name, part]: [string, unknown]) => [name, isBranch(part) ? withoutNulls(part) : part]);
+  return Object.fromEntries(parts) as T;
+}
+
+function isBranch(part: unknown): part is object {
+  return typeof part === 'object' && part !== null && !Array.isArray(part);
 }

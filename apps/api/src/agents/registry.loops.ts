@@ -20,6 +20,7 @@ import { CONFIG } from '../config/config.token.js';
 
 const SWEEP_EVERY_MS = 1_000;
 const HEAR_EVERY_MS = 1_000;
+const FOLLOW_EVERY_MS = 1_000;
 const FORGET_EVERY_MS = 10 * 60_000;
 
 /** What the live registry does by itself: fill and follow the directory, hear other replicas' beats, sweep. */
@@ -28,6 +29,8 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
   private readonly log = new Logger('registry');
   private readonly underWay = new Map<string, Promise<void>>();
   private stopping = false;
+  /** The feed has let go of us, and we have not got hold of it again. */
+  private lost = false;
   private subscription?: FeedSubscription;
 
   constructor(
@@ -65,14 +68,23 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
     await this.once('forget', async () => await this.registry.agents.forget(this.config.registry.keepLeft));
   }
 
+  @Interval('registry.follow', FOLLOW_EVERY_MS)
+  async followAgain(): Promise<void> {
+    if (this.lost) await this.once('follow', async () => await this.follow());
+  }
+
   /** From before the fleet is read: what changes meanwhile is told again, and told twice it does no harm. */
   private async follow(): Promise<void> {
     this.subscription?.close();
     const head = await this.events.log.head();
     await this.registry.sync.load();
+    this.lost = false;
     this.subscription = this.feed.subscribe(head, {
       take: (events) => this.registry.sync.refreshSoon(agentsIn(events)),
-      expired: () => void this.once('follow', async () => await this.follow()),
+      expired: () => {
+        this.lost = true;
+        void this.followAgain();
+      },
     });
   }
 

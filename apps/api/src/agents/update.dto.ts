@@ -8,7 +8,6 @@ import {
   Length,
   Matches,
   Max,
-  MaxLength,
   Min,
   ValidateIf,
   ValidateNested,
@@ -24,6 +23,7 @@ const IsUnlessLeftOut = (): PropertyDecorator => ValidateIf((_, value) => value 
 /** What is left out stays as it is. The budget is not here: it is changed where budgets are kept. */
 export class UpdateBody {
   @ApiPropertyOptional({
+    type: Number,
     example: 1,
     description: 'Of the registration that changes. Only operators may leave it out.',
   })
@@ -31,7 +31,7 @@ export class UpdateBody {
   @IsInt()
   @Min(1)
   @Max(Number.MAX_SAFE_INTEGER)
-  generation?: number;
+  generation?: number | null;
 
   @ApiPropertyOptional({ example: 'swarm-builder' })
   @IsUnlessLeftOut()
@@ -43,7 +43,7 @@ export class UpdateBody {
   @ApiPropertyOptional({ type: String, nullable: true, example: 'https://builder.example:5092' })
   @IsOptional()
   @IsString()
-  @MaxLength(2_000)
+  @Length(1, 2_000)
   endpoint?: string | null;
 
   @ApiPropertyOptional({ type: Object, nullable: true, example: { name: 'swarm-builder' } })

@@ -2,7 +2,7 @@ import { CapabilityAliasError, flapPolicyFaults } from '#rollcall/registry';
 import type { Config } from './config.schema.js';
 import { directoryOptions, flapPolicy } from './registry.policies.js';
 
-/** Replicas recognise old news of an agent by its generation for ten minutes after it has left; a row lives longer. */
+/** Far longer than a registration or the news of one may take: both look at the row of an agent that has left. */
 const SHORTEST_HISTORY_MS = 15 * 60_000;
 
 /** Settings of the live registry that are each right but do not fit together. */
@@ -15,8 +15,8 @@ export function registryFaults(config: Config): string[] {
     ],
     [
       registry.keepLeft >= SHORTEST_HISTORY_MS,
-      `registry.keepLeft (${registry.keepLeft}ms) must be at least 15m: an agent that comes back after it was forgotten ` +
-        'counts its lives anew, and replicas would take it for an old one',
+      `registry.keepLeft (${registry.keepLeft}ms) must be at least 15m: replicas that are slow to hear that an agent ` +
+        'left must still find its record',
     ],
     [circuit.coolDown > 0, 'circuit.coolDown must be longer than 0s: an open circuit would let everybody through'],
     [

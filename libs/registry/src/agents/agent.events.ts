@@ -4,13 +4,16 @@ import { Database } from '../db/database.js';
 import { type EventDraft, EventOutbox } from '../events/event.outbox.js';
 import type { ProtectionExplanation, ProtectionMode } from '../leases/self-preservation.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
-import type { Leaver } from './agent.store.js';
 
-/** Who a sweep found changed, and which of its lives that is about. */
-export interface SweptAgent {
+/** Whom an event is about: which of its lives, and what it can do. */
+export interface AgentLife {
   agentId: string;
   generation: string;
+  capabilities: readonly string[];
 }
+
+/** Who a sweep found changed. */
+export type SweptAgent = AgentLife;
 
 const REGISTRY = 'registry';
 const WISHES = {
@@ -42,13 +45,7 @@ export class AgentEvents {
     await this.tell([{ type: 'agent.joined', subject: agentId, data, capabilities }]);
   }
 
-  /** The life before this one ended with its successor's beginning. */
-  async replaced({ agentId, capabilities }: AgentRecord, generation: number): Promise<void> {
-    const data = { generation, reason: 'replaced' as const };
-    await this.tell([{ type: 'agent.left', subject: agentId, data, capabilities }]);
-  }
-
-  async left(leavers: readonly Leaver[], reason: LeaveReason): Promise<void> {
+  async left(leavers: readonly AgentLife[], reason: LeaveReason): Promise<void> {
     const drafts = leavers.map(({ agentId, generation, capabilities }) => ({
       type: 'agent.left' as const,
       subject: agentId,
@@ -60,25 +57,33 @@ export class AgentEvents {
 
   async suspected(agents: readonly SweptAgent[], missedBeats: number): Promise<void> {
     await this.tell(
-      agents.map(({ agentId, generation }) => ({
+      agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.suspect',
         subject: agentId,
         data: { generation: Number(generation), missedBeats },
+        capabilities,
       })),
     );
   }
 
   async recovered(agents: readonly SweptAgent[]): Promise<void> {
     await this.tell(
-      agents.map(({ agentId, generation }) => ({
+      agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.recovered',
         subject: agentId,
         data: { generation: Number(generation) },
+        capabilities,
       })),
     );
   }
 
-  async updated({ agentId, generation, capabilities }: AgentRecord, changed: string[]): Promise<void> {
+  /** Also for those who choose by a capability it no longer has. */
+  async updated(
+    { agentId, generation, capabilities: now }: AgentRecord,
+    changed: string[],
+    before: readonly string[],
+  ): Promise<void> {
+    const capabilities = [...new Set([...now, ...before])];
     await this.tell([{ type: 'agent.updated', subject: agentId, data: { generation, changed }, capabilities }]);
   }
 
@@ -87,8 +92,12 @@ export class AgentEvents {
     await this.tell([{ type: WISHES[desiredState], subject: agentId, data, capabilities }]);
   }
 
-  async circuitMoved(agentId: string, transitions: readonly CircuitTransition[], state: CircuitState): Promise<void> {
-    await this.tell(transitions.map(({ to }) => circuitEvent(agentId, to, state)));
+  async circuitMoved(
+    { agentId, capabilities }: AgentLife,
+    transitions: readonly CircuitTransition[],
+    state: CircuitState,
+  ): Promise<void> {
+    await this.tell(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
     this.announce([agentId]);
   }
 

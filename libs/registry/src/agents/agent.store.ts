@@ -17,6 +17,16 @@ export interface Joining {
   facts: Registration;
 }
 
+/** An agentId's latest life under its lock: what others decide from. */
+export interface LockedAgent {
+  agentId: string;
+  generation: string;
+  capabilities: string[];
+  circuit: CircuitState;
+  flap: FlapState;
+  leftAt: Date | null;
+}
+
 /** Who left, with what the event about it tells. */
 export interface Leaver {
   agentId: string;
@@ -44,14 +54,17 @@ export class AgentStore {
 
   /**
    * Lets one life of an agentId begin: the first, the next after one that has left, or the next of the one that holds the
-   * token. Answers its generation, or undefined when a stranger lives there. Of any number at once, on any replica, one wins.
+   * token. Answers its generation, or undefined when someone else lives there. Of any number at once, on any replica, one
+   * wins. To be called after `lock`, and told whether that met anyone: who came in between is not replaced unseen. An
+   * agentId that nobody has begins after the last generation that was forgotten, which is never given twice.
    */
-  async join({ agentId, tokenHash, registeredBy, facts, capabilityKeys }: Joining): Promise<number | undefined> {
+  async join(joining: Joining, isKnown: boolean): Promise<number | undefined> {
+    const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
     const rows = await this.db.query<{ generation: string }>(
       `INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
          sandbox_level, provider, cost_model, labels, version, definition, capacity, declared_ms, budget_total, budget_used,
          budget_source, circuit, flap, registered_at, registered_by, capability_keys)
-       VALUES ($1, 1, 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+       VALUES ($1, (SELECT generation + 1 FROM agent_forgotten), 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
          clock_timestamp(), $20, $21)
        ON CONFLICT (agent_id) DO UPDATE SET generation = a.generation + 1, revision = 1, token_hash = excluded.token_hash,
          name = excluded.name, endpoint = excluded.endpoint, agent_card = excluded.agent_card,
@@ -61,7 +74,7 @@ export class AgentStore {
          budget_total = excluded.budget_total, budget_used = greatest(a.budget_used, excluded.budget_used),
          budget_source = excluded.budget_source, circuit = excluded.circuit, registered_at = excluded.registered_at,
          registered_by = excluded.registered_by, capability_keys = excluded.capability_keys, left_at = NULL, leave_reason = NULL
-         WHERE a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash
+         WHERE $22 AND (a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash)
        RETURNING generation`,
       [
         agentId,
@@ -85,6 +98,7 @@ export class AgentStore {
         NEVER_FLAPPED,
         registeredBy,
         capabilityKeys,
+        isKnown,
       ],
     );
     return rows[0] && Number(rows[0].generation);
@@ -180,9 +194,10 @@ export class AgentStore {
   }
 
   /** The row, locked until the transaction ends: for what is decided from what it says. */
-  async lock(agentId: string): Promise<{ circuit: CircuitState; flap: FlapState; leftAt: Date | null } | undefined> {
-    const rows = await this.db.query<{ circuit: CircuitState; flap: FlapState; leftAt: Date | null }>(
-      'SELECT circuit, flap, left_at AS "leftAt" FROM agent WHERE agent_id = $1 FOR UPDATE',
+  async lock(agentId: string): Promise<LockedAgent | undefined> {
+    const rows = await this.db.query<LockedAgent>(
+      `SELECT agent_id AS "agentId", generation, capabilities, circuit, flap, left_at AS "leftAt"
+       FROM agent WHERE agent_id = $1 FOR UPDATE`,
       [agentId],
     );
     return rows[0];
@@ -217,13 +232,20 @@ export class AgentStore {
     await this.db.query('UPDATE agent SET revision = revision + 1 WHERE agent_id = $1', [agentId]);
   }
 
-  /** Forgets those that left long ago; answers how many. */
+  /** Forgets those that left long ago, all but how far their generations went; answers how many. */
   async prune(keepMs: number, limit: number): Promise<number> {
-    const rows = await this.db.query(
-      `DELETE FROM agent WHERE agent_id IN (SELECT agent_id FROM agent
-         WHERE left_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1`,
+    const rows = await this.db.query<{ pruned: number }>(
+      `WITH gone AS (
+         DELETE FROM agent WHERE agent_id IN (SELECT agent_id FROM agent
+           WHERE left_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED)
+         RETURNING generation
+       ), noted AS (
+         UPDATE agent_forgotten f SET generation = greatest(f.generation, (SELECT max(generation) FROM gone))
+         WHERE EXISTS (SELECT FROM gone)
+       )
+       SELECT count(*)::int AS pruned FROM gone`,
       [keepMs, limit],
     );
-    return rows.length;
+    return rows[0]?.pruned ?? 0;
   }
 }

@@ -1,4 +1,5 @@
 import { TwoReplicas } from '../testing/two-replicas.js';
+import { hashOfToken } from './lease.token.js';
 
 let replicas: TwoReplicas;
 beforeEach(async () => void (replicas = await TwoReplicas.start()));
@@ -14,7 +15,7 @@ describe('updating', () => {
     expect(await replicas.told('agent.updated')).toMatchObject([
       {
         subject: 'builder',
-        capabilities: ['review'],
+        capabilities: ['review', 'build'],
         data: { generation: 1, changed: ['capabilities', 'version'] },
       },
     ]);
@@ -208,5 +209,19 @@ describe('writes of an earlier life', () => {
     const claim = replicas.claimOf(await replicas.join('early'));
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
+  });
+});
+
+describe('a stranger', () => {
+  it('B4 is refused without a lock, so that it can neither wait for others nor make them wait', async () => {
+    const { here, there, database } = replicas;
+    await replicas.join('busy');
+    const stranger = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
+    await database.db.transaction(async () => {
+      await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);
+      await expect(there.agents.deregister(stranger)).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
+      await expect(there.agents.update(stranger, { name: 'x' })).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
+    });
+    expect(await here.agents.get('busy')).toMatchObject({ status: 'active', name: 'swarm-builder' });
   });
 });

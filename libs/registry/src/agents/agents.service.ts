@@ -15,7 +15,7 @@ import {
 import { AgentEvents } from './agent.events.js';
 import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
-import { type AgentListFilter, AgentStore } from './agent.store.js';
+import { type AgentListFilter, AgentStore, type Joining, type LockedAgent } from './agent.store.js';
 import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
 import type { AgentClaim, Registration } from './registration.js';
@@ -58,21 +58,15 @@ export class AgentsService {
     const agentId = proposed ?? newAgentId(facts.name);
     const leaseToken = given ?? newLeaseToken();
     const tokenHash = hashOfToken(leaseToken);
+    const keys = capabilityKeys(facts.capabilities);
     return await this.db.transaction(async () => {
-      const before = await this.store.lock(agentId);
-      const generation = await this.store.join({
-        agentId,
-        tokenHash,
-        registeredBy: by,
-        facts,
-        capabilityKeys: capabilityKeys(facts.capabilities),
-      });
-      if (generation === undefined) throw new AgentAlreadyRegisteredError(agentId);
+      const joining = { agentId, tokenHash, registeredBy: by, facts, capabilityKeys: keys };
+      const { before, generation } = await this.join(joining);
       await this.store.startLease(agentId, generation, tokenHash);
       await this.budgets.declare(agentId, facts.budget, by);
       if (before) await this.store.saveFlap(agentId, noteFlap(before.flap, await this.store.now(), this.flapPolicy));
       const record = await this.get(agentId);
-      if (before && before.leftAt === null) await this.events.replaced(record, generation - 1);
+      if (before?.leftAt === null) await this.events.left([before], 'replaced');
       await this.events.joined(record);
       return { record, leaseToken };
     });
@@ -105,7 +99,7 @@ export class AgentsService {
       if (Object.keys(after.labels).length > MOST_LABELS) throw new TooManyLabelsError(claim.agentId, MOST_LABELS);
       if (changed.length > 0) await this.store.redeclare(row.agentId, after, capabilityKeys(after.capabilities));
       const updated = await this.getVersioned(row.agentId);
-      if (changed.length > 0) await this.events.updated(updated.record, changed);
+      if (changed.length > 0) await this.events.updated(updated.record, changed, row.capabilities);
       return updated;
     });
   }
@@ -165,6 +159,15 @@ export class AgentsService {
     return total;
   }
 
+  /** The life that begins, and the one before it: nobody's place is taken without having been looked at under its lock. */
+  private async join(joining: Joining): Promise<{ before: LockedAgent | undefined; generation: number }> {
+    const before = await this.store.lock(joining.agentId);
+    const generation = await this.store.join(joining, before !== undefined);
+    if (generation !== undefined) return { before, generation };
+    if (before) throw new AgentAlreadyRegisteredError(joining.agentId);
+    return await this.join(joining); // someone came after the look
+  }
+
   /** Answers whether there was someone to leave. */
   private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
     const leaver = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
@@ -176,6 +179,7 @@ export class AgentsService {
 
   /** The agent as it is under its lock, which is held until the transaction ends, if the claim may act for it. */
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
+    await this.verify(claim); // who may not act must not hold up those who may
     await this.store.lock(claim.agentId);
     return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
   }

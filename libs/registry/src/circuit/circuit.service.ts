@@ -86,7 +86,7 @@ export class CircuitService {
     const { state, transitions, claimed } = stepCircuit(agent.circuit, input, now, this.policy);
     if (state !== agent.circuit) {
       await this.store.saveCircuit(agentId, state);
-      await this.events.circuitMoved(agentId, transitions, state);
+      await this.events.circuitMoved(agent, transitions, state);
     }
     return { state, claimed, now };
   }

@@ -1,4 +1,5 @@
 import { AgentEntity } from '../agents/agent.entity.js';
+import { ForgottenEntity } from '../agents/forgotten.entity.js';
 import { IntentEntity } from '../agents/intent.entity.js';
 import { BudgetEntity } from '../budgets/budget.entity.js';
 import { LedgerEntryEntity } from '../budgets/ledger-entry.entity.js';
@@ -18,11 +19,13 @@ import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness
 import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-taken-by.js';
+import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-forgotten-generations.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
   entities: [
     AgentEntity,
+    ForgottenEntity,
     LeaseEntity,
     IntentEntity,
     ProtectionEntity,
@@ -43,5 +46,6 @@ export const REGISTRY_SCHEMA: Schema = {
     Budgets1763270000000,
     Sinks1763280000000,
     BeatsTakenBy1763280900000,
+    ForgottenGenerations1763281000000,
   ],
 };

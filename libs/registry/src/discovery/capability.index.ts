@@ -3,6 +3,7 @@ import { withContainers } from './capability.js';
 import type { Listing } from './listing.js';
 import { compareRank } from './ordered.list.js';
 import { Posting } from './posting.js';
+import { TrigramIndex } from './trigram.index.js';
 
 /** Everyone is listed here, for queries that name no capability. No capability has an empty name. */
 const EVERYONE = '';
@@ -14,6 +15,9 @@ const EVERYONE = '';
 export class CapabilityIndex {
   private readonly postings = new Map<string, Posting>([[EVERYONE, new Posting(EVERYONE)]]);
 
+  /** Made when someone first asks for what is spelled alike, then kept. */
+  private spellings: TrigramIndex | undefined;
+
   find(capability: string): Posting | undefined {
     return this.postings.get(capability);
   }
@@ -22,8 +26,10 @@ export class CapabilityIndex {
     return this.posting(EVERYONE);
   }
 
-  *vocabulary(): Iterable<string> {
-    for (const capability of this.postings.keys()) if (capability !== EVERYONE) yield capability;
+  /** The capabilities that are claimed and spelled most like this one, best first. */
+  similarTo(asked: string, most?: number): string[] {
+    this.spellings ??= new TrigramIndex(this.vocabulary());
+    return this.spellings.mostSimilar(asked, most);
   }
 
   add(listing: Listing): void {
@@ -44,6 +50,7 @@ export class CapabilityIndex {
       if (posting.members.size > 0 || key === EVERYONE) continue;
       posting.forgetOrders();
       this.postings.delete(key);
+      this.spellings?.remove(key);
     }
   }
 
@@ -74,8 +81,13 @@ export class CapabilityIndex {
     if (!posting) {
       posting = new Posting(key);
       this.postings.set(key, posting);
+      this.spellings?.add(key);
     }
     return posting;
+  }
+
+  private *vocabulary(): Iterable<string> {
+    for (const capability of this.postings.keys()) if (capability !== EVERYONE) yield capability;
   }
 }
 

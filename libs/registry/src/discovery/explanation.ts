@@ -6,7 +6,6 @@ import type { QueryPlan } from './query.plan.js';
 import type { ExcludedAgent, Ranking } from './ranking.js';
 import { routability, type Exclusion } from './routability.js';
 import type { Search } from './search.js';
-import { mostSimilar } from './trigram.js';
 
 const MOST_SHOWN = 50;
 /** Explaining looks at every agent near the question; beyond this many it would hold up everyone else. */
@@ -48,7 +47,7 @@ export function retryAfterMs(plan: QueryPlan, search: Search, now: number): numb
 export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<Ranking['unclaimed']> {
   return search.unclaimed.map((capability) => ({
     capability,
-    similar: mostSimilar(capability, index.vocabulary(), 5),
+    similar: index.similarTo(capability, 5),
   }));
 }
 

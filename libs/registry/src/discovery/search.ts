@@ -4,7 +4,6 @@ import type { Listing } from './listing.js';
 import type { OrderedList } from './ordered.list.js';
 import type { Posting } from './posting.js';
 import type { QueryPlan } from './query.plan.js';
-import { mostSimilar } from './trigram.js';
 import { walkThrough } from './walk.js';
 
 /** One asked-for capability: who answers it, or with `fuzzy` who answers those spelled most like it. */
@@ -98,7 +97,7 @@ export class Search {
   private term(asked: string): Term {
     const posting = this.index.find(asked);
     if (posting) return { asked, postings: [posting], exact: true };
-    const similar = this.plan.fuzzy ? mostSimilar(asked, this.index.vocabulary()) : [];
+    const similar = this.plan.fuzzy ? this.index.similarTo(asked) : [];
     return { asked, postings: this.existing(similar), exact: false };
   }
 

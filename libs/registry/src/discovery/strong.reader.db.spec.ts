@@ -20,6 +20,42 @@ async function ask(query: AgentQuery): Promise<{ found: string[]; read: number }
   return { found: candidates.map(({ agent }) => agent.agentId), read };
 }
 
+describe('a strong read of the whole fleet', () => {
+  it('S3.6 is shared by all who ask while one is under way, and none of them misses what was written before it asked', async () => {
+    const { here, there } = replicas;
+    await replicas.join('early');
+    const load = there.sync.load.bind(there.sync);
+    let readings = 0;
+    there.sync.load = async () => {
+      readings += 1;
+      const count = await load();
+      if (readings === 1) await here.agents.want('early', 'draining', null, 'key:op');
+      return count;
+    };
+    const first = there.strong.prepare({});
+    await replicas.join('late');
+    await Promise.all([first, ...Array.from({ length: 30 }, async () => await there.strong.prepare({}))]);
+    expect(readings).toBe(2);
+    expect(there.directory.find('early')?.record.desiredState).toBe('draining');
+    expect(there.directory.find('late')).toBeDefined();
+    expect(await there.strong.prepare({})).toBe(2);
+    expect(readings).toBe(3);
+  });
+
+  it('S3.6 that fails is told to those who wait for it, and to nobody else', async () => {
+    const { there } = replicas;
+    await replicas.join('early');
+    const load = there.sync.load.bind(there.sync);
+    there.sync.load = async () => {
+      there.sync.load = load;
+      throw new Error('away');
+    };
+    const first = there.strong.prepare({});
+    await expect(first).rejects.toThrow('away');
+    expect(await there.strong.prepare({})).toBe(1);
+  });
+});
+
 describe('a strong read', () => {
   it('S3.11 sees what another replica has just written, without any feed', async () => {
     await replicas.join('new');

@@ -19,6 +19,9 @@ const SLICE = 2_000;
  */
 @Injectable()
 export class StrongReader {
+  private underWay?: Promise<number>;
+  private next?: Promise<number>;
+
   constructor(
     private readonly directory: Directory,
     private readonly strategies: Strategies,
@@ -30,13 +33,26 @@ export class StrongReader {
   async prepare(query: AgentQuery): Promise<number> {
     const plan = planQuery(query, this.directory.aliases, this.strategies);
     const groups = this.groupsOf(plan);
-    if (groups.length === 0 || plan.fuzzy) return await this.sync.load();
+    if (groups.length === 0 || plan.fuzzy) return await this.readFleet();
     const matched = await this.candidates.matching(groups);
     this.sync.takeBeats(matched, await this.sync.time());
     const present = new Set(matched.map(({ agentId }) => agentId));
     const stale = [...matched.filter((row) => this.isNews(row)).map(idOf), ...this.goneFrom(plan, present)];
     for (let at = 0; at < stale.length; at += SLICE) await this.sync.refresh(stale.slice(at, at + SLICE));
     return stale.length;
+  }
+
+  /** Whoever asks while the fleet is being read shares the reading after it: this one may be past what they must see. */
+  private async readFleet(): Promise<number> {
+    this.next ??= this.readNext();
+    return await this.next;
+  }
+
+  private async readNext(): Promise<number> {
+    await Promise.allSettled([this.underWay]);
+    this.next = undefined;
+    this.underWay = this.sync.load();
+    return await this.underWay;
   }
 
   /** Each is a list of words of which an agent must have one. To explain, who has one of all of them is near enough. */

@@ -150,7 +150,7 @@ export class LeaseStore {
          RETURNING l.agent_id
        )
        UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
-       RETURNING a.agent_id AS "agentId", a.generation`,
+       RETURNING a.agent_id AS "agentId", a.generation, a.capabilities`,
       limits,
     );
   }

@@ -1,0 +1,59 @@
+import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
+import { TwoReplicas } from '../testing/index.js';
+
+let replicas: TwoReplicas;
+beforeEach(async () => (replicas = await TwoReplicas.start()));
+afterEach(async () => await replicas.stop());
+
+/** What the events of these types say their agent can do. */
+async function capabilitiesOf(...types: string[]): Promise<unknown[]> {
+  return (await replicas.told(...types)).map(({ type, capabilities }) => [type, capabilities.toSorted()]);
+}
+
+describe('the capabilities of an event', () => {
+  it('B3 are there when an agent falls silent and is heard again', async () => {
+    const { here } = replicas;
+    const joined = await replicas.join('a-1', { capabilities: ['build', 'plan'] });
+    await here.sweeper.sweep();
+    await replicas.silence(suspectAfterMs(USUAL_LEASE_POLICY) + 100, 'a-1');
+    await here.sweeper.sweep();
+    await here.heartbeats.beatAll([replicas.claimOf(joined)]);
+    await here.sweeper.sweep();
+    await replicas.silence(leaseTtlMs(USUAL_LEASE_POLICY) + 100, 'a-1');
+    await here.sweeper.sweep();
+    expect(await capabilitiesOf('agent.suspect', 'agent.recovered', 'agent.left')).toEqual([
+      ['agent.suspect', ['build', 'plan']],
+      ['agent.recovered', ['build', 'plan']],
+      ['agent.left', ['build', 'plan']],
+    ]);
+  });
+
+  it('B3 are there when a circuit opens and closes', async () => {
+    const { circuits } = replicas.here;
+    await replicas.join('a-1');
+    for (let failures = 0; failures < 5; failures++) await circuits.report('a-1', { ok: false });
+    await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
+    await circuits.report('a-1', { ok: true });
+    expect(await capabilitiesOf('circuit.opened', 'circuit.half_opened', 'circuit.closed')).toEqual([
+      ['circuit.opened', ['build']],
+      ['circuit.half_opened', ['build']],
+      ['circuit.closed', ['build']],
+    ]);
+  });
+
+  it('B3 are those it had, when the life that had them was replaced', async () => {
+    const { leaseToken } = await replicas.join('a-1', { capabilities: ['build'] });
+    await replicas.join('a-1', { capabilities: ['review'] }, { leaseToken });
+    expect(await capabilitiesOf('agent.joined', 'agent.left')).toEqual([
+      ['agent.joined', ['build']],
+      ['agent.left', ['build']],
+      ['agent.joined', ['review']],
+    ]);
+  });
+
+  it('B3 are those before and after, when it is they that change', async () => {
+    const joined = await replicas.join('a-1', { capabilities: ['build', 'plan'] });
+    await replicas.here.agents.update(replicas.claimOf(joined), { capabilities: ['plan', 'review'] });
+    expect(await capabilitiesOf('agent.updated')).toEqual([['agent.updated', ['build', 'plan', 'review']]]);
+  });
+});

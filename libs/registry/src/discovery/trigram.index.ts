@@ -1,0 +1,55 @@
+import { SIMILAR_ENOUGH, trigrams } from './trigram.js';
+
+/**
+ * Words by their trigrams, as an index of pg_trgm has them: who looks for words spelled like another meets only those that
+ * share something with it. Says what `mostSimilar` says, which compares with each.
+ */
+export class TrigramIndex {
+  private readonly words = new Map<string, Set<string>>();
+  /** How many trigrams each word has. */
+  private readonly sizes = new Map<string, number>();
+
+  constructor(words: Iterable<string> = []) {
+    for (const word of words) this.add(word);
+  }
+
+  add(word: string): void {
+    const own = trigrams(word);
+    this.sizes.set(word, own.size);
+    for (const trigram of own) {
+      const sharing = this.words.get(trigram);
+      if (sharing) sharing.add(word);
+      else this.words.set(trigram, new Set([word]));
+    }
+  }
+
+  remove(word: string): void {
+    this.sizes.delete(word);
+    for (const trigram of trigrams(word)) {
+      const sharing = this.words.get(trigram);
+      sharing?.delete(word);
+      if (sharing?.size === 0) this.words.delete(trigram);
+    }
+  }
+
+  /** Best first, then by name. */
+  mostSimilar(asked: string, most = 10): string[] {
+    const mine = trigrams(asked);
+    const scored: { word: string; score: number }[] = [];
+    for (const [word, shared] of this.sharedWith(mine)) {
+      const score = shared / (mine.size + (this.sizes.get(word) ?? 0) - shared);
+      if (score >= SIMILAR_ENOUGH) scored.push({ word, score });
+    }
+    scored.sort((a, b) => b.score - a.score || (a.word < b.word ? -1 : 1));
+    return scored.slice(0, most).map(({ word }) => word);
+  }
+
+  /** The words that share any of these trigrams, and how many. */
+  private sharedWith(mine: ReadonlySet<string>): Map<string, number> {
+    const shared = new Map<string, number>();
+    for (const trigram of mine) {
+      for (const word of this.words.get(trigram) ?? []) shared.set(word, (shared.get(word) ?? 0) + 1);
+    }
+    return shared;
+  }
+}

@@ -1,0 +1,32 @@
+import { until } from '../testing/index.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
+import { suspectAfterMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+
+let replicas: TwoReplicas;
+beforeEach(async () => (replicas = await TwoReplicas.start()));
+afterEach(async () => await replicas.stop());
+
+async function someoneWaits(): Promise<boolean> {
+  const { db } = replicas.database;
+  const rows = await db.detached(async () => await db.query('SELECT 1 FROM pg_locks WHERE NOT granted'));
+  return rows.length > 0;
+}
+
+describe('the locks of leases', () => {
+  it('S3.4 let an agent say goodbye in the moment a sweep suspects it, and neither waits for the other', async () => {
+    const { here, there, database } = replicas;
+    const joined = await replicas.join('a-1');
+    for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.join(agentId);
+    await there.sweeper.sweep();
+    await replicas.silence(suspectAfterMs(USUAL_LEASE_POLICY) + 1_000, 'a-1');
+    const sweep = Promise.withResolvers<unknown>();
+    const goodbye = database.db.transaction(async () => {
+      await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // as every goodbye begins
+      there.sweeper.sweep().then(sweep.resolve, sweep.reject);
+      await Promise.race([until('the sweep waits', someoneWaits), sweep.promise]);
+      await here.agents.deregister(replicas.claimOf(joined));
+    });
+    const [left, swept] = await Promise.allSettled([goodbye, sweep.promise]);
+    expect([left.status, swept.status]).toEqual(['fulfilled', 'fulfilled']);
+  });
+});
