@@ -73,7 +73,7 @@ export class LiveRegistry {
     this.ranker = new Ranker(this.directory);
     this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
     this.snapshots = new AgentSnapshots(registryEvents.sequencer);
-    this.heartbeats.onBeats((beats, beatAt) => this.sync.takeOwnBeats(beats, beatAt));
+    this.heartbeats.onBeats((beats, taken) => this.sync.takeOwnBeats(beats, taken));
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
     this.budgets.events.onChange((budgets) => this.sync.takeBudgets(budgets));
   }

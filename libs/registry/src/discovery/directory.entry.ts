@@ -54,6 +54,14 @@ export function beatOf({ record }: DirectoryEntry): number {
   return record.health.lastHeartbeat === null ? -Infinity : Date.parse(record.health.lastHeartbeat);
 }
 
+/** What its last beat told, with what those before it had told. */
+export function vitalsIn(entry: DirectoryEntry): Vitals {
+  const { record, suspectAt, reportedRatio: loadRatio, reported: usedTokens } = entry;
+  const { generation, load, latency } = record;
+  const observedMs = latency.observedMs ?? undefined;
+  return { generation, beatAt: beatOf(entry), suspectAt, inFlight: load.inFlight, loadRatio, observedMs, usedTokens };
+}
+
 /** Whether the beat tells nothing but that the agent is alive, which is what most of them tell. */
 export function isSameAsBefore(
   { record, suspectAt, reported = 0, reportedRatio }: DirectoryEntry,

@@ -1,14 +1,15 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import type { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import type { BudgetStore } from '../budgets/budget.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
-import type { Heartbeat } from '../leases/heartbeat.js';
+import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
-import type { RegistryClock } from './registry.clock.js';
 import type { DirectoryEntry, Vitals } from './directory.entry.js';
+import { ReadSoon } from './read.soon.js';
+import type { RegistryClock } from './registry.clock.js';
 
 const SLICE = 2_000;
 /** Beats are read again from this far back: one may commit after a later one was seen. */
@@ -28,11 +29,10 @@ export interface DirectoryStores {
  */
 @Injectable()
 export class DirectorySync {
-  private readonly log = new Logger('directory');
   private beatsSeenUntil = 0;
   private budgetsSeenUntil = 0;
-  private readonly toRefresh = new Set<string>();
-  private refreshing?: Promise<void>;
+  private readonly records = new ReadSoon('refresh', async (agentIds) => await this.refresh(agentIds));
+  private readonly beats = new ReadSoon('hear', async (agentIds) => await this.hear(agentIds));
 
   constructor(
     private readonly directory: Directory,
@@ -86,23 +86,20 @@ export class DirectorySync {
     }
   }
 
-  /**
-   * For what changed here or elsewhere: at once, and without holding up whoever changed it. Changes that come while one
-   * reading is under way share the next. What could not be read stays to be read, so no change is ever missed.
-   */
+  /** For what changed here or elsewhere. With none, tries again what could not be read before. */
   refreshSoon(agentIds: readonly string[]): void {
-    for (const agentId of agentIds) this.toRefresh.add(agentId);
-    if (this.toRefresh.size > 0) this.refreshing ??= this.refreshAll();
+    this.records.add(agentIds);
   }
 
   /** Settles when no reading is under way. */
   async idle(): Promise<void> {
-    await this.refreshing;
+    await Promise.all([this.records.idle(), this.beats.idle()]);
   }
 
   /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   async hearBeats(): Promise<number> {
-    this.refreshSoon([]);
+    this.records.add([]);
+    this.beats.add([]);
     const rows = await this.stores.leases.foreignBeatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.time();
     const news = this.takeBeats(rows, now);
@@ -110,37 +107,35 @@ export class DirectorySync {
     return news;
   }
 
-  private async refreshAll(): Promise<void> {
-    while (this.toRefresh.size > 0 && (await this.refreshSlice([...this.toRefresh].slice(0, SLICE))));
-    this.refreshing = undefined;
-  }
-
-  private async refreshSlice(agentIds: string[]): Promise<boolean> {
-    for (const agentId of agentIds) this.toRefresh.delete(agentId); // before reading: what changes meanwhile comes again
-    try {
-      await this.refresh(agentIds);
-      return true;
-    } catch (error) {
-      for (const agentId of agentIds) this.toRefresh.add(agentId);
-      this.log.warn({ event: 'directory.refresh_failed', waiting: this.toRefresh.size, err: error });
-      return false;
-    }
-  }
-
   /** Answers how many were news. */
   takeBeats(rows: readonly BeatRow[], now: number): number {
     return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row), now)).length;
   }
 
-  /** Beats that this replica took, all counted for one moment. Who beats and is not known here is read. */
-  takeOwnBeats(beats: readonly Heartbeat[], beatAt: number): void {
+  /**
+   * Beats that this replica took. Who beat at another one before may have told it something that a beat does not repeat, so
+   * its lease is read; and who is not known here at all is read whole.
+   */
+  takeOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
+    const elsewhere = new Set(moved);
     const strangers: string[] = [];
     for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
+      if (elsewhere.has(agentId)) continue;
       const vitals = { generation, beatAt, suspectAt: null, inFlight, loadRatio, observedMs, usedTokens };
       const isNews = this.directory.beat(agentId, vitals, beatAt);
       if (!isNews && this.directory.find(agentId)?.record.generation !== generation) strangers.push(agentId);
     }
-    this.refreshSoon(strangers);
+    this.beats.add(moved);
+    this.records.add(strangers);
+  }
+
+  private async hear(agentIds: readonly string[]): Promise<void> {
+    const rows = await this.stores.leases.beatsOf(agentIds);
+    this.takeBeats(rows, await this.time());
+    const strangers = rows.filter(
+      (row) => this.directory.find(row.agentId)?.record.generation !== Number(row.generation),
+    );
+    this.records.add(strangers.map(({ agentId }) => agentId));
   }
 
   /** Budgets that this replica has just changed. */

@@ -6,6 +6,7 @@ import {
   beatOf,
   isNewer,
   isSameAsBefore,
+  vitalsIn,
   withBudgets,
   withVitals,
   type DirectoryEntry,
@@ -78,9 +79,11 @@ export class Directory {
     return true;
   }
 
-  /** What was read of an agent. The ledger writes past the record: when that is no news, the budgets may be. */
+  /** What was read of an agent. Beats and the ledger write past the record: when that is no news, they may be. */
   take(entry: DirectoryEntry, now: number): boolean {
-    return this.upsert(entry, now) || this.charge(entry.record.agentId, entry.budgets ?? [], now);
+    if (this.upsert(entry, now)) return true;
+    const heard = this.beat(entry.record.agentId, vitalsIn(entry), now);
+    return this.charge(entry.record.agentId, entry.budgets ?? [], now) || heard;
   }
 
   /** A heartbeat of this generation. Never lists anyone; an older beat than the last one is no news. */
@@ -213,17 +216,5 @@ function withLaterNews(entry: DirectoryEntry, known: DirectoryEntry): DirectoryE
 
 function withLaterBeat(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   if (entry.record.generation !== known.record.generation || beatOf(entry) >= beatOf(known)) return entry;
-  const { load, latency, generation } = known.record;
-  const { suspectAt, reportedRatio: loadRatio, reported: usedTokens } = known;
-  const observedMs = latency.observedMs ?? undefined;
-  const beatAt = beatOf(known);
-  return withVitals(entry, {
-    generation,
-    beatAt,
-    inFlight: load.inFlight,
-    loadRatio,
-    observedMs,
-    usedTokens,
-    suspectAt,
-  });
+  return withVitals(entry, vitalsIn(known));
 }

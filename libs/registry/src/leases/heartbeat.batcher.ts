@@ -3,7 +3,7 @@ import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/
 import { Database } from '../db/database.js';
 import { DatabaseUnavailableError } from '../db/database.errors.js';
 import { RegistryError } from '../errors.js';
-import type { BeatResult, Heartbeat } from './heartbeat.js';
+import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
 import { type LeaseFacts, LeaseStore } from './lease.store.js';
 
 interface Waiting {
@@ -11,13 +11,12 @@ interface Waiting {
   done: (result: BeatResult) => void;
 }
 
-/** What became of a batch: when it counted, and what is to be said to those it did not count for. */
-interface Written {
-  beatAt: number;
+/** What became of a batch, and what is to be said to those it did not count for. */
+interface Written extends OwnBeats {
   errors: ReadonlyMap<number, RegistryError>;
 }
 
-type Listener = (beats: readonly Heartbeat[], beatAt: number) => void;
+type Listener = (beats: readonly Heartbeat[], taken: OwnBeats) => void;
 
 const LARGEST_BATCH = 2_000;
 const NO_ERRORS: ReadonlyMap<number, RegistryError> = new Map();
@@ -75,14 +74,15 @@ export class HeartbeatBatcher {
     finish();
   }
 
-  private finish(batch: readonly Waiting[], beats: readonly Heartbeat[], { beatAt, errors }: Written): void {
-    const beaten: BeatResult = { ok: true, beatAt };
+  private finish(batch: readonly Waiting[], beats: readonly Heartbeat[], written: Written): void {
+    const { errors } = written;
+    const beaten: BeatResult = { ok: true, beatAt: written.beatAt };
     for (const [place, { done }] of batch.entries()) {
       const error = errors.get(place);
       this.attempt(() => done(error ? { ok: false, error } : beaten));
     }
     const counted = errors.size === 0 ? beats : beats.filter((_, place) => !errors.has(place));
-    for (const hear of this.listeners) this.attempt(() => hear(counted, beatAt));
+    for (const hear of this.listeners) this.attempt(() => hear(counted, written));
   }
 
   /** What one of them makes of its answer must not keep the others from theirs. */
@@ -107,10 +107,13 @@ export class HeartbeatBatcher {
   }
 
   private async write(beats: readonly Heartbeat[]): Promise<Written> {
-    const { beatAt, refused } = await this.store.beatAll(beats);
-    if (refused === null) return { beatAt: Math.floor(beatAt), errors: NO_ERRORS };
+    const { beatAt, counted, moved } = await this.store.beatAll(beats);
+    const taken = { beatAt: Math.floor(beatAt), moved: moved.map((place) => beats[place].agentId) };
+    if (counted === null) return { ...taken, errors: NO_ERRORS };
+    const places = new Set(counted);
+    const refused = [...beats.keys()].filter((place) => !places.has(place));
     const faults = await this.explain(refused.map((place) => beats[place]));
-    return { beatAt: Math.floor(beatAt), errors: new Map(refused.map((place, index) => [place, faults[index]])) };
+    return { ...taken, errors: new Map(refused.map((place, index) => [place, faults[index]])) };
   }
 
   private async explain(refused: Heartbeat[]): Promise<RegistryError[]> {
@@ -135,5 +138,5 @@ function nothing(): void {}
 
 function allFailed(beats: readonly Heartbeat[], cause: unknown): Written {
   const error = cause instanceof RegistryError ? cause : new DatabaseUnavailableError(cause);
-  return { beatAt: 0, errors: new Map(beats.map((_, place) => [place, error])) };
+  return { beatAt: 0, moved: [], errors: new Map(beats.map((_, place) => [place, error])) };
 }

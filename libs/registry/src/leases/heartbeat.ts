@@ -9,5 +9,13 @@ export interface Heartbeat extends LeaseClaim {
   usedTokens?: number;
 }
 
+/** Beats that this replica took, all counted for one moment. */
+export interface OwnBeats {
+  /** In milliseconds. */
+  beatAt: number;
+  /** The agents whose beat before was taken by another replica. */
+  moved: readonly string[];
+}
+
 /** The moment it was counted for, or why it was not. */
 export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: RegistryError };

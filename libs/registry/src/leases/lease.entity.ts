@@ -14,6 +14,8 @@ export class LeaseEntity {
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
   /** The replica that took its last beat, and so knows of it; 0 before the first. */
   @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
+  /** The one that took the beat before: where it was another, the replica has missed what was told there. */
+  @Column({ type: 'integer', name: 'taken_before', default: 0 }) takenBefore: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
   @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;

@@ -23,8 +23,10 @@ export interface FleetFacts {
 export interface BeatenLeases {
   /** In milliseconds, the same for all of them. */
   beatAt: number;
-  /** The places of those that were refused; null, as nearly always, when there are none. */
-  refused: number[] | null;
+  /** The places of those that counted; null, as nearly always, when all did. */
+  counted: number[] | null;
+  /** The places of those whose beat before was taken by another replica. */
+  moved: number[];
 }
 
 /** What became of an agent whose beat found no lease. */
@@ -50,6 +52,9 @@ const FORGIVEN_MS = `least(
  */
 const SILENT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
 
+const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
+  load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
+
 /**
  * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared,
  * because Postgres then plans for any number of beats, by the index; planned for a hundred it reads the whole table.
@@ -57,25 +62,21 @@ const SILENT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 100
 const BEAT_ALL = {
   name: 'beat_all',
   text: `
-  WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at, forgiven_ms FROM registry_protection),
-  beat AS (
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
-      WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
-  ),
-  beaten AS (
-    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, moment.at), forgiven_ms = moment.forgiven_ms, taken_by = $8,
+  WITH beaten AS (
+    UPDATE agent_lease l SET last_beat_at = greatest(l.last_beat_at, statement_timestamp()),
+      forgiven_ms = (SELECT forgiven_ms FROM registry_protection), taken_by = $8, taken_before = l.taken_by,
       in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
       observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
-    FROM beat b, moment
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
+      WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
     WHERE l.agent_id = b.agent_id AND l.generation = b.generation
       AND (b.token_hash IS NULL OR l.token_hash = b.token_hash)
-    RETURNING b.place
+    RETURNING (b.place - 1)::int AS place, l.taken_before
   )
-  SELECT (extract(epoch FROM moment.at) * 1000)::float8 AS "beatAt",
-    CASE WHEN (SELECT count(*) FROM beaten) < cardinality($1::text[]) THEN
-      ARRAY(SELECT (b.place - 1)::int FROM beat b WHERE b.place NOT IN (SELECT place FROM beaten))
-    END AS refused
-  FROM moment`,
+  SELECT date_part('epoch', statement_timestamp()) * 1000 AS "beatAt",
+    CASE WHEN count(*) < cardinality($1::text[]) THEN coalesce(array_agg(place), '{}') END AS counted,
+    coalesce(array_agg(place) FILTER (WHERE taken_before <> $8), '{}') AS moved
+  FROM beaten`,
 };
 
 /** Whoever writes several leases locks them in the order of their agentId, so that no two wait for each other. */
@@ -141,13 +142,19 @@ export class LeaseStore {
     return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
+  /** An agent is locked before its lease, as by everyone who writes both; who is locked already waits for the next sweep. */
   private async mark(suspect: boolean, which: string, limits: number[]): Promise<SweptAgent[]> {
     return await this.db.query<SweptAgent>(
-      `WITH locked AS (
-         SELECT agent_id FROM agent_lease l WHERE ${which} ORDER BY agent_id COLLATE "C" LIMIT $2 FOR UPDATE
+      `WITH candidates AS (
+         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${which} LIMIT $2
+       ), locked AS (
+         SELECT a.agent_id FROM agent a JOIN candidates c USING (agent_id, generation)
+         WHERE a.left_at IS NULL FOR UPDATE OF a SKIP LOCKED
+       ), leases AS (
+         SELECT l.agent_id FROM agent_lease l WHERE l.agent_id IN (SELECT agent_id FROM locked) AND ${which}
+         ORDER BY l.agent_id COLLATE "C" FOR UPDATE
        ), marked AS (
-         UPDATE agent_lease l SET suspect = ${suspect} FROM locked WHERE l.agent_id = locked.agent_id AND ${which}
-         RETURNING l.agent_id
+         UPDATE agent_lease l SET suspect = ${suspect} FROM leases WHERE l.agent_id = leases.agent_id RETURNING l.agent_id
        )
        UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
        RETURNING a.agent_id AS "agentId", a.generation, a.capabilities`,
@@ -166,9 +173,11 @@ export class LeaseStore {
        ), locked AS (
          SELECT a.agent_id, a.generation FROM agent a JOIN candidates c USING (agent_id, generation)
          WHERE a.left_at IS NULL FOR UPDATE OF a SKIP LOCKED
+       ), leases AS (
+         SELECT l.agent_id, l.generation FROM agent_lease l JOIN locked USING (agent_id, generation)
+         WHERE ${SILENT_MS} >= $1 ORDER BY l.agent_id COLLATE "C" FOR UPDATE OF l
        ), dead AS (
-         DELETE FROM agent_lease l USING locked k
-         WHERE l.agent_id = k.agent_id AND l.generation = k.generation AND ${SILENT_MS} >= $1
+         DELETE FROM agent_lease l USING leases k WHERE l.agent_id = k.agent_id AND l.generation = k.generation
          RETURNING l.agent_id, l.generation, l.used_tokens
        )
        UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1
@@ -181,11 +190,16 @@ export class LeaseStore {
   /** The beats since a moment that other replicas took: how we learn of load and latency. */
   async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
-      `SELECT agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-         load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens" FROM agent_lease
-       WHERE last_beat_at >= $1 AND taken_by <> $2`,
+      `SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE last_beat_at >= $1 AND taken_by <> $2`,
       [since, this.replica],
     );
+  }
+
+  /** The last beats of these agents, with all that was ever told by one. */
+  async beatsOf(agentIds: readonly string[]): Promise<BeatRow[]> {
+    return await this.db.query<BeatRow>(`SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE agent_id = ANY ($1)`, [
+      agentIds,
+    ]);
   }
 }
 

@@ -1,14 +1,20 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Each lease knows which replica took its last beat, so that a replica reads only the beats of others. */
+/** Each lease knows which replicas took its last two beats, so that a replica reads only what it has not taken itself. */
 export class BeatsTakenBy1763280900000 implements MigrationInterface {
   name = 'BeatsTakenBy1763280900000';
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE agent_lease ADD COLUMN taken_by integer NOT NULL DEFAULT 0');
+    await runner.query(`
+      ALTER TABLE agent_lease ADD COLUMN taken_by integer NOT NULL DEFAULT 0;
+      ALTER TABLE agent_lease ADD COLUMN taken_before integer NOT NULL DEFAULT 0;
+    `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE agent_lease DROP COLUMN taken_by');
+    await runner.query(`
+      ALTER TABLE agent_lease DROP COLUMN taken_by;
+      ALTER TABLE agent_lease DROP COLUMN taken_before;
+    `);
   }
 }
