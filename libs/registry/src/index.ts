@@ -79,7 +79,6 @@ export { compareNumbers, type SelectionStrategy } from './discovery/strategies/s
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
-export * from './leases/lease.tracker.js';
 export * from './leases/self-preservation.js';
 export { Loop, type LoopOptions } from './loop.js';
 export { PgListener } from './db/pg.listener.js';

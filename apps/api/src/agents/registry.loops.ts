@@ -54,7 +54,8 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
   @Interval('registry.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<void> {
     await this.once('sweep', async () => {
-      while ((await this.registry.sweeper.sweep()).more && !this.stopping);
+      const { more } = await this.registry.sweeper.sweepIfDue();
+      while (more && !this.stopping && (await this.registry.sweeper.sweep()).more);
     });
   }
 

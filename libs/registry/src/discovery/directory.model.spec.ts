@@ -95,7 +95,7 @@ type Operation =
   | { kind: 'replaceAll'; entries: DirectoryEntry[]; concurrent: DirectoryEntry[] }
   | { kind: 'wait'; ms: number };
 
-const vitals: fc.Arbitrary<Vitals> = fc.record({
+const anyVitals: fc.Arbitrary<Vitals> = fc.record({
   generation: anyGeneration,
   beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
   suspectAt: fc.option(moment),
@@ -108,7 +108,7 @@ const agentId = fc.constantFrom(...IDS);
 const snapshot = fc.uniqueArray(entry, { selector: ({ record }) => record.agentId, maxLength: 6 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('upsert' as const), entry }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('beat' as const), agentId, vitals }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('beat' as const), agentId, vitals: anyVitals }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), agentId, at: revision }) },
   {
     weight: 1,

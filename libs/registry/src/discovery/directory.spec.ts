@@ -122,13 +122,6 @@ describe('the directory', () => {
     expect(listed).toEqual(['stays', 'own', 'other']);
   });
 
-  it('B3 keeps the highest event it has seen', () => {
-    const directory = new Directory();
-    directory.advanceSeq(7);
-    directory.advanceSeq(5);
-    expect(directory.seq).toBe(7);
-  });
-
   it('S3.1 shows no agent card in answers, which may be large', () => {
     const directory = new Directory();
     directory.upsert(anEntry({ agentCard: { big: 'x' } }), NOW);

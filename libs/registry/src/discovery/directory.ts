@@ -41,7 +41,6 @@ export class Directory {
   private readonly lowBudget: LowBudgetPolicy;
   private changes = 0;
   private clock = -Infinity;
-  private watermark = 0;
 
   constructor(options: DirectoryOptions = {}) {
     this.aliases = options.aliases ?? new CapabilityAliases();
@@ -51,16 +50,6 @@ export class Directory {
 
   get size(): number {
     return this.listings.size;
-  }
-
-  /** The last event this directory has taken in. */
-  get seq(): number {
-    return this.watermark;
-  }
-
-  /** Never goes back. */
-  advanceSeq(seq: number): void {
-    this.watermark = Math.max(this.watermark, seq);
   }
 
   find(agentId: string): DirectoryEntry | undefined {

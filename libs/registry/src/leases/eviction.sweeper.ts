@@ -13,7 +13,7 @@ import {
 } from './self-preservation.js';
 
 export interface SweepResult {
-  /** False when another replica was sweeping. */
+  /** False when another replica was sweeping, or has just done so. */
   swept: boolean;
   evicted: string[];
   suspected: string[];
@@ -44,9 +44,14 @@ export class EvictionSweeper {
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
   ) {}
 
-  async sweep(): Promise<SweepResult> {
+  /** Unless another replica has just swept: however many there are, the fleet is looked at about once an interval. */
+  async sweepIfDue(): Promise<SweepResult> {
+    return await this.sweep(this.policies.protection.sweepEveryMs / 2);
+  }
+
+  async sweep(notWithinMs = 0): Promise<SweepResult> {
     return await this.db.transaction(async () => {
-      const before = await this.stores.protection.take();
+      const before = await this.stores.protection.take(notWithinMs);
       if (!before) return NOTHING;
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? calmProtection(fleet.now);

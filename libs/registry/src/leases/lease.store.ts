@@ -7,7 +7,7 @@ import { bigintArray, integerArray, realArray, textArray } from '../db/binary.ar
 import { Database } from '../db/database.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
-import type { Gap } from './lease.tracker.js';
+import type { Gap } from './self-preservation.js';
 
 export interface FleetFacts {
   now: number;

@@ -20,9 +20,16 @@ export class ProtectionStore {
     return row;
   }
 
-  /** The row, locked until the transaction ends; undefined when another replica is sweeping just now. */
-  async take(): Promise<Protection | undefined> {
-    const [row] = await this.db.query<Protection>(`${READ} FOR UPDATE SKIP LOCKED`);
+  /**
+   * The row, locked until the transaction ends; undefined when another replica is sweeping just now, or has done so within
+   * the last milliseconds of this number.
+   */
+  async take(notWithinMs: number): Promise<Protection | undefined> {
+    const [row] = await this.db.query<Protection>(
+      `${READ} AND coalesce(abs(date_part('epoch', clock_timestamp()) * 1000 - (state->>'lastSweepAt')::float8) >= $1, true)
+       FOR UPDATE SKIP LOCKED`,
+      [notWithinMs],
+    );
     return row;
   }
 

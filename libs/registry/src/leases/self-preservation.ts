@@ -1,4 +1,8 @@
-import type { Gap } from './lease.tracker.js';
+/** A stretch of time in which beats may have been lost on our side: no sweep ran, or the database was away. */
+export interface Gap {
+  from: number;
+  to: number;
+}
 
 export interface ProtectionPolicy {
   /** More than this share of the fleet going silent is our problem before it is theirs. */

@@ -1,0 +1,34 @@
+import * as fc from 'fast-check';
+import { leasePolicyFaults, nextIntervalMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+
+const POLICY = { intervalMs: 10_000, missesUntilSuspect: 2, missesUntilEvicted: 3, graceMs: 1_000, jitter: 0.1 };
+
+describe('leases', () => {
+  it('S3.4 answer every beat with an interval no longer than the policy says', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (chance) => {
+        const next = nextIntervalMs(POLICY, chance);
+        expect(next).toBeGreaterThanOrEqual(9_000);
+        expect(next).toBeLessThanOrEqual(10_000);
+      }),
+    );
+  });
+});
+
+describe('the lease policy', () => {
+  it('is usable as it comes', () => {
+    expect(leasePolicyFaults(USUAL_LEASE_POLICY, 1_000)).toEqual([]);
+  });
+
+  it('teaches what does not fit together', () => {
+    const faults = (changes: Partial<typeof POLICY>, sweep = 1_000): string =>
+      leasePolicyFaults({ ...POLICY, ...changes }, sweep).join('\n');
+    expect(faults({ intervalMs: 0 })).toContain('without pause');
+    expect(faults({ missesUntilSuspect: 0 })).toContain('punctual agent');
+    expect(faults({ missesUntilEvicted: 2 })).toContain('without ever having been suspect');
+    expect(faults({ graceMs: 10_000 })).toContain('one more beat');
+    expect(faults({ graceMs: -1 })).toContain('negative');
+    expect(faults({ jitter: 0.9 })).toContain('share taken off');
+    expect(faults({}, 60_000)).toContain('stay listed for more missed beats');
+  });
+});
