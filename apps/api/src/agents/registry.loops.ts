@@ -54,8 +54,8 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
   @Interval('registry.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<void> {
     await this.once('sweep', async () => {
-      const { more } = await this.registry.sweeper.sweepIfDue();
-      while (more && !this.stopping && (await this.registry.sweeper.sweep()).more);
+      let { more } = await this.registry.sweeper.sweepIfDue();
+      while (more && !this.stopping) ({ more } = await this.registry.sweeper.sweep());
     });
   }
 
