@@ -25,6 +25,8 @@ type BatchAnswer = { agentId: string } & ({ ok: true; beatAt: string } | { ok: f
 @ApiTags('agents')
 @Controller()
 export class LivenessController {
+  private lastMoment = { at: NaN, text: '' };
+
   constructor(
     private readonly registry: LiveRegistry,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
@@ -108,9 +110,14 @@ export class LivenessController {
   take(agentId: string, body: unknown, leaseHash: string | null, answer: Answer): void {
     this.registry.heartbeats.beat(readBeat(agentId, body, leaseHash), (result) => {
       if (!result.ok) return answer.fail(result.error);
-      const beatAt = new Date(result.beatAt).toISOString();
-      return answer.ok(`{"beatAt":"${beatAt}","nextIntervalMs":${this.nextIntervalMs()}}`);
+      return answer.ok(`{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`);
     });
+  }
+
+  /** All beats of a batch have the same. */
+  private moment(beatAt: number): string {
+    if (this.lastMoment.at !== beatAt) this.lastMoment = { at: beatAt, text: new Date(beatAt).toISOString() };
+    return this.lastMoment.text;
   }
 
   private nextIntervalMs(): number {

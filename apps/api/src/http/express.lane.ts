@@ -73,15 +73,19 @@ export class ExpressLane {
     if (!ordinary) throw new Error('the server has no listener to go before');
     server.removeListener('request', ordinary);
     server.on('request', (request, response) => {
-      const lane = this.laneFor(request);
-      if (lane) new LaneRequest(lane, this.parts, request, response).read();
-      else ordinary(request, response);
+      if (!this.take(request, response)) ordinary(request, response);
     });
   }
 
-  private laneFor(request: IncomingMessage): Lane | undefined {
-    if (request.method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(request)) return undefined;
-    return this.lanes.find((lane) => idIn(request.url ?? '', lane) !== undefined);
+  private take(request: IncomingMessage, response: ServerResponse): boolean {
+    if (request.method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(request)) return false;
+    for (const lane of this.lanes) {
+      const id = idIn(request.url ?? '', lane);
+      if (id === undefined) continue;
+      new LaneRequest({ lane, id }, this.parts, request, response).read();
+      return true;
+    }
+    return false;
   }
 }
 
@@ -112,18 +116,18 @@ function idIn(url: string, { before, after }: Lane): string | undefined {
 /** One request on the lane, from its first byte to its answer. */
 class LaneRequest implements Answer, Credentialed {
   private readonly startedAt = performance.now();
-  private readonly id: string;
+  private readonly requestId: string;
   private chunks: Buffer[] = [];
   private missing: number;
   private principal?: Principal;
 
   constructor(
-    private readonly lane: Lane,
+    private readonly to: { lane: Lane; id: string },
     private readonly parts: LaneParts,
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
   ) {
-    this.id = requestIdOf(request);
+    this.requestId = requestIdOf(request);
     this.missing = Number(request.headers['content-length']);
   }
 
@@ -148,7 +152,7 @@ class LaneRequest implements Answer, Credentialed {
   }
 
   fail(error: unknown): void {
-    const { status, headers, body } = problemOf(error, this.id);
+    const { status, headers, body } = problemOf(error, this.requestId);
     this.send(status, Object.entries(headers).flat(), JSON.stringify(body));
   }
 
@@ -156,7 +160,7 @@ class LaneRequest implements Answer, Credentialed {
     try {
       const [first] = this.chunks;
       const body = this.parse(this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks));
-      const principal = this.parts.guard.enter(this, this.lane.permission);
+      const principal = this.parts.guard.enter(this, this.to.lane.permission);
       if (principal instanceof Promise)
         principal.then((found) => this.handle(body, found)).catch((error: unknown) => this.fail(error));
       else this.handle(body, principal);
@@ -166,7 +170,7 @@ class LaneRequest implements Answer, Credentialed {
   }
 
   private parse(bytes: Buffer): unknown {
-    const { bodies } = this.lane;
+    const { bodies } = this.to.lane;
     if (!bodies) return parseJsonBody(bytes);
     const key = bytes.toString('latin1');
     const known = bodies.get(key);
@@ -178,25 +182,26 @@ class LaneRequest implements Answer, Credentialed {
 
   private handle(body: unknown, principal: Principal): void {
     this.principal = principal;
-    const result = this.lane.handle(idIn(this.request.url ?? '', this.lane) ?? '', body, principal, this);
+    const { lane, id } = this.to;
+    const result = lane.handle(id, body, principal, this);
     if (result instanceof Promise) result.catch((error: unknown) => this.fail(error));
   }
 
   private send(status: number, headers: string[], body: string | Buffer): void {
     if (this.response.headersSent) return;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    const own = ['x-request-id', this.id, ...headers, 'content-length', String(length)];
+    const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(length)];
     const always = this.parts.gateway.saysHttps(this.request) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
     this.response.writeHead(status, [...always, ...own]).end(body);
     const ms = performance.now() - this.startedAt;
-    this.lane.timer.observe(status, ms);
+    this.to.lane.timer.observe(status, ms);
     if (this.parts.log.wants(status)) this.log(status, ms);
   }
 
   private log(status: number, ms: number): void {
     const { method = '', url = '' } = this.request;
     this.parts.log.write({
-      requestId: this.id,
+      requestId: this.requestId,
       method,
       url,
       status,
