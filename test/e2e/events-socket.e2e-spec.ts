@@ -102,6 +102,30 @@ describe('the WebSocket of events', () => {
     client.socket.close();
   });
 
+  it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
+    await tell(api, joined('a-1'), joined('a-2'));
+    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '2');
+    const client = await (await connect()).subscribe({ after: null, window: null, types: null });
+    expect(client.frames.at(-1)).toEqual({ event: 'subscribed', data: { after: '2' } });
+    await tell(api, joined('a-3'));
+    await until('it came', () => client.seqs.join() === '3');
+    const hasty = await connect();
+    for (let round = 0; round < 20; round++) {
+      const before = hasty.count('subscribed');
+      hasty.say('subscribe', { after: '0' });
+      hasty.say('subscribe', { after: 'latest' });
+      await until(
+        'the second is',
+        () => hasty.frames.at(-1)?.data['after'] === '3' && hasty.count('subscribed') > before,
+      );
+    }
+    hasty.events.splice(0);
+    await tell(api, left('a-3'));
+    await until('it came', () => hasty.seqs.includes(4));
+    expect(hasty.seqs).toEqual([4]);
+    for (const { socket } of [client, hasty]) socket.close();
+  });
+
   it('B3 with a cursor that is too old ends with where the snapshot is', async () => {
     await tell(api, ...many(10));
     await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);
