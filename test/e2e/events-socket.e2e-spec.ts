@@ -102,6 +102,31 @@ describe('the WebSocket of events', () => {
     client.socket.close();
   });
 
+  it.each(['garbage', '{"event":"subscirbe"}', '[]', 'null'])(
+    'answers %s with what a message looks like',
+    async (text) => {
+      const client = await connect();
+      client.socket.send(text);
+      await until('it is told', () => client.count('error') === 1);
+      expect(client.frames[0]).toMatchObject({ data: { code: 'MALFORMED_REQUEST' } });
+      expect(String(client.frames[0]?.data['detail'])).toContain('subscribe, ack');
+      client.socket.close();
+    },
+  );
+
+  it('listens no more to who sends nonsense and never reads what is answered', async () => {
+    const client = await connect();
+    const keeper = api.app.nest.get(StreamKeeper, { strict: false });
+    await until('it is kept', () => keeper.count === 1);
+    client.socket.pause();
+    for (let count = 0; count < 60_000 && keeper.count > 0; count++) {
+      client.socket.send(count % 2 ? '{"event":"ack"}' : 'nonsense');
+      if (count % 500 === 0) await new Promise(setImmediate);
+    }
+    await until('it is gone', () => keeper.count === 0);
+    client.socket.terminate();
+  }, 60_000);
+
   it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
     await tell(api, joined('a-1'), joined('a-2'));
     await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '2');

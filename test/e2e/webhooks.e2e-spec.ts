@@ -152,8 +152,9 @@ describe('a webhook', () => {
     expect(receiver.subjects).toEqual(['a-1', 'a-2']);
     const rotated = await api.call('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: null } });
     expect(Date.parse(String(rotated.body['oldSecretUntil']))).toBeGreaterThan(Date.now() + 3_600_000);
-    const refused = await patch(id, { url: null, paused: null });
-    expect([refused.status, (await look(id)).url]).toEqual([200, receiver.url]);
+    const changed = await patch(id, { url: null, paused: null });
+    expect([changed.status, (await look(id)).url]).toEqual([200, receiver.url]);
+    expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
   });
 
   it('that does not answer, redirects or is not there at all is a failure, and delays no other', async () => {
