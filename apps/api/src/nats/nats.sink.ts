@@ -152,7 +152,8 @@ export class NatsSink implements EventSink {
     );
     const ours = `${this.options.subjectPrefix}.`;
     return messages
-      .filter((message) => message !== null && message.subject.startsWith(ours))
+      .filter((message) => message !== null)
+      .filter(({ subject }) => subject.startsWith(ours))
       .map(placeOf)
       .filter(({ seq }) => Number.isSafeInteger(seq));
   }
