@@ -143,6 +143,17 @@ ring('the relay to NATS JetStream', () => {
     expect(await seqs()).toEqual(upTo(310));
   });
 
+  it('logs in with a token where the server wants one', async () => {
+    const guarded = await NatsServer.start('--auth', 'a-token');
+    const replica = await startApi({ NATS_URL: guarded.url, NATS_TOKEN: 'a-token' });
+    await tell(replica, joined('a-1'));
+    const seen = async (): Promise<SinkView | undefined> =>
+      (await replica.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
+    await until('NATS has it', async () => (await seen())?.cursor === '1');
+    await replica.stop();
+    await guarded.stop();
+  });
+
   it('with a wrong password says so, and harms nobody', async () => {
     const denied = await startApi({ ...environment(), NATS_PASSWORD: 'wrong' });
     await tell(denied, joined('a-1'));
