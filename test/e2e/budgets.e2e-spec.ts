@@ -1,7 +1,7 @@
 import { LangfuseServer } from '#rollcall/providers/testing';
 import { until } from '#rollcall/registry/testing';
 import type { BudgetView, ForecastView, LineView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
-import { startApi, type TestApi } from '../support/api.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let langfuse: LangfuseServer;
 let api: TestApi;
@@ -166,6 +166,22 @@ describe('budgets over REST', () => {
     expect(below.body.items).toMatchObject([{ subject: 'tree/a', usage: { own: { tokens: 60 } }, path: [root.id] }]);
   });
 
+  it('B2 are held for longer by who renews a reservation, and only by them', async () => {
+    const held = await reserve({ key: 'long', tokens: 5, ttlSeconds: 60 });
+    const renew = async (key?: string): Promise<Answer<ReservationView>> =>
+      await api.call<ReservationView>('POST', '/v1/budgets/reservations/long/renew', {
+        key,
+        body: { ttlSeconds: 600 },
+      });
+    const { status, body } = await renew();
+    expect([status, body.state]).toEqual([200, 'held']);
+    const longer = Date.parse(body.expiresAt) - Date.parse(held.body.expiresAt);
+    expect(longer).toBeGreaterThanOrEqual(540_000);
+    expect(await renew(await api.keyFor('agent'))).toMatchObject({ status: 404 });
+    await api.call('POST', '/v1/budgets/reservations/long/release');
+    expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
+  });
+
   it('S3.10 bind the caller by its own key', async () => {
     const key = await api.keyFor('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
@@ -220,6 +236,32 @@ describe('budgets over REST', () => {
     expect(await look()).toMatchObject({ budget: { usedTokens: 123_456 } });
     langfuse.fault = undefined;
     await until('it is fresh again', async () => (await look()).budgets[0]?.freshness?.error === null);
+  });
+});
+
+describe('a null', () => {
+  it('S3.10 in the place of what may be left out says nothing: it is neither zero nor a fault', async () => {
+    const made = await open({
+      kind: 'run',
+      subject: 'n-1',
+      window: null,
+      timeZone: null,
+      source: null,
+      limit: { tokens: 100 },
+    });
+    expect(made).toMatchObject({ status: 201, body: { window: 'total', timeZone: 'UTC', source: 'ledger' } });
+    const run = await api.call('POST', '/v1/budgets/runs', { body: { runId: 'n-2', parentRunId: 'n-1', limit: null } });
+    expect(run.status).toBe(201);
+    const facts = { runId: 'n-1', microUsd: null, atLeastTokens: null, ttlSeconds: null };
+    expect((await reserve({ key: 'n-1', ...facts, tokens: 101 })).status).toBe(402);
+    expect((await reserve({ key: 'n-2', ...facts, tokens: 60 })).status).toBe(201);
+    const usage = { inputTokens: null, outputTokens: 10 };
+    const settled = await api.call('POST', '/v1/budgets/reservations/n-2/settle', { body: { model: null, usage } });
+    expect(settled.body).toMatchObject({ used: { tokens: 60 }, estimated: true });
+    const adjusted = await api.call('POST', `/v1/budgets/${made.body.id}/adjust`, {
+      body: { note: 'as billed', used: { tokens: null, microUsd: 5 } },
+    });
+    expect(adjusted.body).toMatchObject({ usage: { subtree: { tokens: 60, microUsd: 5 } } });
   });
 });
 

@@ -102,6 +102,55 @@ describe('the WebSocket of events', () => {
     client.socket.close();
   });
 
+  it.each(['garbage', '{"event":"subscirbe"}', '[]', 'null'])(
+    'answers %s with what a message looks like',
+    async (text) => {
+      const client = await connect();
+      client.socket.send(text);
+      await until('it is told', () => client.count('error') === 1);
+      expect(client.frames[0]).toMatchObject({ data: { code: 'MALFORMED_REQUEST' } });
+      expect(String(client.frames[0]?.data['detail'])).toContain('subscribe, ack');
+      client.socket.close();
+    },
+  );
+
+  it('listens no more to who sends nonsense and never reads what is answered', async () => {
+    const client = await connect();
+    const keeper = api.app.nest.get(StreamKeeper, { strict: false });
+    await until('it is kept', () => keeper.count === 1);
+    client.socket.pause();
+    for (let count = 0; count < 60_000 && keeper.count > 0; count++) {
+      client.socket.send(count % 2 ? '{"event":"ack"}' : 'nonsense');
+      if (count % 500 === 0) await new Promise(setImmediate);
+    }
+    await until('it is gone', () => keeper.count === 0);
+    client.socket.terminate();
+  }, 60_000);
+
+  it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
+    await tell(api, joined('a-1'), joined('a-2'));
+    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '2');
+    const client = await (await connect()).subscribe({ after: null, window: null, types: null });
+    expect(client.frames.at(-1)).toEqual({ event: 'subscribed', data: { after: '2' } });
+    await tell(api, joined('a-3'));
+    await until('it came', () => client.seqs.join() === '3');
+    const hasty = await connect();
+    for (let round = 0; round < 20; round++) {
+      const before = hasty.count('subscribed');
+      hasty.say('subscribe', { after: '0' });
+      hasty.say('subscribe', { after: 'latest' });
+      await until(
+        'the second is',
+        () => hasty.frames.at(-1)?.data['after'] === '3' && hasty.count('subscribed') > before,
+      );
+    }
+    hasty.events.splice(0);
+    await tell(api, left('a-3'));
+    await until('it came', () => hasty.seqs.includes(4));
+    expect(hasty.seqs).toEqual([4]);
+    for (const { socket } of [client, hasty]) socket.close();
+  });
+
   it('B3 with a cursor that is too old ends with where the snapshot is', async () => {
     await tell(api, ...many(10));
     await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);

@@ -163,6 +163,8 @@ describe('GET /v1/events/stream', () => {
   it('refuses a cursor it cannot go on from', async () => {
     const { status } = (await openStream('?after=7')).response;
     expect(status).toBe(400);
+    for (const id of ['abc', '-1', '12345678901234567'])
+      expect((await openStream('?after=oldest', { 'last-event-id': id })).response.status).toBe(400);
   });
 
   it('ends with the credential, and with the replica', async () => {

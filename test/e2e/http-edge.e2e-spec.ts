@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Server } from 'node:net';
 import { until } from '#rollcall/registry/testing';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
@@ -162,6 +163,19 @@ describe('operation', () => {
     expectProblem(answer, 503, 'SHUTTING_DOWN');
     expect(answer.headers.get('retry-after')).toBe('1');
     await leaving.stop();
+  });
+
+  it('a replica that is leaving does not wait for connections on which nobody has said anything', async () => {
+    const leaving = await startApi();
+    const { hostname, port } = new URL(leaving.url);
+    const silent = connect(Number(port), hostname);
+    const server = leaving.app.nest.getHttpServer() as Server;
+    const open = async (): Promise<number> =>
+      await new Promise((done) => server.getConnections((_fault, count) => done(count)));
+    await until('it is open', async () => (await open()) > 0);
+    const closed = once(silent, 'close');
+    await leaving.stop();
+    await closed;
   });
 });
 

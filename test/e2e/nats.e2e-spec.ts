@@ -107,6 +107,22 @@ ring('the relay to NATS JetStream', () => {
     expect(await seqs()).toEqual(upTo(11));
   });
 
+  it('B3 loses no event that the stream refused while it took later ones, also if another replica goes on', async () => {
+    await api.stop();
+    const config = { name: STREAM, subjects: ['rollcall.events.>'], max_msg_size: 4_000, duplicate_window: nanos(100) };
+    await (await manager()).streams.add(config);
+    api = await startApi(environment());
+    const large = Array.from({ length: 40 }, (_, index) => `${'x'.repeat(100)}-${index}`);
+    await tell(api, joined('a-1'), joined('a-2', large), ...many(20));
+    const refused = async (): Promise<boolean> => ((await status())?.lastError ?? '').includes('size');
+    await until('one is refused', refused);
+    await api.app.nest.get(SinksService, { strict: false }).reload('nats'); // as when it is taken over
+    await until('it is tried again', async () => (await status())?.attempts === 2);
+    await (await manager()).streams.update(STREAM, { ...config, max_msg_size: -1 });
+    await cursorIs(22);
+    expect((await seqs()).toSorted((one, two) => one - two)).toEqual(upTo(22));
+  });
+
   it('begins from the start when the stream is lost and it is told to', async () => {
     await tell(api, ...many(4));
     await cursorIs(4);
@@ -125,6 +141,17 @@ ring('the relay to NATS JetStream', () => {
     await tell(api, ...many(10));
     await cursorIs(310);
     expect(await seqs()).toEqual(upTo(310));
+  });
+
+  it('logs in with a token where the server wants one', async () => {
+    const guarded = await NatsServer.start('--auth', 'a-token');
+    const replica = await startApi({ NATS_URL: guarded.url, NATS_TOKEN: 'a-token' });
+    await tell(replica, joined('a-1'));
+    const seen = async (): Promise<SinkView | undefined> =>
+      (await replica.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
+    await until('NATS has it', async () => (await seen())?.cursor === '1');
+    await replica.stop();
+    await guarded.stop();
   });
 
   it('with a wrong password says so, and harms nobody', async () => {

@@ -139,6 +139,24 @@ describe('a webhook', () => {
     await until('none is parked', async () => (await look(id)).status.parked === 0);
   });
 
+  it('takes a null where nothing is meant as nothing said: it replays no past, and a rotation keeps its overlap', async () => {
+    await tell(api, joined('a-0'));
+    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '1');
+    const { id } = await subscribe({ after: null });
+    await tell(api, joined('a-1'));
+    await until('it arrived', () => receiver.subjects.includes('a-1'));
+    expect(receiver.subjects).toEqual(['a-1']);
+    await api.call('POST', `/v1/webhooks/${id}/replay`, { body: { after: null } });
+    await tell(api, joined('a-2'));
+    await until('it arrived', () => receiver.subjects.includes('a-2'));
+    expect(receiver.subjects).toEqual(['a-1', 'a-2']);
+    const rotated = await api.call('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: null } });
+    expect(Date.parse(String(rotated.body['oldSecretUntil']))).toBeGreaterThan(Date.now() + 3_600_000);
+    const changed = await patch(id, { url: null, paused: null });
+    expect([changed.status, (await look(id)).url]).toEqual([200, receiver.url]);
+    expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
+  });
+
   it('that does not answer, redirects or is not there at all is a failure, and delays no other', async () => {
     const silent = await WebhookReceiver.start();
     silent.answer = () => undefined;

@@ -55,6 +55,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/budgets/:id/topup', access: 'budgets:write', mutation: 'budget.topped_up' },
   { route: 'POST /v1/budgets/reservations', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/release', access: 'budgets:spend', mutation: 'not audited' },
+  { route: 'POST /v1/budgets/reservations/:key/renew', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/settle', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/runs', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },

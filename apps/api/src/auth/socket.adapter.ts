@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
+import type { WebSocket } from 'ws';
+import { ApiError } from '../http/api.error.js';
 import { toProblem } from '../http/problem.js';
 import { SocketDoors } from './socket.doors.js';
 import { admitAs } from './socket.principal.js';
+import { tellProblem } from './socket.problem.js';
 
 type Verdict = (ok: boolean, status?: number, body?: string, headers?: Record<string, string>) => void;
 
@@ -23,9 +26,15 @@ export class SocketAdapter extends WsAdapter {
     return super.create(port, { ...options, ...LIMITS, verifyClient });
   }
 
-  /** A gateway without message handlers reads its sockets itself. */
+  /** A gateway without message handlers reads its sockets itself. Of the others Nest drops what it does not know. */
   override bindMessageHandlers(...[client, handlers, transform]: Parameters<WsAdapter['bindMessageHandlers']>): void {
-    if (handlers.length > 0) super.bindMessageHandlers(client, handlers, transform);
+    if (handlers.length === 0) return;
+    super.bindMessageHandlers(client, handlers, transform);
+    const socket = client as WebSocket;
+    const known = handlers.map(({ message }) => String(message));
+    socket.on('message', (data: Buffer) => {
+      if (!known.includes(eventIn(data))) tellProblem(socket, toProblem(unknownMessage(known), randomUUID()).body);
+    });
   }
 
   private async verify(request: IncomingMessage, verdict: Verdict): Promise<void> {
@@ -38,4 +47,20 @@ export class SocketAdapter extends WsAdapter {
       verdict(false, status, JSON.stringify(body), headers);
     }
   }
+}
+
+/** Text frames come as one Buffer. */
+function eventIn(frame: Buffer): string {
+  try {
+    return String((JSON.parse(frame.toString()) as { event?: unknown } | null)?.event);
+  } catch {
+    return ''; // the caller says what a frame looks like
+  }
+}
+
+function unknownMessage(known: readonly string[]): ApiError {
+  return new ApiError(
+    'MALFORMED_REQUEST',
+    `A frame is JSON text: {"event":"${known[0]}","data":{…}}. The events you can send: ${known.join(', ')}.`,
+  );
 }

@@ -46,8 +46,9 @@ export class BudgetLoops implements OnApplicationBootstrap, OnApplicationShutdow
 
   @Interval('budgets.forget', FORGET_EVERY_MS)
   async forget(): Promise<void> {
-    const { keepReservations: reservationsMs, keepLedger: linesMs } = this.config.budgets;
-    await this.once('forget', async () => await this.registry.budgets.sweeper.forget({ reservationsMs, linesMs }));
+    const { keepReservations: reservationsMs, keepLedger: linesMs, keepRuns: runsMs } = this.config.budgets;
+    const retention = { reservationsMs, linesMs, runsMs };
+    await this.once('forget', async () => await this.registry.budgets.sweeper.forget(retention));
   }
 
   /** A source that wants to be left alone for longer than the interval is. */

@@ -23,6 +23,7 @@ import {
   LONGEST_TTL_MS,
   USUAL_TTL_MS,
 } from '#rollcall/registry';
+import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 
 /** A whole number of tokens or micro-dollars. */
@@ -44,8 +45,8 @@ export class LimitBody {
 }
 
 export class AmountBody {
-  @ApiPropertyOptional({ example: 100_000 }) @IsOptional() @IsAmount() tokens?: number;
-  @ApiPropertyOptional({ example: 5_000_000 }) @IsOptional() @IsAmount() microUsd?: number;
+  @ApiPropertyOptional({ example: 100_000 }) @Optional() @IsAmount() tokens?: number;
+  @ApiPropertyOptional({ example: 5_000_000 }) @Optional() @IsAmount() microUsd?: number;
 }
 
 export class OpenBudgetBody {
@@ -54,16 +55,16 @@ export class OpenBudgetBody {
     example: 'builder-01',
     description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. The fleet needs none.',
   })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 200)
   subject?: string;
   @ApiPropertyOptional({ enum: BUDGET_WINDOWS, default: 'total', description: 'When it begins anew.' })
-  @IsOptional()
+  @Optional()
   @IsIn(BUDGET_WINDOWS)
   window?: BudgetWindow;
   @ApiPropertyOptional({ example: 'Europe/Berlin', default: 'UTC', description: 'Where the day or month begins.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 64)
   timeZone?: string;
@@ -73,17 +74,17 @@ export class OpenBudgetBody {
   @Type(() => LimitBody)
   limit: LimitBody;
   @ApiPropertyOptional({ type: LimitBody, description: 'Warn when less than this is left; else by the settings.' })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => LimitBody)
   low?: LimitBody;
   @ApiPropertyOptional({ example: 'run-7', description: 'Of a run: the run that delegated it.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
   @ApiPropertyOptional({ example: 'langfuse', default: 'ledger', description: 'Who else counts what is used.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 50)
   source?: string;
@@ -95,7 +96,7 @@ export class OpenRunBody {
   @Length(1, 200)
   runId: string;
   @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Left out: it is a root.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
@@ -103,7 +104,7 @@ export class OpenRunBody {
     type: LimitBody,
     description: 'For it and all runs below it. Left out: only those above bind.',
   })
-  @IsOptional()
+  @Optional()
   @IsObject()
   @ValidateNested()
   @Type(() => LimitBody)
@@ -111,26 +112,26 @@ export class OpenRunBody {
 }
 
 export class BudgetsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: BUDGET_KINDS }) @IsOptional() @IsIn(BUDGET_KINDS) kind?: BudgetKind;
-  @ApiPropertyOptional({ example: 'builder-01' }) @IsOptional() @IsString() @Length(1, 200) subject?: string;
+  @ApiPropertyOptional({ enum: BUDGET_KINDS }) @Optional() @IsIn(BUDGET_KINDS) kind?: BudgetKind;
+  @ApiPropertyOptional({ example: 'builder-01' }) @Optional() @IsString() @Length(1, 200) subject?: string;
   @ApiPropertyOptional({ example: '42', description: 'Of runs: all below the run with this budget.' })
-  @IsOptional()
+  @Optional()
   @Matches(/^\d{1,15}$/)
   under?: string;
 }
 
 export class TopUpBody extends AmountBody {
-  @ApiPropertyOptional({ example: 'for the release' }) @IsOptional() @IsString() @MaxLength(500) note?: string;
+  @ApiPropertyOptional({ example: 'for the release' }) @Optional() @IsString() @MaxLength(500) note?: string;
 }
 
 export class AdjustBody {
   @ApiPropertyOptional({ type: LimitBody, description: 'The limits to be from now on. What is left out stays.' })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => LimitBody)
   limit?: LimitBody;
   @ApiPropertyOptional({ type: AmountBody, description: 'What was really used in this window.' })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => AmountBody)
   used?: AmountBody;
@@ -142,7 +143,7 @@ export class AdjustBody {
 
 export class ForecastQuery {
   @ApiPropertyOptional({ default: 24, minimum: 1, maximum: 2_160, description: 'How far to look back.' })
-  @IsOptional()
+  @Optional()
   @Type(() => Number)
   @IsInt()
   @Min(1)
@@ -156,40 +157,43 @@ export class BudgetParams {
 
 /** As the vendor stated it; a count it did not state is left out. */
 export class ModelUsageBody {
-  @ApiPropertyOptional({ example: 1_200 }) @IsOptional() @IsAmount() inputTokens?: number;
-  @ApiPropertyOptional({ example: 300 }) @IsOptional() @IsAmount() outputTokens?: number;
-  @ApiPropertyOptional({ example: 900 }) @IsOptional() @IsAmount() cacheReadTokens?: number;
-  @ApiPropertyOptional({ example: 0 }) @IsOptional() @IsAmount() cacheWriteTokens?: number;
+  @ApiPropertyOptional({ example: 1_200 }) @Optional() @IsAmount() inputTokens?: number;
+  @ApiPropertyOptional({ example: 300 }) @Optional() @IsAmount() outputTokens?: number;
+  @ApiPropertyOptional({ example: 900 }) @Optional() @IsAmount() cacheReadTokens?: number;
+  @ApiPropertyOptional({ example: 0 }) @Optional() @IsAmount() cacheWriteTokens?: number;
 }
 
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
-export class ReserveBody {
-  @ApiProperty({ example: 'run-7/turn-3', description: 'Of your making: reserving twice with it reserves once.' })
-  @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
-  key: string;
-  @ApiPropertyOptional({ example: 'builder-01', description: 'The agent that spends.' })
-  @IsOptional()
-  @IsString()
-  @Length(1, 128)
-  agentId?: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in, with all runs above it.' })
-  @IsOptional()
-  @IsString()
-  @Length(1, 200)
-  runId?: string;
-  @ApiProperty({ example: 4_000, description: 'The most it will use.' }) @IsAmount() tokens: number;
-  @ApiPropertyOptional({ example: 60_000, default: 0 }) @IsOptional() @IsAmount() microUsd?: number;
-  @ApiPropertyOptional({ example: 500, description: 'Take fewer tokens if there are not so many, down to this.' })
-  @IsOptional()
-  @IsAmount()
-  atLeastTokens?: number;
+export class RenewBody {
   @ApiPropertyOptional({ example: 120, default: USUAL_TTL_MS / 1_000, description: 'Then it lapses.' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(1)
   @Max(LONGEST_TTL_MS / 1_000)
   ttlSeconds?: number;
+}
+
+export class ReserveBody extends RenewBody {
+  @ApiProperty({ example: 'run-7/turn-3', description: 'Of your making: reserving twice with it reserves once.' })
+  @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
+  key: string;
+  @ApiPropertyOptional({ example: 'builder-01', description: 'The agent that spends.' })
+  @Optional()
+  @IsString()
+  @Length(1, 128)
+  agentId?: string;
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in, with all runs above it.' })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  runId?: string;
+  @ApiProperty({ example: 4_000, description: 'The most it will use.' }) @IsAmount() tokens: number;
+  @ApiPropertyOptional({ example: 60_000, default: 0 }) @Optional() @IsAmount() microUsd?: number;
+  @ApiPropertyOptional({ example: 500, description: 'Take fewer tokens if there are not so many, down to this.' })
+  @Optional()
+  @IsAmount()
+  atLeastTokens?: number;
 }
 
 export class SettleBody {
@@ -207,12 +211,12 @@ export class SettleBody {
   @IsAmount()
   microUsd?: number | null;
   @ApiPropertyOptional({ example: 'sonnet', description: 'A preset or alias whose prices make money out of `usage`.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 200)
   model?: string;
   @ApiPropertyOptional({ type: ModelUsageBody, description: 'Instead of `tokens`, as the vendor stated it.' })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => ModelUsageBody)
   usage?: ModelUsageBody;

@@ -7,7 +7,7 @@ import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { Mutation } from '../mutation/mutation.js';
 import { type ReservationView, toReservationView } from './budget.view.js';
-import { ReservationParams, ReserveBody, SettleBody } from './budgets.dto.js';
+import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './budgets.dto.js';
 import { RESERVATION_EXAMPLE } from './budgets.examples.js';
 
 const SETTLED = { ...RESERVATION_EXAMPLE, state: 'settled', used: { tokens: 1_500, microUsd: 22_500 } };
@@ -37,7 +37,7 @@ export class ReservationsController {
   @ApiResponse({ status: 402, description: 'BUDGET_EXHAUSTED: `budget` says which one, and how much it has.' })
   async reserve(@Body() body: ReserveBody, @Caller() { id: owner }: Principal): Promise<ReservationView> {
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
-    const ttlMs = ttlSeconds === undefined ? USUAL_TTL_MS : ttlSeconds * 1_000;
+    const ttlMs = toTtlMs(ttlSeconds);
     const scopes = { agentId, callerId: owner, runId };
     const ask = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
     return toReservationView(await this.ledger.reserve(ask));
@@ -75,6 +75,22 @@ export class ReservationsController {
     return toReservationView(await this.ledger.release({ owner, key }));
   }
 
+  @Post(':key/renew')
+  @HttpCode(200)
+  @Mutation({ audit: null })
+  @ApiOperation({
+    summary: 'Keep a reservation for longer',
+    description: 'For a call that outlives it: so long from now. It never shortens it; one that has lapsed is over.',
+  })
+  @ApiOkResponse({ schema: { example: RESERVATION_EXAMPLE } })
+  async renew(
+    @Param() { key }: ReservationParams,
+    @Body() { ttlSeconds }: RenewBody,
+    @Caller() { id: owner }: Principal,
+  ): Promise<ReservationView> {
+    return toReservationView(await this.ledger.renew({ owner, key }, toTtlMs(ttlSeconds)));
+  }
+
   /** Money out of the price list, where the caller does not say. What is not known stays unknown. */
   private usageIn({ tokens = null, microUsd = null, usage, model }: SettleBody): Usage {
     if (!usage) return { tokens, microUsd };
@@ -84,4 +100,8 @@ export class ReservationsController {
     const price = prices && costOf(usage, prices);
     return { tokens: tokens ?? (isKnown ? inputTokens + outputTokens : null), microUsd: microUsd ?? price ?? null };
   }
+}
+
+function toTtlMs(seconds: number | undefined): number {
+  return seconds === undefined ? USUAL_TTL_MS : seconds * 1_000;
 }

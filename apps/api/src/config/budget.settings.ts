@@ -26,6 +26,12 @@ export const budgets = z.strictObject({
     expects: A_DURATION,
     defaultText: '400d',
   }),
+  keepRuns: setting(duration('90d'), {
+    env: 'ROLLCALL_KEEP_RUN_BUDGETS',
+    about: 'How long the budgets of a tree of runs are kept after the last thing that happened in it.',
+    expects: A_DURATION,
+    defaultText: '90d',
+  }),
 });
 
 export const langfuse = z.strictObject({

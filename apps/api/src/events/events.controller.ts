@@ -13,6 +13,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Caller, callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
 import { Mutation } from '../mutation/mutation.js';
 import { toCloudEvent } from './cloud-event.js';
@@ -66,8 +67,7 @@ export class EventsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const after = lastEventId && /^\d{1,15}$/.test(lastEventId) ? lastEventId : query.after;
-    const { open } = await this.streams.prepare({ ...query, after });
+    const { open } = await this.streams.prepare({ ...query, after: readLastEventId(lastEventId) ?? query.after });
     void reply.headers(SSE_HEADERS);
     if (request.method === 'HEAD') return void reply.send();
     reply.hijack();
@@ -91,6 +91,13 @@ export class EventsController {
   async ticket(@Caller() caller: Principal): Promise<TicketView> {
     return await this.tickets.issue(caller);
   }
+}
+
+/** Not to be understood is no reason to begin elsewhere: that would be a gap without a word. */
+function readLastEventId(id: string | undefined): string | undefined {
+  if (!id || /^\d{1,15}$/.test(id)) return id || undefined;
+  const errors = [{ field: 'last-event-id', message: 'last-event-id must be the id of an event, or be left out' }];
+  throw new ApiError('VALIDATION_FAILED', 'Please correct: last-event-id.', { errors });
 }
 
 /** Aborted when the client is gone, so that nobody waits for no one. */

@@ -14,6 +14,7 @@ import {
   ValidateBy,
 } from 'class-validator';
 import { EVENT_TYPES, typesMeant } from '#rollcall/registry';
+import { Optional } from '../http/optional.js';
 import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
@@ -120,7 +121,7 @@ export class StreamQuery extends EventFilterQuery {
     default: 'latest',
     example: '1041',
   })
-  @IsOptional()
+  @Optional('latest')
   @IsString()
   @Matches(CURSOR)
   after: string = 'latest';
@@ -129,7 +130,7 @@ export class StreamQuery extends EventFilterQuery {
 /** The `data` of a `subscribe` frame. */
 export class SubscribeBody extends StreamQuery {
   /** While this many are not acknowledged, no further batch is sent. Without it, none need be. */
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(1)
   @Max(LARGEST_WINDOW)

@@ -48,14 +48,17 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     });
   }
 
-  /** A second one takes the place of the first. */
+  /** A second one takes the place of the first, also if the first is not under way yet. */
   @SubscribeMessage('subscribe')
   async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
-    const { after, open } = await this.streams.prepare(body);
     const connection = this.connections.get(socket);
-    if (!connection || socket.readyState !== socket.OPEN) return;
-    connection.tell('subscribed', { after: String(after) });
-    connection.follow(() => open(connection));
+    if (!connection) return;
+    await connection.inTurn(async () => {
+      const { after, open } = await this.streams.prepare(body);
+      if (!connection.open) return;
+      connection.tell('subscribed', { after: String(after) });
+      connection.follow(() => open(connection));
+    });
   }
 
   @SubscribeMessage('ack')

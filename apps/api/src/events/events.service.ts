@@ -66,6 +66,7 @@ export class EventsService implements OnModuleDestroy {
       expired: over.reject,
     });
     gone.addEventListener('abort', () => over.resolve());
+    if (gone.aborted) over.resolve();
     this.waits.add(over.resolve);
     try {
       await over.promise;

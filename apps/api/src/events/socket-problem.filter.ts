@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
 import { CursorAheadError, CursorExpiredError } from '#rollcall/registry';
 import type { WebSocket } from 'ws';
+import { tellProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
 import { CLOSE_CODES } from './stream.end.js';
 
@@ -14,7 +15,7 @@ export class SocketProblemFilter implements WsExceptionFilter {
     const socket = host.switchToWs().getClient<WebSocket>();
     const { body, unexpected } = toProblem(error, randomUUID());
     if (unexpected) this.log.error({ event: 'socket.unexpected_error', requestId: body['requestId'], err: error });
-    socket.send(JSON.stringify({ event: 'error', data: body }));
+    tellProblem(socket, body);
     if (error instanceof CursorExpiredError || error instanceof CursorAheadError) {
       socket.close(CLOSE_CODES[error.code], JSON.stringify({ code: error.code, snapshot: body['snapshot'] }));
     }

@@ -12,6 +12,7 @@ const GOODBYE_MS = 2_000;
 export class SocketConnection implements StreamSink, KeptConnection {
   private stream?: EventStream;
   private answered = true;
+  private turn: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly socket: WebSocket) {
     socket.on('pong', () => (this.answered = true));
@@ -27,6 +28,13 @@ export class SocketConnection implements StreamSink, KeptConnection {
 
   get cursor(): number | undefined {
     return this.stream?.cursor;
+  }
+
+  /** What this connection asked for is done in the order it was asked in. */
+  async inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => undefined); // whoever asked is told
+    await done;
   }
 
   /** Puts the subscription in the place of the one before. */

@@ -13,6 +13,7 @@ import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
 import type { RouteTable } from './route.table.js';
 import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
+import { endSilentConnections } from './silent.connections.js';
 
 export interface ServerParts {
   config: Config;
@@ -57,6 +58,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   parts.routes.collectFrom(server);
   useJsonBodies(server);
   observeRequests(server, parts);
+  endSilentConnections(server);
   return adapter;
 }
 

@@ -15,6 +15,7 @@ import {
 } from 'class-validator';
 import { ROLES, type Role } from '../auth/permissions.js';
 import { ApiError } from '../http/api.error.js';
+import { Optional } from '../http/optional.js';
 import type { KeyEntity } from './key.entity.js';
 import type { IssuedKey } from './keys.service.js';
 
@@ -51,7 +52,7 @@ export class RotateKeyBody {
     maximum: LONGEST_OVERLAP_S,
     example: 3600,
   })
-  @IsOptional()
+  @Optional(USUAL_OVERLAP_S)
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)

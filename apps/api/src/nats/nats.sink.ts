@@ -6,6 +6,7 @@ import {
   type JetStreamManager,
   JetStreamApiCodes,
   JetStreamApiError,
+  type StoredMsg,
 } from '@nats-io/jetstream';
 import {
   connect,
@@ -33,20 +34,32 @@ export interface NatsSinkOptions {
 
 const CONNECT_MS = 3_000;
 const ACK_MS = 5_000;
+const BATCH = 100;
+/** More than were ever under way, also if others write to the stream too. */
+const LOOK_BACK = 5 * BATCH;
 
 interface Open {
   connection: NatsConnection;
   stream: JetStreamClient;
-  /** The last of our events that the stream has. */
-  has: number;
+  /** Whether the stream has it already. */
+  has(event: RegistryEvent): boolean;
+}
+
+/** What tells one of our events in the stream from another. */
+interface Place {
+  id?: string;
+  seq: number;
 }
 
 /**
  * A JetStream. The id of a message is the id of its event, so what is sent twice is kept once, and a connection begins with
  * a look at the end of the stream, so that this holds after any time. A connection that failed is thrown away.
+ *
+ * Events go out a batch at a time without waiting for each other, and a stream may refuse one and take the next. So the
+ * look goes back far enough to see what is missing there.
  */
 export class NatsSink implements EventSink {
-  readonly batch = 100;
+  readonly batch = BATCH;
   readonly keepsDeliveries = false;
   readonly retries: RetryPolicy = { mostTries: null, firstMs: 200, longestMs: 5_000 };
   readonly matches: EventMatcher = () => true;
@@ -58,10 +71,12 @@ export class NatsSink implements EventSink {
   ) {}
 
   async deliver(events: readonly RegistryEvent[]): Promise<Receipt> {
-    this.opening ??= this.open();
+    const [first] = events;
+    if (!first) return {};
+    this.opening ??= this.open(first.seq);
     try {
       const { stream, has } = await this.opening;
-      await Promise.all(events.filter(({ seq }) => seq > has).map(async (event) => await this.publish(stream, event)));
+      await Promise.all(events.filter((event) => !has(event)).map(async (event) => await this.publish(stream, event)));
       return {};
     } catch (error) {
       await this.close();
@@ -83,7 +98,8 @@ export class NatsSink implements EventSink {
     await stream.publish(subject, toCloudEventText(event), { msgID: event.id, headers: type, timeout: ACK_MS });
   }
 
-  private async open(): Promise<Open> {
+  /** To go on with the event `next`. */
+  private async open(next: number): Promise<Open> {
     const connection = await connect({
       ...connectionOptions(this.options),
       reconnect: false,
@@ -93,7 +109,7 @@ export class NatsSink implements EventSink {
     try {
       const manager = await jetstreamManager(connection);
       await this.ensureStream(manager);
-      return { connection, stream: jetstream(connection), has: await this.lastOf(manager) };
+      return { connection, stream: jetstream(connection), has: await this.look(manager, next) };
     } catch (error) {
       await connection.close();
       throw error;
@@ -101,25 +117,65 @@ export class NatsSink implements EventSink {
   }
 
   private async ensureStream(manager: JetStreamManager): Promise<void> {
-    const { stream: name, subjectPrefix, keepMs } = this.options;
+    const { stream: name, keepMs } = this.options;
     try {
       await manager.streams.info(name);
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.StreamNotFound) throw error;
-      await manager.streams.add({ name, subjects: [`${subjectPrefix}.>`], max_age: nanos(keepMs) });
+      await manager.streams.add({ name, subjects: [this.subjects], max_age: nanos(keepMs) });
     }
   }
 
-  /** The stream may hold events of another registry, or of this one before a backup was restored: those do not count. */
-  private async lastOf(manager: JetStreamManager): Promise<number> {
-    const { stream, subjectPrefix } = this.options;
-    const last = await manager.streams.getMessage(stream, { last_by_subj: `${subjectPrefix}.>` });
-    if (!last) return 0;
-    const { id, sequence } = last.json<{ id?: string; sequence?: string }>();
-    const seq = Number(sequence);
-    if (!(seq > (await this.log.oldest())) || seq > (await this.log.head())) return 0;
+  /**
+   * What the stream has of the events from `next` on. The last ones are looked at one by one, the farther ones are there from
+   * the first on. The stream may hold events of another registry, or of this one before a backup was restored: those do not
+   * count.
+   */
+  private async look(manager: JetStreamManager, next: number): Promise<Open['has']> {
+    const end = await manager.streams.getMessage(this.options.stream, { last_by_subj: this.subjects });
+    if (!end || placeOf(end).seq < next) return () => false;
+    const late = await this.lastUpTo(manager, end.seq);
+    if (!late[0] || !(await this.isOurs(late[0]))) return () => false;
+    const ids = new Set(late.map(({ id }) => id));
+    const lowest = Math.min(...late.map(({ seq }) => seq));
+    const from = { seq: 1, next_by_subj: this.subjects } as { seq: number }; // its types leave out what it takes
+    const first = await manager.streams.getMessage(this.options.stream, from);
+    const start = first ? placeOf(first).seq : lowest;
+    return ({ id, seq }) => ids.has(id) || (seq >= start && seq < lowest);
+  }
+
+  /** Newest first. */
+  private async lastUpTo(manager: JetStreamManager, end: number): Promise<Place[]> {
+    const positions = Array.from({ length: Math.min(LOOK_BACK, end) }, (_, index) => end - index);
+    const messages = await Promise.all(
+      positions.map(async (seq) => await manager.streams.getMessage(this.options.stream, { seq })),
+    );
+    const ours = `${this.options.subjectPrefix}.`;
+    return messages
+      .filter((message) => message !== null)
+      .filter(({ subject }) => subject.startsWith(ours))
+      .map(placeOf)
+      .filter(({ seq }) => Number.isSafeInteger(seq));
+  }
+
+  private async isOurs({ id, seq }: Place): Promise<boolean> {
+    if (!(seq > (await this.log.oldest())) || seq > (await this.log.head())) return false;
     const { events } = await this.log.page(seq - 1, 1);
-    return events[0]?.id === id ? seq : 0;
+    return events[0]?.id === id;
+  }
+
+  private get subjects(): string {
+    return `${this.options.subjectPrefix}.>`;
+  }
+}
+
+/** Without a number if it is none of ours. */
+function placeOf(message: StoredMsg): Place {
+  try {
+    const { id, sequence } = message.json<{ id?: string; sequence?: string }>();
+    return { id, seq: Number(sequence) };
+  } catch {
+    return { seq: NaN }; // anyone may write to a stream
   }
 }
 

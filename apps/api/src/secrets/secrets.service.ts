@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Secret } from '#rollcall/providers';
@@ -9,6 +9,7 @@ import { ApiError } from '../http/api.error.js';
 import { SecretBox } from './secret.box.js';
 
 const FILE = 'sealing.key';
+const SHORTEST_KEY = 32;
 
 /** Seals with the key of the deployment; with the embedded Postgres, one beside its data, made when it is first needed. */
 @Injectable()
@@ -41,13 +42,24 @@ export class SecretsService {
   }
 }
 
+/** Whole or not there at all, whatever happens while it is made: half a key would seal as well as a whole one. */
 function keyInFolder(folder: string): string {
   const file = join(folder, FILE);
   mkdirSync(folder, { recursive: true });
+  if (!existsSync(file)) makeKey(file);
+  const key = readFileSync(file, 'utf8').trim();
+  if (key.length >= SHORTEST_KEY) return key;
+  throw new Error(`${file} holds no key. Put it back from a backup, or remove it together with all webhooks.`);
+}
+
+function makeKey(file: string): void {
+  const fresh = `${file}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(fresh, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   try {
-    writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+    linkSync(fresh, file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // else: it was made before
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // else: someone else made it in this moment
+  } finally {
+    rmSync(fresh);
   }
-  return readFileSync(file, 'utf8').trim();
 }

@@ -2,6 +2,7 @@ import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
 import type { DeliveryRow, DeliveryState } from '#rollcall/registry';
 import { EventFilterQuery } from '../events/events.dto.js';
+import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 import type { IssuedWebhook, Webhook } from './webhooks.service.js';
@@ -16,7 +17,7 @@ export class ChangeWebhookBody extends EventFilterQuery {
     example: 'https://ops.example/rollcall',
     description: 'https, or http in networks you named.',
   })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 2_000)
   url?: string;
@@ -28,7 +29,7 @@ export class ChangeWebhookBody extends EventFilterQuery {
   description?: string | null;
 
   @ApiPropertyOptional({ example: false, description: 'While it is true nothing is sent, and nothing is lost.' })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   paused?: boolean;
 }
@@ -44,7 +45,7 @@ export class CreateWebhookBody extends ChangeWebhookBody {
     example: 'latest',
     description: 'Begin after this `sequence`, with the `oldest` event that is kept, or with the next one.',
   })
-  @IsOptional()
+  @Optional('latest')
   @IsString()
   @Matches(/^(\d{1,15}|oldest|latest)$/)
   after: string = 'latest';
@@ -58,7 +59,7 @@ export class RotateSecretBody {
     example: 3_600,
     description: 'How long deliveries are signed with the old secret too.',
   })
-  @IsOptional()
+  @Optional(USUAL_OVERLAP_S)
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)
@@ -70,7 +71,7 @@ export class ReplayBody {
     example: '1041',
     description: 'Everything after this `sequence`. Left out: what is parked, each once.',
   })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Matches(/^\d{1,15}$/)
   after?: string;

@@ -162,6 +162,24 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
+  it('S3.8 S1.10 a probe that was cancelled or left gives its slot to the next caller', async () => {
+    const inner = await make();
+    const agent = await registered(inner);
+    await crashUntilOpen(agent);
+    await coolDownIsOver();
+    const text = JSON.stringify({ does: 'hang', pieces: ['x'] });
+    const caller = new AbortController();
+    const hanging = agent.handle({ text }, { signal: caller.signal });
+    await hanging.next();
+    expect(await codeOf(call(guard(inner, there), ANSWER))).toBe('CIRCUIT_OPEN');
+    caller.abort();
+    expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
+    for await (const event of guard(inner, there).handle({ text })) if (event.type === 'text') break;
+    expect(await circuit()).toEqual({ state: 'half_open', failures: FAILURES_TO_OPEN });
+    expect(await codeOf(call(agent, ANSWER))).toBe('answered');
+    expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+  });
+
   it('S3.8 S1.10 of many callers one probes, and its success lets everybody in again', async () => {
     const inner = await make();
     const agent = await registered(inner);

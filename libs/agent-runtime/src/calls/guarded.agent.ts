@@ -5,7 +5,7 @@ export interface GuardedAgentOptions {
   /** By which the registry knows it. */
   agentId: string;
   agent: Agent;
-  circuits: Pick<CircuitService, 'admit' | 'report'>;
+  circuits: Pick<CircuitService, 'admit' | 'report' | 'returnProbe'>;
   /** Hears of an outcome that could not be written down. The call itself is not harmed by it. */
   onLost(error: unknown): void;
 }
@@ -14,7 +14,7 @@ export interface GuardedAgentOptions {
  * An agent behind its circuit: every call asks to be let through, and its outcome is reported, for all replicas. Only what
  * the other side did counts. A call that was cancelled, refused for the caller's or the operator's fault, or left early
  * says nothing about its health, so it is reported neither as a success nor as a failure; were it the probe, the slot is
- * free again when its time is over.
+ * given back.
  */
 export class GuardedAgent implements Agent {
   constructor(private readonly options: GuardedAgentOptions) {}
@@ -44,7 +44,7 @@ export class GuardedAgent implements Agent {
       if (isFaultOfTheAgent(error)) ok = false;
       throw error;
     } finally {
-      if (ok !== undefined) await this.report(ok, probeId);
+      await this.report(ok, probeId);
     }
   }
 
@@ -52,9 +52,10 @@ export class GuardedAgent implements Agent {
     await this.options.agent.shutdown();
   }
 
-  private async report(ok: boolean, probeId?: string): Promise<void> {
+  private async report(ok: boolean | undefined, probeId?: string): Promise<void> {
     const { agentId, circuits, onLost } = this.options;
-    await circuits.report(agentId, { ok, probeId }).catch(onLost);
+    if (ok !== undefined) await circuits.report(agentId, { ok, probeId }).catch(onLost);
+    else if (probeId !== undefined) await circuits.returnProbe(agentId, probeId).catch(onLost);
   }
 }
 

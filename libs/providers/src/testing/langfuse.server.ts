@@ -23,6 +23,8 @@ export class LangfuseServer {
   readonly traced: TracedCall[] = [];
   /** Answers this instead, for as long as it is set. */
   fault?: { status: number; headers?: Record<string, string> };
+  /** Begins to answer and never ends. */
+  stalls = false;
   /** An installation from before the second metrics API. */
   isOld = false;
 
@@ -55,6 +57,7 @@ export class LangfuseServer {
     const { publicKey, secretKey } = this.keys;
     const { pathname } = new URL(path, this.url);
     const known = this.isOld ? '/api/public/metrics' : '/api/public/v2/metrics';
+    if (this.stalls) return void response.writeHead(200, { 'content-type': 'application/json' }).write('{"data":[');
     if (this.fault) return send(response, this.fault.status, { message: 'not now' }, this.fault.headers);
     if (headers.authorization !== `Basic ${btoa(`${publicKey}:${secretKey}`)}`)
       return send(response, 401, {

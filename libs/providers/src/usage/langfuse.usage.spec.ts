@@ -74,15 +74,22 @@ describe('usage from Langfuse', () => {
   });
 
   it('S3.10 from a server that is broken or gone is an outage', async () => {
-    const langfuse = source();
+    const gone = source({ timeoutMs: 100 }); // the library's timer goes on after a failure
     server.fault = { status: 502 };
-    await expect(langfuse.usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+    await expect(source().usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
       code: 'USAGE_SOURCE_UNAVAILABLE',
     });
     await server.close();
-    await expect(langfuse.usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+    await expect(gone.usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
       code: 'USAGE_SOURCE_UNAVAILABLE',
       retryable: true,
+    });
+  });
+
+  it('S3.10 from a server that begins to answer and never ends is an outage too', async () => {
+    server.stalls = true;
+    await expect(source({ timeoutMs: 300 }).usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
+      code: 'USAGE_SOURCE_UNAVAILABLE',
     });
   });
 

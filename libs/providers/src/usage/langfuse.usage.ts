@@ -93,7 +93,9 @@ export class LangfuseUsage {
   /** Older installations know the metrics under their first address only; the question is the same. */
   private async call(query: string): Promise<{ data: MetricsRow[] }> {
     const { metrics, legacy } = this.client.api;
-    const options = { maxRetries: 0 };
+    const { timeoutMs = USUAL_TIMEOUT_MS } = this.options;
+    // the library's own time ends with the headers of an answer; this one with all of it
+    const options = { maxRetries: 0, abortSignal: AbortSignal.timeout(timeoutMs) };
     if (!this.isLegacy) {
       try {
         return await metrics.metrics({ query }, options);

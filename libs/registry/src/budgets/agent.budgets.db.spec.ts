@@ -3,7 +3,7 @@ import { hashOfToken } from '../agents/lease.token.js';
 import type { AgentRecord } from '../agents/agent.record.js';
 import type { Database } from '../db/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
-import { anAsk } from '../testing/test-budgets.js';
+import { anAsk, testBudgets } from '../testing/test-budgets.js';
 import { testDatabase, type TestDatabase } from '../testing/test-database.js';
 import { readAll } from '../testing/test-events.js';
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
@@ -199,6 +199,39 @@ describe('use that a source counts', () => {
     expect((await here.agents.get('two')).budget).toMatchObject({ usedTokens: 990, remaining: 10 });
     expect((await here.agents.get('other')).budget).toMatchObject({ usedTokens: 0 });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('S3.10 in a window that ended while the source was asked is not counted in the next one', async () => {
+    await join('one', 1_000);
+    const limit = { tokens: 100, microUsd: null };
+    const facts = { kind: 'agent' as const, subject: 'one', window: 'daily' as const, source: 'langfuse', by: 'op' };
+    const { id } = await here.budgets.budgets.open({ ...facts, limit });
+    const tomorrow = (await here.budgets.store.now()) + 86_400_000;
+    const { refresher } = testBudgets(db, { clock: () => tomorrow });
+    await refresher.refresh(source(() => ({ one: 90 })));
+    expect(asked).toHaveLength(1);
+    expect((await here.budgets.store.find(id))?.budget.used.tokens).toBe(0);
+  });
+
+  it('S3.10 of many agents is kept as far as it was told, and the others come first the next time', async () => {
+    const agentIds = Array.from({ length: 220 }, (_, index) => `many-${index}`);
+    await Promise.all(agentIds.map(async (agentId) => await join(agentId, null, 'langfuse')));
+    const onceOnly = (): BudgetSource => {
+      let calls = 0;
+      return {
+        name: 'langfuse',
+        usage: async ({ agentIds: wanted }) => {
+          if (++calls > 1) throw new Error('come less often');
+          return new Map(wanted.map((agentId) => [agentId, { tokens: 7, microUsd: 0 }]));
+        },
+      };
+    };
+    const first = await here.budgets.refresher.refresh(onceOnly());
+    expect(first.refreshed).toBeGreaterThan(0);
+    expect(first.failures).toMatchObject([{ budgets: 220 - first.refreshed }]);
+    await here.budgets.refresher.refresh(onceOnly());
+    const known = await db.query('SELECT 1 FROM budget WHERE used_tokens = 7');
+    expect(known).toHaveLength(220);
   });
 
   it('S3.10 stays what it was in an outage, and says since when that is', async () => {

@@ -216,6 +216,41 @@ describe('owners that die', () => {
     await expectSound();
   });
 
+  it('B2 keep what they hold for as long as they renew it, and no longer', async () => {
+    await here.budgets.open(aBudget(10));
+    const held = await here.ledger.reserve(anAsk(10, { ttlMs: 60_000 }));
+    await lateBy('1 second');
+    const renewed = await there.ledger.renew(of(held), 120_000);
+    expect(renewed.expiresAt).toBeGreaterThan(held.expiresAt);
+    expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });
+    expect((await here.ledger.renew(of(held), 1_000)).expiresAt).toBeGreaterThan(held.expiresAt);
+    expect((await here.ledger.get(of(held))).expiresAt).toBeGreaterThan(held.expiresAt);
+    await lateBy('1 second');
+    expect(await here.sweeper.sweep()).toMatchObject({ expired: 1 });
+    await expect(here.ledger.renew(of(held), 1_000)).rejects.toMatchObject({ code: 'RESERVATION_CLOSED' });
+    await expect(here.ledger.renew({ owner: 'other', key: held.key }, 1_000)).rejects.toMatchObject({
+      code: 'RESERVATION_NOT_FOUND',
+    });
+    await expect(here.ledger.renew(of(held), 0)).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+    await expectSound();
+  });
+
+  it('B2 may renew and settle at the same moment: what was settled stays so', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    for (let round = 0; round < 20; round++) {
+      const held = await here.ledger.reserve(anAsk(10));
+      const [, settled] = await Promise.allSettled([
+        here.ledger.renew(of(held), 60_000),
+        here.ledger.settle(of(held), tokens(3)),
+        there.ledger.renew(of(held), 60_000),
+      ]);
+      expect(settled.status).toBe('fulfilled');
+      expect(await here.ledger.get(of(held))).toMatchObject({ state: 'settled', used: tokens(3) });
+    }
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(60), reserved: tokens(0) });
+    await expectSound();
+  });
+
   it('B2 and come back late are charged all the same, and marked', async () => {
     const { id } = await here.budgets.open(aBudget(100));
     const held = await here.ledger.reserve(anAsk(60));

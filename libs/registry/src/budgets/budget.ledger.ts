@@ -8,7 +8,15 @@ import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
 import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
 import { FLEET_SCOPE, LedgerStore, type BudgetScope } from './ledger.store.js';
-import { checkAmount, checkAsk, checkKey, type Reservation, type ReserveAsk, type Usage } from './reservation.js';
+import {
+  checkAmount,
+  checkAsk,
+  checkKey,
+  checkTtl,
+  type Reservation,
+  type ReserveAsk,
+  type Usage,
+} from './reservation.js';
 
 interface Waiting {
   op: LedgerOp;
@@ -54,6 +62,13 @@ export class BudgetLedger {
   async release(of: ReservationKey): Promise<Reservation> {
     checkKey(of);
     return reservationOf(await this.run({ op: 'release', of }));
+  }
+
+  /** For a call that takes longer than its reservation was to live. It never shortens it. */
+  async renew(of: ReservationKey, ttlMs: number): Promise<Reservation> {
+    checkKey(of);
+    checkTtl(ttlMs);
+    return reservationOf(await this.run({ op: 'renew', of, ttlMs }));
   }
 
   async get(of: ReservationKey): Promise<Reservation> {
@@ -116,10 +131,10 @@ export class BudgetLedger {
     const outcomes = ops.map((op) => batch.apply(op));
     if (!lookUp) await this.checkRefusals(ops, outcomes);
     const writes = batch.writes();
-    const isIdle = writes.budgets.length + writes.opened.length + writes.closed.length === 0;
-    if (isIdle) return outcomes;
-    if ((await this.store.write(writes)) < writes.opened.length) throw new KeyTaken();
-    await this.events.tell(batch, writes.budgets);
+    const { budgets: changed, opened, renewed, closed } = writes;
+    if (changed.length + opened.length + renewed.length + closed.length === 0) return outcomes;
+    if ((await this.store.write(writes)) < opened.length) throw new KeyTaken();
+    await this.events.tell(batch, changed);
     return outcomes;
   }
 

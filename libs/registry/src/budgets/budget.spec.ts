@@ -72,6 +72,27 @@ describe('windows', () => {
     expect(isTimeZone('Mars/Olympus')).toBe(false);
   });
 
+  it.each([
+    ['America/Santiago', '2026-09-06T04:00:00Z'],
+    ['Africa/Cairo', '2026-04-23T22:00:00Z'],
+    ['Atlantic/Azores', '2026-03-29T01:00:00Z'],
+    ['America/Havana', '2026-03-08T05:00:00Z'],
+  ])('S3.10 begin with the first moment of the day where there is no midnight, as in %s', (zone, change) => {
+    const HALF_HOUR = 1_800_000;
+    for (let now = at(change) - 48 * HALF_HOUR; now < at(change) + 46 * HALF_HOUR; now += HALF_HOUR) {
+      const { start, end } = nextWindow('daily', now, zone);
+      expect(now < at(change) ? end : start).toBe(at(change));
+      expect(start).toBeLessThanOrEqual(now);
+      expect(end).toBeGreaterThan(now);
+    }
+  });
+
+  it('S3.10 begin with the first midnight where there are two', () => {
+    const { start, end } = nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Atlantic/Azores');
+    expect([start, end]).toEqual([at('2026-10-25T00:00:00Z'), at('2026-10-26T01:00:00Z')]);
+    expect(nextWindow('daily', at('2026-10-25T01:30:00Z'), 'Atlantic/Azores')).toEqual({ start, end });
+  });
+
   it('S3.10 hold every moment they are made for, and follow each other without a gap', () => {
     const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'];
     const moments = fc.integer({ min: at('2020-01-01T00:00:00Z'), max: at('2035-01-01T00:00:00Z') });

@@ -106,6 +106,16 @@ export class BudgetStore {
     return rows.map(toReading);
   }
 
+  /** A run that another is to be below of: its tree stays as long as the transaction lasts. */
+  async findParent(runId: string): Promise<Budget | undefined> {
+    const rows = await this.db.query<BudgetRow>(
+      `SELECT ${BUDGET_COLUMNS} FROM budget b JOIN budget root ON root.id = coalesce(b.root_id, b.id)
+       WHERE b.kind = 'run' AND b.subject = $1 FOR KEY SHARE OF root`,
+      [runId],
+    );
+    return rows[0] && toBudget(rows[0]);
+  }
+
   async page(limit: number, after: number, { kind, subject, under }: BudgetFilter): Promise<BudgetReading[]> {
     const rows = await this.db.query<ReadingRow>(
       `SELECT ${READING} FROM budget b
@@ -176,11 +186,11 @@ export class BudgetStore {
     return rows.map(toReport);
   }
 
-  /** Of agents that are live, with a usage source of this name. */
+  /** Of agents that are live, with a usage source of this name; those that were refreshed the longest ago first. */
   async ofSource(source: string): Promise<Budget[]> {
     const rows = await this.db.query<BudgetRow>(
       `SELECT ${BUDGET_COLUMNS} FROM budget b JOIN agent a ON a.agent_id = b.subject AND a.left_at IS NULL
-       WHERE b.kind = 'agent' AND b.source = $1 ORDER BY b.id`,
+       WHERE b.kind = 'agent' AND b.source = $1 ORDER BY b.refreshed_at NULLS FIRST, b.id`,
       [source],
     );
     return rows.map(toBudget);

@@ -18,6 +18,8 @@ export interface BudgetSweep {
 export interface BudgetRetention {
   reservationsMs: number;
   linesMs: number;
+  /** Of trees of runs in which nothing happens any more. */
+  runsMs: number;
 }
 
 const MOST_AT_ONCE = 500;
@@ -43,12 +45,14 @@ export class BudgetSweeper {
     };
   }
 
-  /** Forgets ended reservations, and sums up old lines of the ledger; answers how many went. */
-  async forget({ reservationsMs, linesMs }: BudgetRetention): Promise<number> {
+  /** Forgets ended reservations and runs, and sums up old lines of the ledger; answers how many went. */
+  async forget({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
+    const { reconciliation } = this;
     const reservations = await this.repeat(
-      async () => await this.reconciliation.pruneReservations(reservationsMs, MOST_AT_ONCE),
+      async () => await reconciliation.pruneReservations(reservationsMs, MOST_AT_ONCE),
     );
-    return reservations + (await this.repeat(async () => await this.reconciliation.compact(linesMs, MOST_AT_ONCE)));
+    const runs = await this.repeat(async () => await reconciliation.pruneRuns(runsMs, MOST_AT_ONCE));
+    return reservations + runs + (await this.repeat(async () => await reconciliation.compact(linesMs, MOST_AT_ONCE)));
   }
 
   private async expire(): Promise<number> {

@@ -15,6 +15,7 @@ interface CivilDate {
   day: number;
 }
 
+const DAY_MS = 86_400_000;
 const FORMATS = new Map<string, Intl.DateTimeFormat>();
 
 /** Whether it names a time zone we can reckon in. */
@@ -41,11 +42,24 @@ function civilDate(at: number, timeZone: string): CivilDate {
   return { year: local.getUTCFullYear(), month: local.getUTCMonth(), day: local.getUTCDate() };
 }
 
-/** The first moment of a day there. Twice, since the offset at the first guess may be that of the other side of a change. */
+/** The first moment of a day there: the first of two midnights where clocks go back over one, and if they leave it out, the change. */
 function midnight({ year, month, day }: CivilDate, timeZone: string): number {
   const local = Date.UTC(year, month, day);
-  const guess = local - offsetMs(local, timeZone);
-  return local - offsetMs(guess, timeZone);
+  const offsets = [offsetMs(local - DAY_MS, timeZone), offsetMs(local + DAY_MS, timeZone)];
+  const [early, late] = [local - Math.max(...offsets), local - Math.min(...offsets)];
+  const shown = (at: number): number => at + offsetMs(at, timeZone);
+  return [early, late].find((at) => shown(at) === local) ?? firstBetween(early, late, (at) => shown(at) >= local);
+}
+
+/** The first moment that passes, if all after it do too. */
+function firstBetween(from: number, to: number, passes: (at: number) => boolean): number {
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (passes(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** How far local time is ahead of UTC at that moment. */

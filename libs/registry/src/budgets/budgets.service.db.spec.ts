@@ -152,13 +152,63 @@ describe('operators', () => {
     await Promise.all(all.map(async (held) => await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 })));
     await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
     await db.query(`UPDATE budget_reservation SET closed_at = closed_at - interval '2 days'`);
-    expect(await here.sweeper.forget({ reservationsMs: 86_400_000, linesMs: 86_400_000 })).toBe(40);
+    expect(await here.sweeper.forget({ reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 })).toBe(40);
     expect(
       (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
     ).toEqual([
       ['carried', 60],
       ['opened', 0],
     ]);
+    await expectSound();
+  });
+
+  it('S3.10 keep a ledger that does not grow for ever, however slowly it is spent from', async () => {
+    const { id } = await here.budgets.open(aBudget(1_000));
+    const forget = { reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 };
+    for (let day = 0; day < 4; day++) {
+      const held = await here.ledger.reserve(anAsk(3));
+      await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 });
+      await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
+      await Promise.all([here.sweeper.forget(forget), there.sweeper.forget(forget)]);
+    }
+    expect(
+      (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
+    ).toEqual([
+      ['carried', 12],
+      ['opened', 0],
+    ]);
+    expect(await here.sweeper.forget(forget)).toBe(0);
+    await expectSound();
+  });
+
+  it('B2 lose the trees of runs in which nothing happens any more, and no other', async () => {
+    const none = { tokens: null, microUsd: null };
+    const openRun = async (runId: string, parent: string | null): Promise<void> =>
+      void (await here.budgets.openRun(runId, parent, none, 'test'));
+    for (const root of ['old', 'held', 'growing']) {
+      await openRun(root, null);
+      await openRun(`${root}/child`, root);
+      const held = await here.ledger.reserve(anAsk(3, { runId: `${root}/child` }));
+      if (root !== 'held') await here.ledger.settle(of(held), { tokens: 3, microUsd: 0 });
+    }
+    await here.budgets.open(aBudget(1_000));
+    await db.query(`UPDATE budget SET changed_at = changed_at - interval '2 days'`);
+    await openRun('growing/late', 'growing');
+    const forget = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
+    await Promise.all([here.sweeper.forget(forget), there.sweeper.forget(forget)]);
+    const left = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
+    expect(left.map(({ subject }) => subject)).toEqual([
+      'fleet',
+      'growing',
+      'growing/child',
+      'growing/late',
+      'held',
+      'held/child',
+    ]);
+    expect(
+      await db.query('SELECT FROM budget_entry e WHERE NOT EXISTS (SELECT FROM budget b WHERE b.id = e.budget_id)'),
+    ).toEqual([]);
+    await expect(here.budgets.openRun('late', 'old', none, 'test')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
     await expectSound();
   });
 

@@ -106,7 +106,8 @@ export class BudgetsService {
     if (kind === 'fleet' && subject !== FLEET)
       throw new InvalidBudgetError(`There is one fleet: its subject is "${FLEET}".`);
     if (!isTimeZone(timeZone)) throw new InvalidBudgetError(`"${timeZone}" is no time zone. Use a name such as UTC.`);
-    const parent = parentRunId === null ? undefined : (await this.onlyOf('run', parentRunId)).budget;
+    const parent = parentRunId === null ? undefined : await this.store.findParent(parentRunId);
+    if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${parentRunId}"`);
     const path = parent ? [...parent.path, parent.id] : [];
     return { kind, subject, window, timeZone, path, limit, low, used: NOTHING, source, declared: false, by };
   }

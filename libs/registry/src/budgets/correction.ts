@@ -12,6 +12,8 @@ export interface Correction {
   used?: Partial<Amount>;
   /** So much at least was used: never lowers the count. */
   usedAtLeast?: Partial<Amount>;
+  /** Only while this window lasts: what was used in one says nothing about the next. */
+  inWindow?: number;
   declared?: boolean;
   by: string | null;
   note: string | null;
@@ -21,6 +23,7 @@ export type Corrected = { budget: Budget; line: LedgerLine | null } | { unlimite
 
 /** The budget after a correction, and the line that tells of it; the same budget when nothing changes. */
 export function corrected(budget: Budget, correction: Correction): Corrected {
+  if (correction.inWindow !== undefined && correction.inWindow !== budget.windowStart) return { budget, line: null };
   const limit = newLimit(budget, correction);
   if ('unlimited' in limit) return limit;
   const amount = minus(newUsed(budget, correction), budget.used);

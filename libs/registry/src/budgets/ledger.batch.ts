@@ -37,6 +37,8 @@ export type LedgerOp =
   | { op: 'reserve'; ask: ReserveAsk }
   | { op: 'settle'; of: ReservationKey; usage: Usage }
   | { op: 'release'; of: ReservationKey }
+  /** Lives so long from now, unless it would live longer anyway. */
+  | { op: 'renew'; of: ReservationKey; ttlMs: number }
   /** Only if its time is over. */
   | { op: 'expire'; of: ReservationKey }
   | { op: 'correct'; correction: Correction }
@@ -61,6 +63,7 @@ export interface Turn {
 export interface LedgerWrites {
   budgets: Budget[];
   opened: (Reservation & { ttlMs: number })[];
+  renewed: (ReservationKey & { ttlMs: number })[];
   closed: Reservation[];
   lines: LedgerLine[];
 }
@@ -78,6 +81,7 @@ export class LedgerBatch {
   private readonly byScope = new Map<string, number[]>();
   private readonly reservations: Map<string, FoundReservation>;
   private readonly opened = new Map<string, number>();
+  private readonly renewed = new Map<string, number>();
   private readonly closed = new Set<string>();
   private readonly lines: LedgerLine[] = [];
 
@@ -103,6 +107,8 @@ export class LedgerBatch {
         return this.settle(op.of, op.usage);
       case 'release':
         return this.close(op.of, 'released');
+      case 'renew':
+        return this.renew(op.of, op.ttlMs);
       case 'expire':
         return this.close(op.of, 'expired');
       case 'correct':
@@ -115,12 +121,15 @@ export class LedgerBatch {
   writes(): LedgerWrites {
     const changed = [...this.budgets.values()].filter((budget) => budget !== this.before.get(budget.id));
     const all = [...this.reservations.entries()];
+    const withTtl = (ttls: ReadonlyMap<string, number>): LedgerWrites['opened'] =>
+      all.flatMap(([key, one]) => {
+        const ttlMs = ttls.get(key);
+        return ttlMs === undefined ? [] : [{ ...one, ttlMs }];
+      });
     return {
       budgets: changed.map(nextVersion),
-      opened: all.flatMap(([key, one]) => {
-        const ttlMs = this.opened.get(key);
-        return ttlMs === undefined ? [] : [{ ...one, ttlMs }];
-      }),
+      opened: withTtl(this.opened),
+      renewed: withTtl(this.renewed).filter((one) => !this.closed.has(keyOf(one))),
       closed: all.filter(([key]) => this.closed.has(key) && !this.opened.has(key)).map(([, one]) => one),
       lines: this.lines,
     };
@@ -192,6 +201,19 @@ export class LedgerBatch {
     if (isNothing(used)) return;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
     this.lines.push({ ...at, kind: 'charged', amount: used, own, limit: null, marks, by: owner, note: null });
+  }
+
+  /** As long as it is held, also when its time is over but nobody has noticed: what it holds is still its own. */
+  private renew(of: ReservationKey, ttlMs: number): LedgerOutcome {
+    const found = this.reservations.get(keyOf(of));
+    if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
+    if (found.state !== 'held') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
+    const expiresAt = Math.max(found.expiresAt, this.now + ttlMs);
+    const reservation = { ...found, expiresAt, isOver: false };
+    this.reservations.set(keyOf(of), reservation);
+    const ttls = this.opened.has(keyOf(of)) ? this.opened : this.renewed;
+    ttls.set(keyOf(of), Math.max(ttls.get(keyOf(of)) ?? 0, ttlMs));
+    return { ok: true, reservation };
   }
 
   private close(of: ReservationKey, as: 'released' | 'expired'): LedgerOutcome {

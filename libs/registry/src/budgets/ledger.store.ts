@@ -64,13 +64,16 @@ export class LedgerStore {
   }
 
   /** Answers how many reservations were new: one that was not, another transaction has opened in the meantime. */
-  async write({ budgets, opened, closed, lines }: LedgerWrites): Promise<number> {
+  async write({ budgets, opened, renewed, closed, lines }: LedgerWrites): Promise<number> {
     const rows = await this.db.query<{ opened: string }>(WRITE, [
       ...budgetArrays(budgets),
       ...reservationArrays(opened),
       opened.map(({ ttlMs }) => ttlMs),
       ...closingArrays(closed),
       ...lineArrays(lines),
+      renewed.map(({ owner }) => owner),
+      renewed.map(({ key }) => key),
+      renewed.map(({ ttlMs }) => ttlMs),
     ]);
     return Number(rows[0]?.opened);
   }
@@ -132,6 +135,11 @@ const WRITE = `
     FROM unnest($28::text[], $29::text[], $30::text[], $31::bigint[], $32::bigint[], $33::boolean[], $34::boolean[])
       AS n (owner, key, state, used_tokens, used_micro_usd, overdraft, estimated)
     WHERE r.owner = n.owner AND r.key = n.key),
+  renewed AS (
+    UPDATE budget_reservation r SET
+      expires_at = greatest(r.expires_at, clock_timestamp() + n.ttl_ms * interval '1 millisecond')
+    FROM unnest($49::text[], $50::text[], $51::bigint[]) AS n (owner, key, ttl_ms)
+    WHERE r.owner = n.owner AND r.key = n.key AND r.state = 'held'),
   entered AS (
     INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
       window_start, owner, key, marks, by, note)

@@ -73,25 +73,53 @@ export class ReconciliationStore {
   }
 
   /**
-   * Puts one line in the place of the old ones of each budget and window; answers how many went. The sums stay what they
-   * are, and so does the last limit, so this needs no lock on the budgets.
+   * Forgets trees of runs that nobody has spent from, nor opened a run in, for so long, with their lines; answers how many
+   * trees. A charge anywhere in a tree changes its root.
+   */
+  async pruneRuns(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query<{ roots: string }>(
+      `WITH roots AS (
+         SELECT b.id FROM budget b
+         WHERE b.kind = 'run' AND b.root_id IS NULL AND b.reserved_tokens = 0 AND b.reserved_micro_usd = 0
+           AND b.changed_at < clock_timestamp() - $1 * interval '1 millisecond'
+           AND NOT EXISTS (SELECT FROM budget c WHERE c.root_id = b.id
+             AND c.changed_at >= clock_timestamp() - $1 * interval '1 millisecond')
+         LIMIT $2 FOR UPDATE SKIP LOCKED),
+       gone AS (
+         DELETE FROM budget WHERE id IN (SELECT id FROM roots) OR root_id IN (SELECT id FROM roots) RETURNING id),
+       lines AS (DELETE FROM budget_entry WHERE budget_id IN (SELECT id FROM gone))
+       SELECT count(*) AS roots FROM roots`,
+      [keepMs, limit],
+    );
+    return Number(rows[0]?.roots);
+  }
+
+  /**
+   * Puts one line in the place of the old ones of each budget and window, the line that stands for older ones among them;
+   * answers how many old ones went. The sums stay what they are, and so does the last limit, so this needs no lock on the
+   * budgets.
    */
   async compact(keepMs: number, limit: number): Promise<number> {
-    const rows = await this.db.query<{ gone: string }>(
-      `WITH gone AS (
-         DELETE FROM budget_entry WHERE (budget_id, seq) IN (
-           SELECT e.budget_id, e.seq FROM budget_entry e
-           WHERE e.at < clock_timestamp() - $1 * interval '1 millisecond' AND NOT e.limit_changed AND e.kind <> 'carried'
-           ORDER BY e.budget_id, e.seq LIMIT $2 FOR UPDATE SKIP LOCKED)
+    const rows = await this.db.query<{ old: string }>(
+      `WITH old AS (
+         SELECT budget_id, seq, own, window_start FROM budget_entry
+         WHERE at < clock_timestamp() - $1 * interval '1 millisecond' AND NOT limit_changed AND kind <> 'carried'
+         ORDER BY budget_id, seq LIMIT $2 FOR UPDATE SKIP LOCKED),
+       older AS (
+         SELECT budget_id, seq FROM budget_entry WHERE kind = 'carried'
+           AND (budget_id, own, window_start) IN (SELECT budget_id, own, window_start FROM old) FOR UPDATE SKIP LOCKED),
+       gone AS (
+         DELETE FROM budget_entry
+         WHERE (budget_id, seq) IN (SELECT budget_id, seq FROM old UNION ALL SELECT budget_id, seq FROM older)
          RETURNING *),
        carried AS (
          INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, window_start, marks, note, at)
          SELECT budget_id, 'carried', sum(tokens), sum(micro_usd), own, false, window_start, '{}',
-           'the sum of ' || count(*) || ' lines', max(at)
+           'the sum of older lines', max(at)
          FROM gone GROUP BY budget_id, own, window_start)
-       SELECT count(*) AS gone FROM gone`,
+       SELECT count(*) AS old FROM old`,
       [keepMs, limit],
     );
-    return Number(rows[0]?.gone);
+    return Number(rows[0]?.old);
   }
 }

@@ -53,11 +53,15 @@ export const USUAL_TTL_MS = 900_000;
 export function checkAsk(ask: ReserveAsk): void {
   checkKey(ask);
   checkAmount(ask.amount);
-  const { ttlMs, atLeastTokens = 0, amount } = ask;
-  if (!(ttlMs >= SHORTEST_TTL_MS && ttlMs <= LONGEST_TTL_MS))
-    throw new InvalidBudgetError(`A reservation lives ${SHORTEST_TTL_MS} to ${LONGEST_TTL_MS} ms, not ${ttlMs}.`);
+  checkTtl(ask.ttlMs);
+  const { atLeastTokens = 0, amount } = ask;
   if (!(atLeastTokens >= 0 && atLeastTokens <= amount.tokens))
     throw new InvalidBudgetError('The least number of tokens must not be more than what is asked for.');
+}
+
+export function checkTtl(ttlMs: number): void {
+  if (!(ttlMs >= SHORTEST_TTL_MS && ttlMs <= LONGEST_TTL_MS))
+    throw new InvalidBudgetError(`A reservation lives ${SHORTEST_TTL_MS} to ${LONGEST_TTL_MS} ms, not ${ttlMs}.`);
 }
 
 export function checkKey({ owner, key }: { owner: string; key: string }): void {

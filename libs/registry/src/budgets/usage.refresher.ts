@@ -29,6 +29,7 @@ export interface RefreshResult {
 }
 
 const LONGEST_REASON = 300;
+const MOST_AT_ONCE = 200;
 
 /**
  * Takes over what a usage source counted. A count only ever rises by it: a source that lags, or answers nothing after an
@@ -41,36 +42,51 @@ export class UsageRefresher {
     private readonly ledger: BudgetLedger,
   ) {}
 
+  /** Those whose count is the oldest first, and not all of many at once: what was learned before a fault is kept. */
   async refresh(source: BudgetSource): Promise<RefreshResult> {
     const result: RefreshResult = { refreshed: 0, failures: [] };
     const now = await this.store.now();
     const current = (await this.store.ofSource(source.name)).map((budget) => rolled(budget, now));
-    for (const budgets of Map.groupBy(current, sinceOf).values()) {
-      const error = await this.refreshAll(source, budgets);
-      if (error) result.failures.push({ budgets: budgets.length, error });
-      else result.refreshed += budgets.length;
-    }
+    for (const budgets of Map.groupBy(current, sinceOf).values()) await this.refreshAll(source, budgets, result);
     return result;
   }
 
-  /** Those that count from the same moment, so that the source is asked once for all of them. */
-  private async refreshAll(source: BudgetSource, budgets: readonly Budget[]): Promise<Error | undefined> {
-    const ids = budgets.map(({ id }) => id);
+  /** Those that count from the same moment. After a fault the rest is left for the next time. */
+  private async refreshAll(source: BudgetSource, budgets: readonly Budget[], result: RefreshResult): Promise<void> {
+    for (let start = 0; start < budgets.length; start += MOST_AT_ONCE) {
+      const some = budgets.slice(start, start + MOST_AT_ONCE);
+      const error = await this.refreshSome(source, some);
+      if (error) {
+        const rest = budgets.slice(start);
+        await this.store.noteRefresh(
+          rest.map(({ id }) => id),
+          error.message.slice(0, LONGEST_REASON),
+        );
+        result.failures.push({ budgets: rest.length, error });
+        return;
+      }
+      result.refreshed += some.length;
+    }
+  }
+
+  /** Asks the source once for all of them. */
+  private async refreshSome(source: BudgetSource, budgets: readonly Budget[]): Promise<Error | undefined> {
     try {
       const usage = await source.usage(questionFor(budgets));
       await this.ledger.applyAll(
-        budgets.flatMap(({ id, subject }): LedgerOp[] => {
+        budgets.flatMap(({ id, subject, windowStart: inWindow }): LedgerOp[] => {
           const usedAtLeast = usage.get(subject);
           const facts = { budgetId: id, as: 'refreshed' as const, by: source.name, note: null };
-          return usedAtLeast ? [{ op: 'correct', correction: { ...facts, usedAtLeast } }] : [];
+          return usedAtLeast ? [{ op: 'correct', correction: { ...facts, usedAtLeast, inWindow } }] : [];
         }),
       );
-      await this.store.noteRefresh(ids, null);
+      await this.store.noteRefresh(
+        budgets.map(({ id }) => id),
+        null,
+      );
       return undefined;
     } catch (error) {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      await this.store.noteRefresh(ids, reason.message.slice(0, LONGEST_REASON));
-      return reason;
+      return error instanceof Error ? error : new Error(String(error));
     }
   }
 }

@@ -133,7 +133,7 @@ describe('the circuit breaker', () => {
 
 const input: fc.Arbitrary<CircuitInput> = fc.oneof(
   fc.record({ kind: fc.constant('outcome' as const), ok: fc.boolean(), probeId: fc.constantFrom('a', 'b', undefined) }),
-  fc.record({ kind: fc.constant('claim' as const), probeId: fc.constantFrom('a', 'b', 'c') }),
+  fc.record({ kind: fc.constantFrom('claim' as const, 'return' as const), probeId: fc.constantFrom('a', 'b', 'c') }),
   fc.constant({ kind: 'tick' as const }),
 );
 const history = fc.array(fc.tuple(input, fc.nat(700)), { maxLength: 80 });
@@ -153,6 +153,7 @@ describe('the circuit breaker, whatever happens', () => {
             expect(!holder || holder.until <= now || holder.id === next.probeId).toBe(true);
             holder = { id: next.probeId, until: step.state.probe?.expiresAt ?? 0 };
           }
+          if (next.kind === 'return' && holder?.id === next.probeId) holder = undefined;
           for (const { from, to } of step.transitions) {
             expect(from).toBe(phase);
             phase = to;

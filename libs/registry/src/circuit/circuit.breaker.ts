@@ -34,7 +34,11 @@ export interface CircuitState {
 }
 
 export type CircuitInput =
-  { kind: 'outcome'; ok: boolean; probeId?: string } | { kind: 'claim'; probeId: string } | { kind: 'tick' };
+  | { kind: 'outcome'; ok: boolean; probeId?: string }
+  | { kind: 'claim'; probeId: string }
+  /** The probe was not made after all, or told nothing. */
+  | { kind: 'return'; probeId: string }
+  | { kind: 'tick' };
 
 export interface CircuitTransition {
   from: CircuitPhase;
@@ -94,6 +98,8 @@ export function stepCircuit(
       return step;
     case 'claim':
       return claim(step, input.probeId, now, policy);
+    case 'return':
+      return giveBack(step, input.probeId);
     case 'outcome':
       return step.state.phase === 'half_open'
         ? probeOutcome(step, input, now, policy)
@@ -113,6 +119,11 @@ function claim(step: CircuitStep, probeId: string, now: number, policy: CircuitP
   if (state.phase !== 'half_open') return step;
   if (hasLiveProbe(state, now)) return { ...step, claimed: state.probe?.id === probeId };
   return { ...step, state: { ...state, probe: { id: probeId, expiresAt: now + policy.probeMs } }, claimed: true };
+}
+
+/** Only by its holder: who comes late finds the slot someone else's. */
+function giveBack(step: CircuitStep, probeId: string): CircuitStep {
+  return step.state.probe?.id === probeId ? { ...step, state: { ...step.state, probe: null } } : step;
 }
 
 function outcome(step: CircuitStep, input: { ok: boolean }, now: number, policy: CircuitPolicy): CircuitStep {

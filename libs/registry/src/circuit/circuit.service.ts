@@ -76,6 +76,11 @@ export class CircuitService {
     });
   }
 
+  /** The call that was the probe said nothing about the agent, so that the next caller may probe at once. */
+  async returnProbe(agentId: string, probeId: string): Promise<void> {
+    await this.db.transaction(async () => void (await this.step(agentId, { kind: 'return', probeId })));
+  }
+
   private async step(
     agentId: string,
     input: CircuitInput,

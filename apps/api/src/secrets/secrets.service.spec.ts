@@ -1,0 +1,27 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Secret } from '#rollcall/providers';
+import { loadConfig } from '../config/config.loader.js';
+import { SecretsService } from './secrets.service.js';
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-secrets-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const service = (): SecretsService => new SecretsService(loadConfig({ ROLLCALL_DATA_DIR: folder }, '/nowhere'));
+
+describe('the sealing key in the data folder', () => {
+  it('is made when it is first needed, for its owner alone, and is the same from then on', () => {
+    const sealed = service().seal(new Secret('whsec_x'), 'wh_1');
+    expect(service().open(sealed, 'wh_1').reveal()).toBe('whsec_x');
+    expect(readdirSync(folder)).toEqual(['sealing.key']);
+    expect(readFileSync(join(folder, 'sealing.key'), 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(statSync(join(folder, 'sealing.key')).mode & 0o777).toBe(0o600);
+  });
+
+  it('that a crash left empty seals nothing, and says so', () => {
+    writeFileSync(join(folder, 'sealing.key'), '');
+    expect(() => service().seal(new Secret('whsec_x'), 'wh_1')).toThrow('holds no key');
+  });
+});
