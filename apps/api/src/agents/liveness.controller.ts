@@ -65,7 +65,7 @@ export class LivenessController {
     const beats = readBatch(body);
     const results = await this.registry.heartbeats.beatAll(beats);
     return {
-      results: results.map((result, index) => toAnswer(beats[index].agentId, result)),
+      results: results.map((result, index) => this.toAnswer(beats[index].agentId, result)),
       nextIntervalMs: this.nextIntervalMs(),
     };
   }
@@ -110,8 +110,13 @@ export class LivenessController {
   take(agentId: string, body: unknown, leaseHash: string | null, answer: Answer): void {
     this.registry.heartbeats.beat(readBeat(agentId, body, leaseHash), (result) => {
       if (!result.ok) return answer.fail(result.error);
-      return answer.ok(`{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`);
+      return answer.okAscii(`{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`);
     });
+  }
+
+  private toAnswer(agentId: string, result: BeatResult): BatchAnswer {
+    if (result.ok) return { agentId, ok: true, beatAt: this.moment(result.beatAt) };
+    return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 
   /** All beats of a batch have the same. */
@@ -123,9 +128,4 @@ export class LivenessController {
   private nextIntervalMs(): number {
     return nextIntervalMs(this.lease, Math.random());
   }
-}
-
-function toAnswer(agentId: string, result: BeatResult): BatchAnswer {
-  if (result.ok) return { agentId, ok: true, beatAt: new Date(result.beatAt).toISOString() };
-  return { agentId, ok: false, code: result.error.code, detail: result.error.message };
 }

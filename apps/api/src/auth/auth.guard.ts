@@ -64,7 +64,7 @@ export class AuthGuard implements CanActivate {
 
   /** Once for each request, and once for each message on a socket. */
   allow(principal: Principal, access: Permission): boolean {
-    this.limiter.spend(principal.id);
+    this.limiter.spend(principal);
     if (principal.permissions.includes(access)) return true;
     throw new ApiError(
       'FORBIDDEN',

@@ -49,7 +49,7 @@ export class Authenticator {
     const known = this.remembered.get(authorization);
     if (known && known.freshUntil > performance.now()) return stillValid(known.principal);
     if (isLeaseToken(authorization.slice(7))) return this.leaseHolder(authorization);
-    this.lookups.spend(request.ip);
+    this.lookups.spend({ id: request.ip });
     return this.identify(authorization);
   }
 

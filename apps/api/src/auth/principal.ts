@@ -1,7 +1,8 @@
 import type { Permission, Role } from './permissions.js';
+import type { Counted } from './rate.limiter.js';
 
 /** Who is asking, as far as we could make sure. */
-export interface Principal {
+export interface Principal extends Counted {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   id: string;
   kind: 'key' | 'oidc' | 'lease';

@@ -43,6 +43,7 @@ interface Lane extends LaneRoute {
 const LARGEST_BODY = 4_096;
 const BODIES_REMEMBERED_BYTES = 4 * 1_024 * 1_024;
 const PLAIN_ID = /^[A-Za-z0-9][\w.:-]{0,127}$/;
+const OK_HEADERS = ['content-type', JSON_TYPE];
 const STATIC_HEADERS = Object.entries(API_HEADERS).flat();
 const STATIC_HEADERS_BY_HTTPS = [...STATIC_HEADERS, ...HSTS];
 
@@ -148,12 +149,16 @@ class LaneRequest implements Answer, Credentialed {
   }
 
   ok(json: string | Buffer): void {
-    this.send(200, ['content-type', JSON_TYPE], json);
+    this.send(200, OK_HEADERS, typeof json === 'string' ? Buffer.from(json) : json);
+  }
+
+  okAscii(json: string): void {
+    this.send(200, OK_HEADERS, json);
   }
 
   fail(error: unknown): void {
     const { status, headers, body } = problemOf(error, this.requestId);
-    this.send(status, Object.entries(headers).flat(), JSON.stringify(body));
+    this.send(status, Object.entries(headers).flat(), Buffer.from(JSON.stringify(body)));
   }
 
   private work(): void {
@@ -187,12 +192,12 @@ class LaneRequest implements Answer, Credentialed {
     if (result instanceof Promise) result.catch((error: unknown) => this.fail(error));
   }
 
-  private send(status: number, headers: string[], body: string | Buffer): void {
+  /** A body that is text is ASCII. */
+  private send(status: number, headers: readonly string[], body: string | Buffer): void {
     if (this.response.headersSent) return;
-    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(length)];
+    const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(body.length)];
     const always = this.parts.gateway.saysHttps(this.request) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
-    this.response.writeHead(status, [...always, ...own]).end(body);
+    this.response.writeHead(status, [...always, ...own]).end(body, 'latin1');
     const ms = performance.now() - this.startedAt;
     this.to.lane.timer.observe(status, ms);
     if (this.parts.log.wants(status)) this.log(status, ms);

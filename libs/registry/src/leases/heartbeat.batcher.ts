@@ -45,7 +45,18 @@ export class HeartbeatBatcher {
   }
 
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatResult[]> {
-    return await Promise.all(beats.map(async (beat) => await new Promise<BeatResult>((done) => this.beat(beat, done))));
+    const { promise, resolve } = Promise.withResolvers<BeatResult[]>();
+    const results: BeatResult[] = [];
+    let missing = beats.length;
+    if (missing === 0) resolve(results);
+    for (const [place, beat] of beats.entries()) {
+      this.beat(beat, (result) => {
+        results[place] = result;
+        missing -= 1;
+        if (missing === 0) resolve(results);
+      });
+    }
+    return await promise;
   }
 
   /** Tells of beats that counted, after they were answered. */
@@ -79,16 +90,16 @@ export class HeartbeatBatcher {
     const beaten: BeatResult = { ok: true, beatAt: written.beatAt };
     for (const [place, { done }] of batch.entries()) {
       const error = errors.get(place);
-      this.attempt(() => done(error ? { ok: false, error } : beaten));
+      this.tell(done, error ? { ok: false, error } : beaten);
     }
     const counted = errors.size === 0 ? beats : beats.filter((_, place) => !errors.has(place));
-    for (const hear of this.listeners) this.attempt(() => hear(counted, written));
+    for (const hear of this.listeners) this.tell((taken) => hear(counted, taken), written);
   }
 
   /** What one of them makes of its answer must not keep the others from theirs. */
-  private attempt(tell: () => void): void {
+  private tell<Told>(whom: (told: Told) => void, told: Told): void {
     try {
-      tell();
+      whom(told);
     } catch (error) {
       this.log.error({ event: 'heartbeats.answer_failed', err: error });
     }
