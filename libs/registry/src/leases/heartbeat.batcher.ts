@@ -18,19 +18,24 @@ interface Written extends OwnBeats {
 
 type Listener = (beats: readonly Heartbeat[], taken: OwnBeats) => void;
 
-const LARGEST_BATCH = 2_000;
+const LARGEST_BATCH = 1_000;
+/** So many are worth a batch beside those that are under way. Fewer fare better by waiting for one another. */
+const WORTH_A_LANE = 500;
+const MOST_SIDE_LANES = 2;
 const NO_ERRORS: ReadonlyMap<number, RegistryError> = new Map();
 
 /**
- * Beats commit in groups: while one batch is under way the next one collects, so a thousand beats cost one transaction. A
- * beat is answered after its batch is durable, all of a batch in one go. A beat never creates an agent, and never revives
- * one: it says why it does not count instead.
+ * Beats commit in groups: while one batch is under way the next one collects, so a thousand beats cost one transaction; only
+ * where very many wait do batches run beside each other. A beat is answered after its batch is durable, all of a batch in
+ * one go. A beat never creates an agent, and never revives one: it says why it does not count instead.
  */
 @Injectable()
 export class HeartbeatBatcher {
   private readonly log = new Logger('heartbeats');
   private waiting: Waiting[] = [];
-  private running?: Promise<void>;
+  private isDraining = false;
+  private sideLanes = 0;
+  private readonly underWay = new Set<Promise<void>>();
   private readonly listeners: Listener[] = [];
 
   constructor(
@@ -41,7 +46,8 @@ export class HeartbeatBatcher {
   /** With a callback and not a promise, because there are tens of thousands a second. */
   beat(beat: Heartbeat, done: (result: BeatResult) => void): void {
     this.waiting.push({ beat, done });
-    this.running ??= this.db.detached(async () => await this.drain());
+    const isCrowded = this.waiting.length >= WORTH_A_LANE && this.sideLanes < MOST_SIDE_LANES;
+    if (!this.isDraining || isCrowded) this.openLane();
   }
 
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatResult[]> {
@@ -66,13 +72,24 @@ export class HeartbeatBatcher {
 
   /** Settles when nothing is under way. */
   async idle(): Promise<void> {
-    await this.running;
+    await Promise.all(this.underWay);
   }
 
-  private async drain(): Promise<void> {
+  private openLane(): void {
+    const isSide = this.isDraining;
+    if (isSide) this.sideLanes += 1;
+    else this.isDraining = true;
+    const lane = this.db.detached(async () => await this.drain(isSide));
+    this.underWay.add(lane);
+    void lane.finally(() => this.underWay.delete(lane));
+  }
+
+  /** Batch by batch: while any wait, and on a side lane while they are worth it. */
+  private async drain(isSide: boolean): Promise<void> {
+    const least = isSide ? WORTH_A_LANE : 1;
     await new Promise(setImmediate); // what arrives in this turn of the loop goes together
     let finish = nothing;
-    while (this.waiting.length > 0) {
+    while (this.waiting.length >= least) {
       const batch = this.takeBatch();
       const beats = batch.map(({ beat }) => beat);
       const written = this.write(beats).catch((error: unknown) => allFailed(beats, error));
@@ -81,7 +98,8 @@ export class HeartbeatBatcher {
       const outcome = await written;
       finish = () => this.finish(batch, beats, outcome);
     }
-    this.running = undefined;
+    if (isSide) this.sideLanes -= 1;
+    else this.isDraining = false; // before the last are answered: who then beats again opens it anew
     finish();
   }
 
