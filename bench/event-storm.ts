@@ -17,9 +17,12 @@ const WRITERS = 32;
 const AGENTS = 40;
 const KILL_EVERY_MS = 150;
 
-function startWriter(url: string): ChildProcess {
+/** Connected when it is answered: a process may not begin in a storm, only live through one. */
+async function startWriter(url: string): Promise<ChildProcess> {
   const program = fileURLToPath(new URL('./support/storm.writer.js', import.meta.url));
-  return fork(program, [url, String(WRITERS / PROCESSES), String(AGENTS), String(durationMs)]);
+  const writer = fork(program, [url, String(WRITERS / PROCESSES), String(AGENTS), String(durationMs)]);
+  await once(writer, 'message');
+  return writer;
 }
 
 async function acknowledgedBy(writer: ChildProcess): Promise<number> {
@@ -35,7 +38,7 @@ const consumer = new RestlessConsumer(socket, rollcall.headers, (durationMs * 0.
 try {
   await prepareStorm(database.db, AGENTS);
   const consuming = consumer.run();
-  const writers = Array.from({ length: PROCESSES }, () => startWriter(database.url));
+  const writers = await Promise.all(Array.from({ length: PROCESSES }, async () => await startWriter(database.url)));
   const counts = Promise.all(writers.map(acknowledgedBy));
   const kills = await stormKiller(database.db, { durationMs, killEveryMs: KILL_EVERY_MS });
   const acknowledged = (await counts).reduce((sum, count) => sum + count, 0);

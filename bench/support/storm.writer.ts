@@ -8,6 +8,7 @@ const db = await Database.connect(
   { entities: [], migrations: [] },
 );
 const options = { writers: Number(writers), agents: Number(agents), durationMs: Number(durationMs) };
+process.send?.('ready');
 process.send?.(await stormReplica(db, options));
 await db.close();
 process.disconnect();
