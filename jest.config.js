@@ -10,6 +10,5 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
-  maxWorkers: '100%',
   testTimeout: 60_000,
 };
