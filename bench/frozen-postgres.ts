@@ -4,16 +4,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { FreezablePostgres } from '#rollcall/registry/testing';
+import { type BenchAgent, registerFleet } from './support/fleet.js';
 import { startRollcall, type Server } from './support/servers.js';
 
 const FLEET = 200;
 const HEARTBEAT_MS = 2_000;
-
-interface Agent {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
-}
 
 async function call<Body>({ url, headers }: Server, method: string, path: string, body?: unknown): Promise<Body> {
   const json = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -21,11 +16,16 @@ async function call<Body>({ url, headers }: Server, method: string, path: string
   return { status: response.status, ...((await response.json()) as object) } as Body;
 }
 
-async function beatFor(server: Server, agent: Agent, counts: Record<number, number>, over: AbortSignal): Promise<void> {
+async function beatFor(
+  server: Server,
+  agent: BenchAgent,
+  counts: Record<number, number>,
+  over: AbortSignal,
+): Promise<void> {
   const path = `/v1/agents/${agent.agentId}/heartbeat`;
   const asAgent = { ...server, headers: { authorization: `Bearer ${agent.leaseToken}` } };
   while (!over.aborted) {
-    const { status } = await call<{ status: number }>(asAgent, 'POST', path, { generation: agent.generation });
+    const { status } = await call<{ status: number }>(asAgent, 'POST', path, { generation: 1 });
     counts[status] = (counts[status] ?? 0) + 1;
     await delay(HEARTBEAT_MS * (0.8 + Math.random() / 5), undefined, { signal: over }).catch(() => undefined);
   }
@@ -41,12 +41,7 @@ const server = await startRollcall({
 const over = new AbortController();
 const counts: Record<number, number> = {};
 try {
-  const agents = await Promise.all(
-    Array.from({ length: FLEET }, async (_, index) => {
-      const facts = { agentId: `a${index}`, name: 'fleet', capabilities: ['beat'] };
-      return await call<Agent>(server, 'POST', '/v1/agents', facts);
-    }),
-  );
+  const agents = await registerFleet(server, FLEET);
   const beats = agents.map(async (agent) => await beatFor(server, agent, counts, over.signal));
   await delay(3 * HEARTBEAT_MS);
   console.log(`freezing Postgres for ${seconds} s, with ${FLEET} agents that beat every ${HEARTBEAT_MS} ms`);
