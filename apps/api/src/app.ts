@@ -10,9 +10,10 @@ import { agentLanes } from './agents/agents.lane.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { serveDocs } from './http/docs.js';
-import { ExpressLane } from './http/express.lane.js';
+import { ExpressLane } from './http/lane/express.lane.js';
 import { Gateway } from './http/gateway.js';
 import { InFlight } from './http/in-flight.js';
+import { LaneConnections } from './http/lane/lane.connections.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RequestLog } from './http/request.log.js';
 import { RouteTable } from './http/route.table.js';
@@ -49,7 +50,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
   const log = new RequestLog(pino, config.log.requests);
-  const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, fastifyPlugins });
+  const connections = new LaneConnections();
+  const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, connections, fastifyPlugins });
   const module = AppModule.with({ config, database, lifecycle, metrics, inFlight, secrets });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
@@ -67,7 +69,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
   const guard = nest.get(AuthGuard, { strict: false });
   const gateway = new Gateway(config.http.trustedProxies);
-  const lane = new ExpressLane({ guard, lifecycle, metrics, log, gateway }, agentLanes(nest));
+  const lane = new ExpressLane({ guard, lifecycle, metrics, log, gateway }, connections, agentLanes(nest));
   if (!traced) lane.open(nest.getHttpServer());
   return { nest, lifecycle, routes };
 }

@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import type { LaneRoute } from '../http/express.lane.js';
+import type { LaneRoute } from '../http/lane/lanes.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 

@@ -74,6 +74,7 @@ export class LiveRegistry {
     this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
     this.snapshots = new AgentSnapshots(registryEvents.sequencer);
     this.heartbeats.onBeats((beats, taken) => this.sync.takeOwnBeats(beats, taken));
+    this.heartbeats.onBeats((beats) => this.budgets.sweeper.hear(beats));
     events.onChange((agentIds) => this.sync.refreshSoon(agentIds));
     this.budgets.events.onChange((budgets) => this.sync.takeBudgets(budgets));
   }

@@ -162,6 +162,23 @@ describe('use that an agent reports', () => {
   });
 });
 
+describe('use that agents report to several replicas', () => {
+  it('S3.10 is taken in by the one that heard it, and what a dead one heard by any other that starts', async () => {
+    const { record, leaseToken } = await join('builder', 1_000, 'reported');
+    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+    for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
+    await there.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
+    await there.heartbeats.beatAll([{ ...beat, usedTokens: 200 }]);
+    expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
+    expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
+    await there.heartbeats.beatAll([{ ...beat, usedTokens: 700 }]);
+    const fresh = testRegistry(await database.connectAgain());
+    expect(await fresh.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
+    expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+});
+
 describe('use that a source counts', () => {
   const asked: unknown[] = [];
   const source = (answer: () => Record<string, number>): BudgetSource => ({

@@ -4,7 +4,7 @@ import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import { nextWindow } from './budget.window.js';
-import { takingIn } from './usage.report.js';
+import { takingIn, type ToldUsage } from './usage.report.js';
 
 /** What an agent says of its budget when it registers. */
 export interface DeclaredBudget {
@@ -42,7 +42,7 @@ export class AgentBudgets {
   }
 
   /** In the transaction that ends their leases: what the last beats told and no sweep has taken in yet is not lost. */
-  async takeLastReports(leavers: readonly { agentId: string; usedTokens: string | null }[]): Promise<void> {
+  async takeLastReports(leavers: readonly ToldUsage[]): Promise<void> {
     const told = leavers.filter(({ usedTokens }) => usedTokens !== null);
     const ahead = told.length > 0 ? await this.store.behind(told) : [];
     await this.ledger.applyAll(ahead.map(takingIn));

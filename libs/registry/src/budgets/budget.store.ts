@@ -5,7 +5,7 @@ import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
 import type { BudgetWindow, WindowSpan } from './budget.window.js';
 import type { Burn } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
-import type { UsageReport } from './usage.report.js';
+import type { ToldUsage, UsageReport } from './usage.report.js';
 
 export interface NewBudget {
   kind: BudgetKind;
@@ -158,13 +158,13 @@ export class BudgetStore {
   /** The windows that are over and that nobody has begun anew. */
   async endedWindows(limit: number): Promise<number[]> {
     const rows = await this.db.query<{ id: string }>(
-      'SELECT id FROM budget WHERE window_end <= clock_timestamp() ORDER BY window_end LIMIT $1',
+      'SELECT id FROM budget WHERE window_end <= statement_timestamp() ORDER BY window_end LIMIT $1',
       [limit],
     );
     return rows.map(({ id }) => Number(id));
   }
 
-  /** Agents that told more by heartbeat than their ledger knows. */
+  /** Agents that told more by heartbeat than their ledger knows. Looks at the whole fleet. */
   async reportedAhead(limit: number): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
@@ -176,7 +176,7 @@ export class BudgetStore {
   }
 
   /** Those of these reports that tell more than the ledger knows. */
-  async behind(reports: readonly { agentId: string; usedTokens: string | null }[]): Promise<UsageReport[]> {
+  async behind(reports: readonly ToldUsage[]): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)
        JOIN budget b ON b.kind = 'agent' AND b.subject = r.agent_id AND b.window_kind = 'total' AND b.source = 'reported'

@@ -4,7 +4,7 @@ import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
-import { takingIn } from './usage.report.js';
+import { takingIn, type UsageReport } from './usage.report.js';
 
 export interface BudgetSweep {
   /** Reservations whose owner has neither settled nor released them in time. */
@@ -23,6 +23,8 @@ export interface BudgetRetention {
 }
 
 const MOST_AT_ONCE = 500;
+/** How often the whole fleet is asked what it reported, for reports whose replica died before it took them in. */
+const ASK_ALL_EVERY_MS = 60_000;
 
 /**
  * Gives back what dead owners held, begins windows that nobody else began, and takes in what agents reported. Any number of
@@ -30,6 +32,10 @@ const MOST_AT_ONCE = 500;
  */
 @Injectable()
 export class BudgetSweeper {
+  /** What agents told this replica since the last sweep. The leases have it too: this only says where to look. */
+  private readonly told = new Map<string, number>();
+  private askedAllAt = -Infinity;
+
   constructor(
     private readonly budgets: BudgetStore,
     private readonly reservations: LedgerStore,
@@ -37,11 +43,17 @@ export class BudgetSweeper {
     private readonly reconciliation: ReconciliationStore,
   ) {}
 
+  hear(beats: readonly { agentId: string; usedTokens?: number }[]): void {
+    for (const { agentId, usedTokens } of beats) {
+      if (usedTokens !== undefined) this.told.set(agentId, Math.max(usedTokens, this.told.get(agentId) ?? 0));
+    }
+  }
+
   async sweep(): Promise<BudgetSweep> {
     return {
       expired: await this.repeat(async () => await this.expire()),
       rolled: await this.repeat(async () => await this.roll()),
-      reported: await this.repeat(async () => await this.takeReports()),
+      reported: await this.takeReports(),
     };
   }
 
@@ -68,9 +80,28 @@ export class BudgetSweeper {
   }
 
   private async takeReports(): Promise<number> {
-    const ahead = await this.budgets.reportedAhead(MOST_AT_ONCE);
-    await this.ledger.applyAll(ahead.map(takingIn));
-    return ahead.length;
+    const now = performance.now();
+    if (now - this.askedAllAt < ASK_ALL_EVERY_MS) return await this.takeTold();
+    this.told.clear();
+    const taken = await this.repeat(async () => await this.takeIn(await this.budgets.reportedAhead(MOST_AT_ONCE)));
+    this.askedAllAt = now;
+    return taken;
+  }
+
+  private async takeTold(): Promise<number> {
+    let taken = 0;
+    while (this.told.size > 0) {
+      const some = [...this.told.entries().take(MOST_AT_ONCE)];
+      for (const [agentId] of some) this.told.delete(agentId);
+      const reports = some.map(([agentId, usedTokens]) => ({ agentId, usedTokens }));
+      taken += await this.takeIn(await this.budgets.behind(reports));
+    }
+    return taken;
+  }
+
+  private async takeIn(reports: readonly UsageReport[]): Promise<number> {
+    await this.ledger.applyAll(reports.map(takingIn));
+    return reports.length;
   }
 
   /** In transactions that stay short, until less than a full one is left. */

@@ -98,7 +98,7 @@ export class LedgerStore {
   /** Held although their time is over, the longest over first. */
   async overdue(limit: number): Promise<ReservationKey[]> {
     return await this.db.query<{ owner: string; key: string }>(
-      `SELECT owner, key FROM budget_reservation WHERE state = 'held' AND expires_at <= clock_timestamp()
+      `SELECT owner, key FROM budget_reservation WHERE state = 'held' AND expires_at <= statement_timestamp()
        ORDER BY expires_at LIMIT $1`,
       [limit],
     );

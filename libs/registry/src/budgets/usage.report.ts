@@ -1,5 +1,11 @@
 import type { LedgerOp } from './ledger.batch.js';
 
+/** What an agent told to have used in all. */
+export interface ToldUsage {
+  agentId: string;
+  usedTokens: number | string | null;
+}
+
 /** What an agent told to have used in all, where its ledger knows of less. */
 export interface UsageReport {
   budgetId: number;

@@ -22,9 +22,6 @@ const LARGEST_BATCH = 1_000;
 /** So many are worth a batch beside those that are under way. Fewer fare better by waiting for one another. */
 const WORTH_A_LANE = 500;
 const MOST_SIDE_LANES = 2;
-/** Where so many beat at once there is always someone to hear while Postgres writes. */
-const CROWD = 16;
-const AWAKE_MS = 3;
 const NO_ERRORS: ReadonlyMap<number, RegistryError> = new Map();
 
 /**
@@ -98,7 +95,7 @@ export class HeartbeatBatcher {
       const written = this.write(beats).catch((error: unknown) => allFailed(beats, error));
       await new Promise(setImmediate); // in which it goes out to Postgres
       finish(); // with the batch before, meanwhile
-      const outcome = await (batch.length >= CROWD ? awake(written) : written);
+      const outcome = await written;
       finish = () => this.finish(batch, beats, outcome);
     }
     if (isSide) this.sideLanes -= 1;
@@ -164,18 +161,6 @@ function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts
   if (!facts?.live) return new RegisterAgainError(agentId, facts?.leaveReason);
   if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
   return wrongGeneration(agentId, generation, Number(facts.generation));
-}
-
-/**
- * Waits without letting the process fall asleep, for a moment at the most. To be woken, by Postgres and by everyone who beats
- * meanwhile, costs them and us more than to look again and again: a tenth and more of the throughput (measured).
- */
-async function awake<T>(work: Promise<T>): Promise<T> {
-  const is = { over: false };
-  void work.finally(() => (is.over = true));
-  const until = performance.now() + AWAKE_MS;
-  while (!is.over && performance.now() < until) await new Promise(setImmediate);
-  return await work;
 }
 
 function nothing(): void {}

@@ -56,8 +56,9 @@ const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBe
   load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
 
 /**
- * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared,
- * because Postgres then plans for any number of beats, by the index; planned for a hundred it reads the whole table.
+ * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared, and
+ * the lists hidden behind SELECT, so that it is planned once for any number of beats, by the index: Postgres looks at lists
+ * it can see, plans anew for every batch, and for a hundred beats reads the whole table.
  */
 const BEAT_ALL = {
   name: 'beat_all',
@@ -67,7 +68,8 @@ const BEAT_ALL = {
       forgiven_ms = (SELECT forgiven_ms FROM registry_protection), taken_by = $8, taken_before = l.taken_by,
       in_flight = coalesce(b.in_flight, l.in_flight), load_ratio = coalesce(b.load_ratio, l.load_ratio),
       observed_ms = coalesce(b.observed_ms, l.observed_ms), used_tokens = greatest(b.used_tokens, l.used_tokens)
-    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::real[], $6::real[], $7::bigint[])
+    FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::int[]),
+        (SELECT $5::real[]), (SELECT $6::real[]), (SELECT $7::bigint[]))
       WITH ORDINALITY AS b (agent_id, generation, token_hash, in_flight, load_ratio, observed_ms, used_tokens, place)
     WHERE l.agent_id = b.agent_id AND l.generation = b.generation
       AND (b.token_hash IS NULL OR l.token_hash = b.token_hash)

@@ -2,26 +2,29 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import type { AuthGuard } from '../auth/auth.guard.js';
-import type { Principal } from '../auth/principal.js';
-import { Lifecycle } from '../health/lifecycle.js';
-import { HttpMetrics } from '../telemetry/http.metrics.js';
+import type { AuthGuard } from '../../auth/auth.guard.js';
+import type { Principal } from '../../auth/principal.js';
+import { Lifecycle } from '../../health/lifecycle.js';
+import { HttpMetrics } from '../../telemetry/http.metrics.js';
 import { ExpressLane } from './express.lane.js';
-import { Gateway } from './gateway.js';
-import { RequestLog } from './request.log.js';
+import { LaneConnections } from './lane.connections.js';
+import { Gateway } from '../gateway.js';
+import { RequestLog } from '../request.log.js';
 
 let server: Server;
 let url: string;
 let lifecycle: Lifecycle;
+let connections: LaneConnections;
 
 beforeEach(async () => {
   lifecycle = new Lifecycle();
+  connections = new LaneConnections();
   server = createServer((request, response) => request.resume().on('end', () => response.end('ordinary')));
   const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
   const log = new RequestLog(pino({ level: 'silent' }), 'errors');
   const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]) };
   const permission = 'agents:self';
-  new ExpressLane(parts, [
+  new ExpressLane(parts, connections, [
     { url: '/beat/:id/now', permission, handle: (id, _body, _principal, answer) => answer.ok(`"lane ${id}"`) },
     { url: '/ask', permission, handle: async () => await Promise.reject(new Error('unforeseen')) },
   ]).open(server);
@@ -29,7 +32,10 @@ beforeEach(async () => {
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterEach(() => server.close());
+afterEach(() => {
+  connections.close();
+  server.close();
+});
 
 async function post(path: string, body = '{}', type = 'application/json', method = 'POST'): Promise<string> {
   const init: RequestInit = { method, headers: { 'content-type': type }, body };

@@ -1,0 +1,78 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { LaneConnection } from './lane.connection.js';
+import type { LaneConnections } from './lane.connections.js';
+import { type LaneCall, LaneRequest } from './lane.request.js';
+import { type LaneParts, type LaneRoute, Lanes } from './lanes.js';
+import { isPlain } from './plain.request.js';
+
+const LOOK_EVERY_MS = 1_000;
+/**
+ * A short cut for the few routes that are called tens of thousands of times a second: no router, hooks and contexts, which
+ * cost more than the work itself, and as long as a connection has nothing but such requests, no streams either. It takes
+ * only requests that are plain in every respect and leaves all others to the ordinary route, which does the same for every
+ * request; what is answered is the same by each way, and tests hold them together. Authentication, permission, limits,
+ * headers, metrics and problems are those of the ordinary way.
+ */
+export class ExpressLane {
+  private readonly lanes: Lanes;
+
+  constructor(
+    private readonly parts: LaneParts,
+    private readonly connections: LaneConnections,
+    routes: readonly LaneRoute[],
+  ) {
+    this.lanes = new Lanes(parts.metrics, routes);
+  }
+
+  /** Puts the lane before the server's own listeners. */
+  open(server: Server): void {
+    const { lanes, connections } = this;
+    const byNode = takeFirst<(socket: Socket) => void>(server, 'connection');
+    const readByNode = (socket: Socket): void => byNode.call(server, socket);
+    const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
+    server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
+    const ordinary = takeFirst<RequestListener>(server, 'request');
+    server.on('request', (request, response) => {
+      if (!this.take(request, response)) ordinary(request, response);
+    });
+    const timer = setInterval(() => connections.look(parts.keepAliveMs), LOOK_EVERY_MS).unref();
+    server.on('close', () => clearInterval(timer));
+  }
+
+  /** A request that Node has read, on a connection that had others before. */
+  private take(request: IncomingMessage, response: ServerResponse): boolean {
+    const { method, url = '', headers } = request;
+    if (method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(headers)) return false;
+    const to = this.lanes.find(url);
+    if (to) readWhole(request, (bytes) => new LaneRequest(to, this.parts, callOf(request, response)).work(bytes));
+    return to !== undefined;
+  }
+}
+
+/** The listener a server was made with. */
+function takeFirst<Listener>(server: Server, event: 'connection' | 'request'): Listener {
+  const [first] = server.listeners(event) as ((...all: unknown[]) => void)[];
+  if (!first) throw new Error(`the server has no listener for ${event} to go before`);
+  server.removeListener(event, first);
+  return first as Listener;
+}
+
+function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  let missing = Number(request.headers['content-length']);
+  request.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    missing -= chunk.length;
+    if (missing === 0) work(chunks.length === 1 ? chunk : Buffer.concat(chunks));
+  });
+}
+
+function callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {
+  return {
+    url,
+    headers,
+    socket,
+    send: (status, fields, body) => void response.writeHead(status, [...fields]).end(body, 'latin1'),
+  };
+}

@@ -1,0 +1,36 @@
+import type { LaneConnection } from './lane.connection.js';
+
+/** For so long a connection may say nothing, or half of something, before Node and its time limits get it. */
+const PATIENCE_MS = 2_000;
+/** As Node does: the answer may have been on its way for a while. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+/** The connections that the lane reads itself. */
+export class LaneConnections {
+  isClosing = false;
+  private readonly all = new Set<LaneConnection>();
+
+  add(connection: LaneConnection): void {
+    this.all.add(connection);
+    connection.socket.once('close', () => this.all.delete(connection));
+  }
+
+  remove(connection: LaneConnection): void {
+    this.all.delete(connection);
+  }
+
+  /** Gives up those that have waited for too long, and ends those that were not used for too long. */
+  look(keepAliveMs: number, now = performance.now()): void {
+    for (const connection of this.all) {
+      const quietMs = now - connection.quietSince;
+      if (connection.isWaiting && quietMs >= PATIENCE_MS) connection.giveUp();
+      else if (!connection.isBusy && quietMs >= keepAliveMs + KEEP_ALIVE_MARGIN_MS) connection.socket.destroy();
+    }
+  }
+
+  /** Ends all of them, those that are busy with their answer. */
+  close(): void {
+    this.isClosing = true;
+    for (const connection of this.all) if (!connection.isBusy) connection.socket.destroy();
+  }
+}
