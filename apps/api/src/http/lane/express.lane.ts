@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LaneConnection } from './lane.connection.js';
 import type { LaneConnections } from './lane.connections.js';
@@ -7,6 +7,7 @@ import { type LaneParts, type LaneRoute, Lanes } from './lanes.js';
 import { isPlain } from './plain.request.js';
 
 const LOOK_EVERY_MS = 1_000;
+
 /**
  * A short cut for the few routes that are called tens of thousands of times a second: no router, hooks and contexts, which
  * cost more than the work itself, and as long as a connection has nothing but such requests, no streams either. It takes
@@ -28,11 +29,10 @@ export class ExpressLane {
   /** Puts the lane before the server's own listeners. */
   open(server: Server): void {
     const { lanes, connections } = this;
-    const byNode = takeFirst<(socket: Socket) => void>(server, 'connection');
-    const readByNode = (socket: Socket): void => byNode.call(server, socket);
+    const readByNode = takeFirst(server, 'connection');
     const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
     server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
-    const ordinary = takeFirst<RequestListener>(server, 'request');
+    const ordinary = takeFirst(server, 'request');
     server.on('request', (request, response) => {
       if (!this.take(request, response)) ordinary(request, response);
     });
@@ -50,12 +50,12 @@ export class ExpressLane {
   }
 }
 
-/** The listener a server was made with. */
-function takeFirst<Listener>(server: Server, event: 'connection' | 'request'): Listener {
+/** Takes the listener that a server was made with. */
+function takeFirst(server: Server, event: 'connection' | 'request'): (...all: unknown[]) => void {
   const [first] = server.listeners(event) as ((...all: unknown[]) => void)[];
   if (!first) throw new Error(`the server has no listener for ${event} to go before`);
   server.removeListener(event, first);
-  return first as Listener;
+  return first.bind(server);
 }
 
 function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): void {

@@ -1,132 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import fc from 'fast-check';
-import { pino } from 'pino';
+import { jest } from '@jest/globals';
 import { until } from '#rollcall/registry/testing';
-import type { AuthGuard } from '../../auth/auth.guard.js';
-import type { Principal } from '../../auth/principal.js';
-import { Lifecycle } from '../../health/lifecycle.js';
-import { HttpMetrics } from '../../telemetry/http.metrics.js';
-import { Gateway } from '../gateway.js';
-import { RequestLog } from '../request.log.js';
-import { ExpressLane } from './express.lane.js';
-import { LaneConnections } from './lane.connections.js';
-import type { LaneRoute } from './lanes.js';
+import { KEEP_ALIVE_MS, LaneServer, LARGE, request } from './testing/lane.server.js';
 
-const KEEP_ALIVE_MS = 5_000;
-const LARGE = 'x'.repeat(256 * 1_024);
-const permission = 'agents:self';
-
-/** A server with the lane before it, or without. Both ways answer the same: which address, and which body. */
-class TestServer {
-  readonly connections = new LaneConnections();
-  /** How many requests were read by Node. */
-  readByNode = 0;
-  /** How many requests of the lane were begun. */
-  begun = 0;
-  /** Answers to `/slow/:id` wait for it. */
-  readonly slow = Promise.withResolvers<void>();
-  private readonly server: Server;
-
-  private constructor() {
-    this.server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-      this.readByNode += 1;
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => response.end(`<${request.url} ${Buffer.concat(chunks).toString()}>`));
-    });
-    this.server.on('clientError', (_error, socket: Socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
-  }
-
-  static async start({ withLane = true } = {}): Promise<TestServer> {
-    const made = new TestServer();
-    if (withLane) made.openLane();
-    made.server.listen(0, '127.0.0.1');
-    await once(made.server, 'listening');
-    return made;
-  }
-
-  async connect(): Promise<TestClient> {
-    const socket = connect((this.server.address() as AddressInfo).port, '127.0.0.1');
-    await once(socket, 'connect');
-    return new TestClient(socket);
-  }
-
-  async stop(): Promise<void> {
-    this.connections.close();
-    this.server.closeAllConnections();
-    if (this.server.listening) await new Promise((resolve) => this.server.close(resolve));
-  }
-
-  private openLane(): void {
-    const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
-    const log = new RequestLog(pino({ level: 'silent' }), 'errors');
-    const lifecycle = new Lifecycle();
-    const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]) };
-    new ExpressLane(parts, this.connections, this.routes()).open(this.server);
-  }
-
-  private routes(): LaneRoute[] {
-    const echo = (path: string, id: string, body: unknown): string => `<${path}${id} ${JSON.stringify(body)}>`;
-    return [
-      { url: '/echo/:id', permission, handle: (id, body, _who, answer) => answer.ok(echo('/echo/', id, body)) },
-      {
-        url: '/slow/:id',
-        permission,
-        handle: async (id, body, _who, answer) => {
-          await this.slow.promise;
-          answer.okAscii(echo('/slow/', id, body));
-        },
-      },
-      {
-        url: '/large',
-        permission,
-        handle: (_id, _body, _who, answer) => {
-          this.begun += 1;
-          answer.okAscii(LARGE);
-        },
-      },
-    ];
-  }
-}
-
-class TestClient {
-  received = '';
-  isClosed = false;
-
-  constructor(readonly socket: Socket) {
-    socket.setEncoding('latin1').setNoDelay(true);
-    socket.on('data', (text: string) => (this.received += text));
-    socket.on('close', () => (this.isClosed = true)).on('error', () => undefined);
-  }
-
-  /** The answers so far: what the server makes of each request. */
-  get answers(): string[] {
-    return this.received.match(/<[^>]*>|HTTP\/1.1 [^2]\d\d/g) ?? [];
-  }
-
-  /** Settles when nothing more comes. */
-  async quiet(): Promise<void> {
-    for (let before = -1; before !== this.received.length; await delay(15)) before = this.received.length;
-  }
-
-  async answered(count: number): Promise<string[]> {
-    await until(`${count} answers`, () => this.answers.length >= count);
-    return this.answers;
-  }
-}
-
-let server: TestServer;
-beforeEach(async () => (server = await TestServer.start()));
+let server: LaneServer;
+beforeEach(async () => (server = await LaneServer.start()));
 afterEach(async () => await server.stop());
-
-/** Of a text whose characters are bytes. */
-function request(path: string, body = '{"n":1}', lines: string[] = [], method = 'POST'): string {
-  const head = [`${method} ${path} HTTP/1.1`, 'Host: here', 'Content-Type: application/json', ...lines];
-  return `${head.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-}
 
 describe('a connection on the lane', () => {
   it('answers one request after the other without Node', async () => {
@@ -197,6 +76,7 @@ describe('a connection on the lane', () => {
       const client = await server.connect();
       client.socket.end(words);
       await until('it is closed', () => client.isClosed);
+      expect(client.answers).toEqual([]);
     }
   });
 
@@ -234,6 +114,21 @@ describe('connections on the lane', () => {
     await clients[0]?.answered(2);
   });
 
+  it('that send a request byte by byte have no more time for it', async () => {
+    const givenUp = jest.spyOn(server.connections, 'remove');
+    const client = await server.connect();
+    const started = performance.now();
+    const slow = request('/echo/1');
+    for (const piece of [slow.slice(0, -3), slow.slice(-3, -2), slow.slice(-2, -1)]) {
+      client.socket.write(piece);
+      await delay(50);
+    }
+    server.connections.look(KEEP_ALIVE_MS, started + 2_060);
+    expect(givenUp).toHaveBeenCalledTimes(1);
+    client.socket.write(slow.slice(-1));
+    expect(await client.answered(1)).toEqual(['</echo/1 {"n":1}>']);
+  });
+
   it('that are not used are closed after the time to keep them alive', async () => {
     const client = await server.connect();
     client.socket.write(request('/echo/1'));
@@ -257,81 +152,4 @@ describe('connections on the lane', () => {
     await until('the busy one is closed', () => busy.isClosed);
     expect(busy.answers).toEqual(['</slow/1 {"n":1}>']);
   });
-});
-
-describe('what is odd', () => {
-  const LINES = [
-    'X-Any: thing',
-    'x-any:thing',
-    'X-Any : thing',
-    'X Any: thing',
-    ' folded',
-    ': nameless',
-    'nonsense',
-    'X-Any: \u0001',
-    'X-Any: caf\u00e9',
-    'X-Any: a\rb',
-    'X-Any: a\nContent-Length: 3',
-    'Content-Length: 3',
-    'Content-Length: 0',
-    'Content-Length: +7',
-    'Transfer-Encoding: chunked',
-    'transfer-encoding: identity',
-    'Expect: 200-maybe',
-    'Connection: keep-alive',
-    'Connection: Keep-Alive',
-    'Host: there',
-    '__proto__: x',
-    'constructor: x',
-  ];
-  const aRequest = fc.record({
-    method: fc.constantFrom('POST', 'POST', 'POST', 'POST', 'PUT', 'post'),
-    path: fc.constantFrom('/echo/1', '/echo/a.b', '/other', '/echo/%31', '/echo/1?x', '/', 'echo', '/echo/ 1'),
-    body: fc.constantFrom('{"n":1}', '{"n":"ü"}', '[1]', '{}'),
-    lines: fc.array(fc.constantFrom(...LINES), { maxLength: 2 }),
-    cuts: fc.array(fc.nat(400), { maxLength: 2 }),
-  });
-
-  /** One request after the other, each in its pieces: what Node does with those after a broken one is a matter of luck. */
-  async function answersOf(to: TestServer, requests: readonly string[][]): Promise<string> {
-    const client = await to.connect();
-    for (const pieces of requests) {
-      for (const piece of pieces) {
-        client.socket.write(Buffer.from(piece, 'latin1'));
-        await delay(2);
-      }
-      await client.quiet();
-      if (client.received.includes(' 400 ')) break;
-    }
-    client.socket.destroy();
-    return client.answers.join(' ');
-  }
-
-  function cut(text: string, at: readonly number[]): string[] {
-    const places = [0, ...at.map((place) => place % text.length).toSorted((one, other) => one - other), text.length];
-    return places.slice(1).map((place, index) => text.slice(places[index], place));
-  }
-
-  let alone: TestServer;
-  beforeAll(async () => (alone = await TestServer.start({ withLane: false })));
-  afterAll(async () => await alone.stop());
-
-  async function expectTheSame(requests: readonly string[][]): Promise<void> {
-    const [withLane, byNode] = await Promise.all([answersOf(server, requests), answersOf(alone, requests)]);
-    expect(withLane).toBe(byNode);
-  }
-
-  it.each(LINES)('as %j gets the answer that Node alone would give', async (line) => {
-    await expectTheSame([[request('/echo/1', '{"n":1}', [line])], [request('/echo/2')]]);
-  });
-
-  it('gets the answer that Node alone would give, however it is cut', async () => {
-    const property = fc.asyncProperty(fc.array(aRequest, { minLength: 1, maxLength: 2 }), async (asked) => {
-      const requests = asked.map(({ path, body, lines, method, cuts }) =>
-        cut(request(path, Buffer.from(body).toString('latin1'), lines, method), cuts),
-      );
-      await expectTheSame(requests);
-    });
-    await fc.assert(property, { numRuns: 120 });
-  }, 60_000);
 });

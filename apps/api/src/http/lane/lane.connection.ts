@@ -24,7 +24,6 @@ export class LaneConnection implements LaneCall {
   url = '';
   headers: LaneCall['headers'] = {};
   quietSince = performance.now();
-  /** A request is not answered yet, or its answer not read. */
   isBusy = false;
   /** Came, and was not read yet: the rest of its request is missing, or the answer to the one before. */
   private held: Buffer = NOTHING;
@@ -40,7 +39,6 @@ export class LaneConnection implements LaneCall {
     parts.connections.add(this);
   }
 
-  /** For its first request, or for the rest of one. */
   get isWaiting(): boolean {
     return !this.isBusy && (this.held.length > 0 || this.socket.bytesRead === 0);
   }
@@ -67,7 +65,9 @@ export class LaneConnection implements LaneCall {
   }
 
   private readonly onData = (chunk: Buffer): void => {
-    const bytes = this.held.length > 0 ? Buffer.concat([this.held, chunk]) : chunk;
+    const isFirst = this.held.length === 0;
+    const bytes = isFirst ? chunk : Buffer.concat([this.held, chunk]);
+    if (isFirst) this.quietSince = performance.now();
     if (!this.isBusy) return this.read(bytes);
     this.held = bytes;
     this.socket.pause();
@@ -79,7 +79,6 @@ export class LaneConnection implements LaneCall {
   };
 
   private read(bytes: Buffer): void {
-    this.quietSince = performance.now();
     this.held = bytes;
     const head = this.parts.lifecycle.phase === 'closing' ? undefined : readPlainHead(bytes);
     const to = head && this.parts.lanes.find(head.url);

@@ -1,4 +1,16 @@
-import type { LaneConnection } from './lane.connection.js';
+import type { Socket } from 'node:net';
+
+interface Connection {
+  readonly socket: Socket;
+  /** Since its last answer, or since the first byte of a request. */
+  readonly quietSince: number;
+  /** A request is not answered yet, or its answer not read. */
+  readonly isBusy: boolean;
+  /** For its first request, or for the rest of one. */
+  readonly isWaiting: boolean;
+  /** Node is to read it. */
+  giveUp(): void;
+}
 
 /** For so long a connection may say nothing, or half of something, before Node and its time limits get it. */
 const PATIENCE_MS = 2_000;
@@ -8,14 +20,14 @@ const KEEP_ALIVE_MARGIN_MS = 1_000;
 /** The connections that the lane reads itself. */
 export class LaneConnections {
   isClosing = false;
-  private readonly all = new Set<LaneConnection>();
+  private readonly all = new Set<Connection>();
 
-  add(connection: LaneConnection): void {
+  add(connection: Connection): void {
     this.all.add(connection);
     connection.socket.once('close', () => this.all.delete(connection));
   }
 
-  remove(connection: LaneConnection): void {
+  remove(connection: Connection): void {
     this.all.delete(connection);
   }
 
