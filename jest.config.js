@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** Three rings by suffix: `*.spec.ts` alone, `*.db.spec.ts` on Postgres, `test/**\/*.e2e-spec.ts` the whole application. */
 export default {
   testEnvironment: 'node',
@@ -11,4 +13,5 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
   testTimeout: 60_000,
+  maxWorkers: Math.max(2, availableParallelism() - 1),
 };
