@@ -92,10 +92,10 @@ export class LaneRequest implements Answer, Credentialed {
     this.answered = true;
     const always = this.parts.gateway.saysHttps(this.call) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
     const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(body.length)];
-    this.call.send(status, [...always, ...own], body);
     const ms = performance.now() - this.startedAt;
     this.to.lane.timer.observe(status, ms);
     if (this.parts.log.wants(status)) this.log(status, ms);
+    this.call.send(status, [...always, ...own], body); // last: the call may be the next request's from here on
   }
 
   private log(status: number, ms: number): void {
