@@ -45,8 +45,20 @@ export class ExpressLane {
     const { method, url = '', headers } = request;
     if (method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(headers)) return false;
     const to = this.lanes.find(url);
-    if (to) readWhole(request, (bytes) => new LaneRequest(to, this.parts, callOf(request, response)).work(bytes));
+    if (to) readWhole(request, (bytes) => new LaneRequest(to, this.parts, this.callOf(request, response)).work(bytes));
     return to !== undefined;
+  }
+
+  private callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {
+    return {
+      url,
+      headers,
+      socket,
+      send: (status, fields, body) => {
+        if (this.parts.lifecycle.phase === 'closing') response.shouldKeepAlive = false;
+        response.writeHead(status, [...fields]).end(body, 'latin1');
+      },
+    };
   }
 }
 
@@ -66,13 +78,4 @@ function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): voi
     missing -= chunk.length;
     if (missing === 0) work(chunks.length === 1 ? chunk : Buffer.concat(chunks));
   });
-}
-
-function callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {
-  return {
-    url,
-    headers,
-    socket,
-    send: (status, fields, body) => void response.writeHead(status, [...fields]).end(body, 'latin1'),
-  };
 }

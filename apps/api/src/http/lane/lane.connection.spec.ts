@@ -61,6 +61,17 @@ describe('a connection on the lane', () => {
     },
   );
 
+  it('logs each request by its own address, also when the next one is answered at once', async () => {
+    const client = await server.connect();
+    client.socket.write(request('/slow/1'));
+    await server.hasRead(request('/slow/1').length);
+    client.socket.write(request('/echo/2'));
+    await server.hasRead(2 * request('/slow/1').length);
+    server.slow.resolve();
+    await client.answered(2);
+    expect(server.log.map((line) => (JSON.parse(line) as { path: string }).path)).toEqual(['/slow/1', '/echo/2']);
+  });
+
   it('answers a caller that has said its last word, and closes', async () => {
     const client = await server.connect();
     client.socket.end(request('/slow/1'));
@@ -82,13 +93,8 @@ describe('a connection on the lane', () => {
 
   it('does not work for a caller that does not read its answers, until it reads them', async () => {
     const client = await server.connect();
-    client.socket.pause();
     const asked = 100;
-    const one = request('/large');
-    for (let index = 0; index < asked; index++) {
-      client.socket.write(one);
-      await delay(2);
-    }
+    await client.askWithoutReading(asked);
     const begun = server.begun;
     expect(begun).toBeLessThan(asked / 2);
     await delay(50);
@@ -151,5 +157,50 @@ describe('connections on the lane', () => {
     server.slow.resolve();
     await until('the busy one is closed', () => busy.isClosed);
     expect(busy.answers).toEqual(['</slow/1 {"n":1}>']);
+  });
+
+  it.each(['/echo/1', '/other'])(
+    'end with an answer that is given while the replica leaves, after %s',
+    async (first) => {
+      const client = await server.connect();
+      client.socket.write(request(first));
+      await client.answered(1);
+      client.socket.write(request('/slow/1'));
+      await until('it is busy', () => server.begun === 1);
+      server.lifecycle.phase = 'closing';
+      server.slow.resolve();
+      await client.answered(2);
+      expect(client.received.match(/^Connection: .*/gm)).toEqual(['Connection: keep-alive', 'Connection: close']);
+      await server.hasConnections(0);
+    },
+  );
+
+  it('end with their answer when the server closes, whatever their caller does then or has sent since', async () => {
+    const slow = request('/slow/1');
+    const [stubborn, eager] = [await server.connect({ staysOpen: true }), await server.connect()];
+    for (const { socket } of [stubborn, eager]) socket.write(slow);
+    await server.hasRead(2 * slow.length);
+    eager.socket.write(slow);
+    await server.hasRead(3 * slow.length);
+    server.connections.close();
+    server.slow.resolve();
+    for (const client of [stubborn, eager]) expect(await client.answered(1)).toEqual(['</slow/1 {"n":1}>']);
+    await server.hasConnections(0);
+  });
+
+  it('end when the server has closed and their caller reads at last', async () => {
+    const client = await server.connect();
+    await client.askWithoutReading(100);
+    server.connections.close();
+    client.socket.resume();
+    await server.hasConnections(0);
+  });
+
+  it('end at the next look when they are accepted while the server closes', async () => {
+    server.connections.close();
+    await server.connect();
+    await server.hasConnections(1);
+    server.connections.look(KEEP_ALIVE_MS);
+    await server.hasConnections(0);
   });
 });

@@ -43,6 +43,10 @@ export class LaneConnection implements LaneCall {
     return !this.isBusy && (this.held.length > 0 || this.socket.bytesRead === 0);
   }
 
+  private get isLeaving(): boolean {
+    return this.hasEnded || this.parts.connections.isClosing || this.parts.lifecycle.phase === 'closing';
+  }
+
   /** Node is to read the connection, beginning with what the lane has not read of it. */
   giveUp(): void {
     const { socket, held, parts } = this;
@@ -55,11 +59,12 @@ export class LaneConnection implements LaneCall {
   }
 
   send(status: number, headers: readonly string[], body: string | Buffer): void {
-    const isLast = this.hasEnded || this.parts.connections.isClosing;
+    const isLast = this.isLeaving;
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
     for (let index = 0; index < headers.length; index += 2) head += `${headers[index]}: ${headers[index + 1]}\r\n`;
     const hasRoom = this.write(head + dateHeader() + (isLast ? 'Connection: close\r\n\r\n' : this.keepAlive), body);
-    if (isLast) this.socket.end();
+    if (isLast)
+      this.socket.destroySoon(); // whatever else was sent, and whether or not the caller ends its side
     else if (hasRoom) this.goOn();
     else this.socket.pause().once('drain', () => this.goOn()); // who does not read its answers is not asked for more
   }
@@ -96,7 +101,7 @@ export class LaneConnection implements LaneCall {
   private goOn(): void {
     this.isBusy = false;
     this.quietSince = performance.now();
-    if (this.hasEnded) return void this.socket.end();
+    if (this.isLeaving) return this.socket.destroySoon();
     if (this.held.length > 0) this.read(this.held);
     if (this.socket.isPaused()) this.socket.resume();
   }
