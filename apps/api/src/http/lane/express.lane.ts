@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LaneConnection } from './lane.connection.js';
 import type { LaneConnections } from './lane.connections.js';
@@ -29,10 +29,10 @@ export class ExpressLane {
   /** Puts the lane before the server's own listeners. */
   open(server: Server): void {
     const { lanes, connections } = this;
-    const readByNode = takeFirst(server, 'connection');
+    const readByNode = takeReaders(server);
     const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
     server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
-    const ordinary = takeFirst(server, 'request');
+    const ordinary = takeHandler(server);
     server.on('request', (request, response) => {
       if (!this.take(request, response)) ordinary(request, response);
     });
@@ -62,12 +62,21 @@ export class ExpressLane {
   }
 }
 
-/** Takes the listener that a server was made with. */
-function takeFirst(server: Server, event: 'connection' | 'request'): (...all: unknown[]) => void {
-  const [first] = server.listeners(event) as ((...all: unknown[]) => void)[];
-  if (!first) throw new Error(`the server has no listener for ${event} to go before`);
-  server.removeListener(event, first);
-  return first.bind(server);
+/** Takes all that listens for connections: it hears of one when Node gets it. */
+function takeReaders(server: Server): (socket: Socket) => void {
+  const readers = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  return (socket) => {
+    for (const reader of readers) reader.call(server, socket);
+  };
+}
+
+/** Takes the listener that the server was made with. */
+function takeHandler(server: Server): RequestListener {
+  const [handler] = server.listeners('request') as RequestListener[];
+  if (!handler) throw new Error('the server has no listener for requests to go before');
+  server.removeListener('request', handler);
+  return handler.bind(server);
 }
 
 function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): void {

@@ -41,13 +41,13 @@ export class LaneServer {
       asked.on('data', (chunk: Buffer) => chunks.push(chunk));
       asked.on('end', () => response.end(`<${asked.url} ${Buffer.concat(chunks).toString()}>`));
     });
-    this.server.on('connection', (socket: Socket) => this.sockets.push(socket));
     this.server.on('clientError', (_error, socket: Socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
   }
 
   static async start({ withLane = true } = {}): Promise<LaneServer> {
     const made = new LaneServer();
     if (withLane) made.openLane();
+    made.server.on('connection', (socket: Socket) => made.sockets.push(socket));
     made.server.listen(0, '127.0.0.1');
     await once(made.server, 'listening');
     return made;
