@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { timedOut } from '../in-flight.js';
 import { LaneConnection } from './lane.connection.js';
 import type { LaneConnections } from './lane.connections.js';
 import { type LaneCall, LaneRequest } from './lane.request.js';
@@ -17,6 +18,8 @@ const LOOK_EVERY_MS = 1_000;
  */
 export class ExpressLane {
   private readonly lanes: Lanes;
+  /** The requests that are not answered yet, the oldest first. */
+  private readonly underWay = new Set<LaneRequest>();
 
   constructor(
     private readonly parts: LaneParts,
@@ -28,16 +31,28 @@ export class ExpressLane {
 
   /** Puts the lane before the server's own listeners. */
   open(server: Server): void {
-    const { lanes, connections } = this;
+    const { lanes, connections, underWay } = this;
     const readByNode = takeReaders(server);
-    const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
+    const parts = { ...this.parts, lanes, connections, underWay, readByNode, keepAliveMs: server.keepAliveTimeout };
     server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
     const ordinary = takeHandler(server);
     server.on('request', (request, response) => {
       if (!this.take(request, response)) ordinary(request, response);
     });
-    const timer = setInterval(() => connections.look(parts.keepAliveMs), LOOK_EVERY_MS).unref();
+    const timer = setInterval(() => {
+      connections.look(parts.keepAliveMs);
+      this.answerOverdue(performance.now());
+    }, LOOK_EVERY_MS).unref();
     server.on('close', () => clearInterval(timer));
+  }
+
+  /** So that nobody waits for ever, and no connection with them, should a handler not answer. */
+  answerOverdue(now: number): void {
+    const { limitMs } = this.parts;
+    for (const request of this.underWay) {
+      if (now - request.startedAt < limitMs) return;
+      request.fail(timedOut(limitMs));
+    }
   }
 
   /** A request that Node has read, on a connection that had others before. */
@@ -45,8 +60,10 @@ export class ExpressLane {
     const { method, url = '', headers } = request;
     if (method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(headers)) return false;
     const to = this.lanes.find(url);
-    if (to) readWhole(request, (bytes) => new LaneRequest(to, this.parts, this.callOf(request, response)).work(bytes));
-    return to !== undefined;
+    if (!to) return false;
+    const { parts, underWay } = this;
+    readWhole(request, (bytes) => new LaneRequest(to, parts, this.callOf(request, response), underWay).work(bytes));
+    return true;
   }
 
   private callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { until } from '#rollcall/registry/testing';
-import { KEEP_ALIVE_MS, LaneServer, LARGE, request } from './testing/lane.server.js';
+import { KEEP_ALIVE_MS, LaneServer, LIMIT_MS, LARGE, request } from './testing/lane.server.js';
 
 let server: LaneServer;
 beforeEach(async () => (server = await LaneServer.start()));
@@ -70,6 +70,22 @@ describe('a connection on the lane', () => {
     server.slow.resolve();
     await client.answered(2);
     expect(server.log.map((line) => (JSON.parse(line) as { path: string }).path)).toEqual(['/slow/1', '/echo/2']);
+  });
+
+  it.each(['/echo/1', '/other'])('goes on after a request that nobody answers in time, after %s', async (first) => {
+    const client = await server.connect();
+    client.socket.write(request(first));
+    await client.answered(1);
+    client.socket.write(request('/slow/2'));
+    await until('it is busy', () => server.begun === 1);
+    server.lane?.answerOverdue(performance.now() + LIMIT_MS - 10_000);
+    expect(client.answers).toHaveLength(1);
+    server.lane?.answerOverdue(performance.now() + LIMIT_MS);
+    await client.answered(2);
+    server.slow.resolve();
+    client.socket.write(request('/echo/3'));
+    expect(await client.answered(3)).toEqual([`<${first} {"n":1}>`, 'HTTP/1.1 503', '</echo/3 {"n":1}>']);
+    expect(client.received).toContain('"code":"TIMED_OUT"');
   });
 
   it('answers a caller that has said its last word, and closes', async () => {

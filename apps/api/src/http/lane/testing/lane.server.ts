@@ -16,6 +16,7 @@ import { LaneConnections } from '../lane.connections.js';
 import type { LaneRoute } from '../lanes.js';
 
 export const KEEP_ALIVE_MS = 5_000;
+export const LIMIT_MS = 15_000;
 export const LARGE = 'x'.repeat(256 * 1_024);
 const permission = 'agents:self';
 
@@ -31,6 +32,7 @@ export class LaneServer {
   begun = 0;
   /** Answers to `/slow/:id` wait for it. */
   readonly slow = Promise.withResolvers<void>();
+  lane?: ExpressLane;
   private readonly server: Server;
   private readonly sockets: Socket[] = [];
 
@@ -87,8 +89,10 @@ export class LaneServer {
       metrics: new HttpMetrics(() => 0),
       log,
       gateway: new Gateway([]),
+      limitMs: LIMIT_MS,
     };
-    new ExpressLane(parts, this.connections, this.routes()).open(this.server);
+    this.lane = new ExpressLane(parts, this.connections, this.routes());
+    this.lane.open(this.server);
   }
 
   private routes(): LaneRoute[] {
