@@ -33,7 +33,7 @@ describe('a connection on the lane', () => {
     const client = await server.connect();
     const [head = '', body = ''] = request('/echo/1').split('\r\n\r\n');
     client.socket.write(`${head}\r\n\r\n`);
-    await delay(50);
+    await server.hasRead(head.length + 4);
     client.socket.write(body);
     expect(await client.answered(1)).toEqual(['</echo/1 {"n":1}>']);
     expect(server.readByNode).toBe(0);
@@ -52,9 +52,9 @@ describe('a connection on the lane', () => {
     async (next) => {
       const client = await server.connect();
       client.socket.write(request('/slow/1'));
-      await delay(30);
+      await until('it is busy', () => server.begun === 1);
       client.socket.write(request(next));
-      await delay(30);
+      await server.hasRead(request('/slow/1').length + request(next).length);
       expect(client.answers).toEqual([]);
       server.slow.resolve();
       expect(await client.answered(2)).toEqual(['</slow/1 {"n":1}>', `<${next} {"n":1}>`]);
@@ -91,7 +91,7 @@ describe('a connection on the lane', () => {
   it('answers a caller that has said its last word, and closes', async () => {
     const client = await server.connect();
     client.socket.end(request('/slow/1'));
-    await delay(30);
+    await until('it is busy', () => server.begun === 1);
     server.slow.resolve();
     await until('it is closed', () => client.isClosed);
     expect(client.answers).toEqual(['</slow/1 {"n":1}>']);
@@ -126,7 +126,7 @@ describe('connections on the lane', () => {
     const clients = [await server.connect(), await server.connect()];
     const half = request('/echo/1');
     clients[0]?.socket.write(half.slice(0, -3));
-    await delay(30);
+    await server.hasRead(half.length - 3);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + 2_100);
     clients[0]?.socket.write(half.slice(-3));
     clients[1]?.socket.write(request('/other'));
@@ -139,13 +139,16 @@ describe('connections on the lane', () => {
   it('that send a request byte by byte have no more time for it', async () => {
     const givenUp = jest.spyOn(server.connections, 'remove');
     const client = await server.connect();
-    const started = performance.now();
     const slow = request('/echo/1');
-    for (const piece of [slow.slice(0, -3), slow.slice(-3, -2), slow.slice(-2, -1)]) {
-      client.socket.write(piece);
+    client.socket.write(slow.slice(0, -3));
+    await server.hasRead(slow.length - 3);
+    const first = performance.now();
+    for (const missing of [2, 1]) {
       await delay(50);
+      client.socket.write(slow.slice(-missing - 1, -missing));
+      await server.hasRead(slow.length - missing);
     }
-    server.connections.look(KEEP_ALIVE_MS, started + 2_060);
+    server.connections.look(KEEP_ALIVE_MS, first + 2_000);
     expect(givenUp).toHaveBeenCalledTimes(1);
     client.socket.write(slow.slice(-1));
     expect(await client.answered(1)).toEqual(['</echo/1 {"n":1}>']);
@@ -156,8 +159,8 @@ describe('connections on the lane', () => {
     client.socket.write(request('/echo/1'));
     await client.answered(1);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS);
-    await delay(30);
-    expect(client.isClosed).toBe(false);
+    client.socket.write(request('/echo/2'));
+    await client.answered(2);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS + 1_100);
     await until('it is closed', () => client.isClosed);
   });
