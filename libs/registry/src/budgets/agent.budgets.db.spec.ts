@@ -183,9 +183,9 @@ describe('use that agents report to several replicas', () => {
     await join('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
-    let told = 0;
+    let used = 0;
     const behind = jest.spyOn(store, 'behind').mockImplementation(async () => {
-      if (told < 50) sweeper.hear([{ agentId: 'builder', usedTokens: (told += 1) }]);
+      if (used < 50) sweeper.hear([{ agentId: 'builder', usedTokens: (used += 1) }]);
       return await Promise.resolve([]);
     });
     sweeper.hear([{ agentId: 'builder', usedTokens: 1 }]);

@@ -160,7 +160,7 @@ describe('connections on the lane', () => {
     await client.answered(1);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS);
     client.socket.write(request('/echo/2'));
-    await client.answered(2);
+    expect(await client.answered(2)).toHaveLength(2);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS + 1_100);
     await until('it is closed', () => client.isClosed);
   });
@@ -213,12 +213,14 @@ describe('connections on the lane', () => {
     server.connections.close();
     client.socket.resume();
     await server.hasConnections(0);
+    expect(server.begun).toBeLessThan(100);
   });
 
   it('end at the next look when they are accepted while the server closes', async () => {
     server.connections.close();
-    await server.connect();
+    const client = await server.connect();
     await server.hasConnections(1);
+    expect(client.isClosed).toBe(false);
     server.connections.look(KEEP_ALIVE_MS);
     await server.hasConnections(0);
   });
