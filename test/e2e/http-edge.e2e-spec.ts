@@ -7,6 +7,8 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
 afterAll(async () => await api.stop());
 
+const JSON_OF_9_BYTES = 'Host: here\r\nContent-Type: application/json\r\nContent-Length: 9';
+
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.headers.get('content-type')).toContain('application/problem+json');
   expect(answer).toMatchObject({ status, body: { status, code, requestId: answer.headers.get('x-request-id') } });
@@ -176,6 +178,22 @@ describe('operation', () => {
     const closed = once(silent, 'close');
     await leaving.stop();
     await closed;
+  });
+
+  it.each([
+    ['half a head', 'POST /v1/agents/query HTTP/1.1\r\nHost: he'],
+    ['a body of the lane', `POST /v1/agents/query HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
+    ['another body', `POST /v1/keys HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
+  ])('a replica that is leaving does not wait for the rest of %s', async (_what, half) => {
+    const leaving = await api.replica();
+    const { hostname, port } = new URL(leaving.url);
+    const [fresh, used] = [connect(Number(port), hostname), connect(Number(port), hostname)];
+    used.write('GET /health/live HTTP/1.1\r\nHost: here\r\n\r\n');
+    await once(used, 'data');
+    for (const socket of [fresh, used]) socket.on('error', () => undefined).write(half);
+    await leaving.call('GET', '/health/live'); // when it is answered, what was sent before has come
+    await leaving.stop();
+    await until('they are closed', () => fresh.closed && used.closed);
   });
 });
 

@@ -69,7 +69,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
   const guard = nest.get(AuthGuard, { strict: false });
   const gateway = new Gateway(config.http.trustedProxies);
-  const lane = new ExpressLane({ guard, lifecycle, metrics, log, gateway }, connections, agentLanes(nest));
+  const laneParts = { guard, lifecycle, metrics, log, gateway, limitMs: config.http.handlerTimeout };
+  const lane = new ExpressLane(laneParts, connections, agentLanes(nest));
   if (!traced) lane.open(nest.getHttpServer());
   return { nest, lifecycle, routes };
 }

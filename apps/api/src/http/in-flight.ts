@@ -57,12 +57,13 @@ export class InFlight {
   private answerFor(reply: FastifyReply): number {
     this.started.delete(reply);
     if (reply.sent) return 0;
-    const detail = `No answer was found within ${this.limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`;
-    const { status, headers, body } = toProblem(
-      new ApiError('TIMED_OUT', detail, { retryAfterMs: 1_000 }),
-      reply.request.id,
-    );
+    const { status, headers, body } = toProblem(timedOut(this.limitMs), reply.request.id);
     void reply.code(status).headers(headers).send(JSON.stringify(body));
     return 1;
   }
+}
+
+export function timedOut(limitMs: number): ApiError {
+  const detail = `No answer was found within ${limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`;
+  return new ApiError('TIMED_OUT', detail, { retryAfterMs: 1_000 });
 }

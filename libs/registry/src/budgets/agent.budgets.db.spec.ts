@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import type { Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
 import type { AgentRecord } from '../agents/agent.record.js';
@@ -176,6 +177,31 @@ describe('use that agents report to several replicas', () => {
     expect(await fresh.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('S3.10 does not keep a sweep from its end, however often it is told', async () => {
+    await join('builder', 1_000, 'reported');
+    const { store, sweeper } = here.budgets;
+    await sweeper.sweep();
+    let used = 0;
+    const behind = jest.spyOn(store, 'behind').mockImplementation(async () => {
+      if (used < 50) sweeper.hear([{ agentId: 'builder', usedTokens: (used += 1) }]);
+      return await Promise.resolve([]);
+    });
+    sweeper.hear([{ agentId: 'builder', usedTokens: 1 }]);
+    await sweeper.sweep();
+    expect(behind).toHaveBeenCalledTimes(1);
+  });
+
+  it('S3.10 is taken in by the next sweep when one fails', async () => {
+    const { record, leaseToken } = await join('builder', 1_000, 'reported');
+    const { store, sweeper } = here.budgets;
+    await sweeper.sweep();
+    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+    await here.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
+    jest.spyOn(store, 'behind').mockRejectedValueOnce(new Error('Postgres is away'));
+    await expect(sweeper.sweep()).rejects.toThrow('Postgres is away');
+    expect(await sweeper.sweep()).toMatchObject({ reported: 1 });
   });
 });
 

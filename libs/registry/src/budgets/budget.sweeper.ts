@@ -88,13 +88,18 @@ export class BudgetSweeper {
     return taken;
   }
 
+  /** What is told meanwhile is for the next sweep: this one must end, for the other things it does. */
   private async takeTold(): Promise<number> {
+    const told = Array.from(this.told, ([agentId, usedTokens]) => ({ agentId, usedTokens }));
+    this.told.clear();
     let taken = 0;
-    while (this.told.size > 0) {
-      const some = [...this.told.entries().take(MOST_AT_ONCE)];
-      for (const [agentId] of some) this.told.delete(agentId);
-      const reports = some.map(([agentId, usedTokens]) => ({ agentId, usedTokens }));
-      taken += await this.takeIn(await this.budgets.behind(reports));
+    try {
+      for (let from = 0; from < told.length; from += MOST_AT_ONCE) {
+        taken += await this.takeIn(await this.budgets.behind(told.slice(from, from + MOST_AT_ONCE)));
+      }
+    } catch (error) {
+      this.askedAllAt = -Infinity; // the next sweep finds the rest in the leases
+      throw error;
     }
     return taken;
   }

@@ -22,7 +22,7 @@ beforeEach(async () => {
   server = createServer((request, response) => request.resume().on('end', () => response.end('ordinary')));
   const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
   const log = new RequestLog(pino({ level: 'silent' }), 'errors');
-  const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]) };
+  const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]), limitMs: 15_000 };
   const permission = 'agents:self';
   new ExpressLane(parts, connections, [
     { url: '/beat/:id/now', permission, handle: (id, _body, _principal, answer) => answer.ok(`"lane ${id}"`) },

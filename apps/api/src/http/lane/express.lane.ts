@@ -1,5 +1,6 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { timedOut } from '../in-flight.js';
 import { LaneConnection } from './lane.connection.js';
 import type { LaneConnections } from './lane.connections.js';
 import { type LaneCall, LaneRequest } from './lane.request.js';
@@ -17,6 +18,8 @@ const LOOK_EVERY_MS = 1_000;
  */
 export class ExpressLane {
   private readonly lanes: Lanes;
+  /** The requests that are not answered yet, the oldest first. */
+  private readonly underWay = new Set<LaneRequest>();
 
   constructor(
     private readonly parts: LaneParts,
@@ -28,16 +31,28 @@ export class ExpressLane {
 
   /** Puts the lane before the server's own listeners. */
   open(server: Server): void {
-    const { lanes, connections } = this;
-    const readByNode = takeFirst(server, 'connection');
-    const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
+    const { lanes, connections, underWay } = this;
+    const readByNode = takeReaders(server);
+    const parts = { ...this.parts, lanes, connections, underWay, readByNode, keepAliveMs: server.keepAliveTimeout };
     server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
-    const ordinary = takeFirst(server, 'request');
+    const ordinary = takeHandler(server);
     server.on('request', (request, response) => {
       if (!this.take(request, response)) ordinary(request, response);
     });
-    const timer = setInterval(() => connections.look(parts.keepAliveMs), LOOK_EVERY_MS).unref();
+    const timer = setInterval(() => {
+      connections.look(parts.keepAliveMs);
+      this.answerOverdue(performance.now());
+    }, LOOK_EVERY_MS).unref();
     server.on('close', () => clearInterval(timer));
+  }
+
+  /** So that nobody waits for ever, and no connection with them, should a handler not answer. */
+  answerOverdue(now: number): void {
+    const { limitMs } = this.parts;
+    for (const request of this.underWay) {
+      if (now - request.startedAt < limitMs) return;
+      request.fail(timedOut(limitMs));
+    }
   }
 
   /** A request that Node has read, on a connection that had others before. */
@@ -45,17 +60,40 @@ export class ExpressLane {
     const { method, url = '', headers } = request;
     if (method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(headers)) return false;
     const to = this.lanes.find(url);
-    if (to) readWhole(request, (bytes) => new LaneRequest(to, this.parts, callOf(request, response)).work(bytes));
-    return to !== undefined;
+    if (!to) return false;
+    const { parts, underWay } = this;
+    readWhole(request, (bytes) => new LaneRequest(to, parts, this.callOf(request, response), underWay).work(bytes));
+    return true;
+  }
+
+  private callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {
+    return {
+      url,
+      headers,
+      socket,
+      send: (status, fields, body) => {
+        if (this.parts.lifecycle.phase === 'closing') response.shouldKeepAlive = false;
+        response.writeHead(status, [...fields]).end(body, 'latin1');
+      },
+    };
   }
 }
 
-/** Takes the listener that a server was made with. */
-function takeFirst(server: Server, event: 'connection' | 'request'): (...all: unknown[]) => void {
-  const [first] = server.listeners(event) as ((...all: unknown[]) => void)[];
-  if (!first) throw new Error(`the server has no listener for ${event} to go before`);
-  server.removeListener(event, first);
-  return first.bind(server);
+/** Takes all that listens for connections: it hears of one when Node gets it. */
+function takeReaders(server: Server): (socket: Socket) => void {
+  const readers = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  return (socket) => {
+    for (const reader of readers) reader.call(server, socket);
+  };
+}
+
+/** Takes the listener that the server was made with. */
+function takeHandler(server: Server): RequestListener {
+  const [handler] = server.listeners('request') as RequestListener[];
+  if (!handler) throw new Error('the server has no listener for requests to go before');
+  server.removeListener('request', handler);
+  return handler.bind(server);
 }
 
 function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): void {
@@ -66,13 +104,4 @@ function readWhole(request: IncomingMessage, work: (bytes: Buffer) => void): voi
     missing -= chunk.length;
     if (missing === 0) work(chunks.length === 1 ? chunk : Buffer.concat(chunks));
   });
-}
-
-function callOf({ url = '', headers, socket }: IncomingMessage, response: ServerResponse): LaneCall {
-  return {
-    url,
-    headers,
-    socket,
-    send: (status, fields, body) => void response.writeHead(status, [...fields]).end(body, 'latin1'),
-  };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { until } from '#rollcall/registry/testing';
-import { KEEP_ALIVE_MS, LaneServer, LARGE, request } from './testing/lane.server.js';
+import { KEEP_ALIVE_MS, LaneServer, LIMIT_MS, LARGE, request } from './testing/lane.server.js';
 
 let server: LaneServer;
 beforeEach(async () => (server = await LaneServer.start()));
@@ -33,7 +33,7 @@ describe('a connection on the lane', () => {
     const client = await server.connect();
     const [head = '', body = ''] = request('/echo/1').split('\r\n\r\n');
     client.socket.write(`${head}\r\n\r\n`);
-    await delay(50);
+    await server.hasRead(head.length + 4);
     client.socket.write(body);
     expect(await client.answered(1)).toEqual(['</echo/1 {"n":1}>']);
     expect(server.readByNode).toBe(0);
@@ -52,19 +52,46 @@ describe('a connection on the lane', () => {
     async (next) => {
       const client = await server.connect();
       client.socket.write(request('/slow/1'));
-      await delay(30);
+      await until('it is busy', () => server.begun === 1);
       client.socket.write(request(next));
-      await delay(30);
+      await server.hasRead(request('/slow/1').length + request(next).length);
       expect(client.answers).toEqual([]);
       server.slow.resolve();
       expect(await client.answered(2)).toEqual(['</slow/1 {"n":1}>', `<${next} {"n":1}>`]);
     },
   );
 
+  it('logs each request by its own address, also when the next one is answered at once', async () => {
+    const client = await server.connect();
+    client.socket.write(request('/slow/1'));
+    await server.hasRead(request('/slow/1').length);
+    client.socket.write(request('/echo/2'));
+    await server.hasRead(2 * request('/slow/1').length);
+    server.slow.resolve();
+    await client.answered(2);
+    expect(server.log.map((line) => (JSON.parse(line) as { path: string }).path)).toEqual(['/slow/1', '/echo/2']);
+  });
+
+  it.each(['/echo/1', '/other'])('goes on after a request that nobody answers in time, after %s', async (first) => {
+    const client = await server.connect();
+    client.socket.write(request(first));
+    await client.answered(1);
+    client.socket.write(request('/slow/2'));
+    await until('it is busy', () => server.begun === 1);
+    server.lane?.answerOverdue(performance.now() + LIMIT_MS - 10_000);
+    expect(client.answers).toHaveLength(1);
+    server.lane?.answerOverdue(performance.now() + LIMIT_MS);
+    await client.answered(2);
+    server.slow.resolve();
+    client.socket.write(request('/echo/3'));
+    expect(await client.answered(3)).toEqual([`<${first} {"n":1}>`, 'HTTP/1.1 503', '</echo/3 {"n":1}>']);
+    expect(client.received).toContain('"code":"TIMED_OUT"');
+  });
+
   it('answers a caller that has said its last word, and closes', async () => {
     const client = await server.connect();
     client.socket.end(request('/slow/1'));
-    await delay(30);
+    await until('it is busy', () => server.begun === 1);
     server.slow.resolve();
     await until('it is closed', () => client.isClosed);
     expect(client.answers).toEqual(['</slow/1 {"n":1}>']);
@@ -82,13 +109,8 @@ describe('a connection on the lane', () => {
 
   it('does not work for a caller that does not read its answers, until it reads them', async () => {
     const client = await server.connect();
-    client.socket.pause();
     const asked = 100;
-    const one = request('/large');
-    for (let index = 0; index < asked; index++) {
-      client.socket.write(one);
-      await delay(2);
-    }
+    await client.askWithoutReading(asked);
     const begun = server.begun;
     expect(begun).toBeLessThan(asked / 2);
     await delay(50);
@@ -104,7 +126,7 @@ describe('connections on the lane', () => {
     const clients = [await server.connect(), await server.connect()];
     const half = request('/echo/1');
     clients[0]?.socket.write(half.slice(0, -3));
-    await delay(30);
+    await server.hasRead(half.length - 3);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + 2_100);
     clients[0]?.socket.write(half.slice(-3));
     clients[1]?.socket.write(request('/other'));
@@ -117,13 +139,16 @@ describe('connections on the lane', () => {
   it('that send a request byte by byte have no more time for it', async () => {
     const givenUp = jest.spyOn(server.connections, 'remove');
     const client = await server.connect();
-    const started = performance.now();
     const slow = request('/echo/1');
-    for (const piece of [slow.slice(0, -3), slow.slice(-3, -2), slow.slice(-2, -1)]) {
-      client.socket.write(piece);
+    client.socket.write(slow.slice(0, -3));
+    await server.hasRead(slow.length - 3);
+    const first = performance.now();
+    for (const missing of [2, 1]) {
       await delay(50);
+      client.socket.write(slow.slice(-missing - 1, -missing));
+      await server.hasRead(slow.length - missing);
     }
-    server.connections.look(KEEP_ALIVE_MS, started + 2_060);
+    server.connections.look(KEEP_ALIVE_MS, first + 2_000);
     expect(givenUp).toHaveBeenCalledTimes(1);
     client.socket.write(slow.slice(-1));
     expect(await client.answered(1)).toEqual(['</echo/1 {"n":1}>']);
@@ -134,8 +159,8 @@ describe('connections on the lane', () => {
     client.socket.write(request('/echo/1'));
     await client.answered(1);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS);
-    await delay(30);
-    expect(client.isClosed).toBe(false);
+    client.socket.write(request('/echo/2'));
+    expect(await client.answered(2)).toHaveLength(2);
     server.connections.look(KEEP_ALIVE_MS, performance.now() + KEEP_ALIVE_MS + 1_100);
     await until('it is closed', () => client.isClosed);
   });
@@ -151,5 +176,52 @@ describe('connections on the lane', () => {
     server.slow.resolve();
     await until('the busy one is closed', () => busy.isClosed);
     expect(busy.answers).toEqual(['</slow/1 {"n":1}>']);
+  });
+
+  it.each(['/echo/1', '/other'])(
+    'end with an answer that is given while the replica leaves, after %s',
+    async (first) => {
+      const client = await server.connect();
+      client.socket.write(request(first));
+      await client.answered(1);
+      client.socket.write(request('/slow/1'));
+      await until('it is busy', () => server.begun === 1);
+      server.lifecycle.phase = 'closing';
+      server.slow.resolve();
+      await client.answered(2);
+      expect(client.received.match(/^Connection: .*/gm)).toEqual(['Connection: keep-alive', 'Connection: close']);
+      await server.hasConnections(0);
+    },
+  );
+
+  it('end with their answer when the server closes, whatever their caller does then or has sent since', async () => {
+    const slow = request('/slow/1');
+    const [stubborn, eager] = [await server.connect({ staysOpen: true }), await server.connect()];
+    for (const { socket } of [stubborn, eager]) socket.write(slow);
+    await server.hasRead(2 * slow.length);
+    eager.socket.write(slow);
+    await server.hasRead(3 * slow.length);
+    server.connections.close();
+    server.slow.resolve();
+    for (const client of [stubborn, eager]) expect(await client.answered(1)).toEqual(['</slow/1 {"n":1}>']);
+    await server.hasConnections(0);
+  });
+
+  it('end when the server has closed and their caller reads at last', async () => {
+    const client = await server.connect();
+    await client.askWithoutReading(100);
+    server.connections.close();
+    client.socket.resume();
+    await server.hasConnections(0);
+    expect(server.begun).toBeLessThan(100);
+  });
+
+  it('end at the next look when they are accepted while the server closes', async () => {
+    server.connections.close();
+    const client = await server.connect();
+    await server.hasConnections(1);
+    expect(client.isClosed).toBe(false);
+    server.connections.look(KEEP_ALIVE_MS);
+    await server.hasConnections(0);
   });
 });

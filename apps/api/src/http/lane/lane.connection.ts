@@ -9,6 +9,7 @@ import { readPlainHead } from './plain.request.js';
 export interface ConnectionParts extends LaneParts {
   lanes: Lanes;
   connections: LaneConnections;
+  underWay: Set<LaneRequest>;
   /** Has Node read the connection from here on. */
   readByNode(socket: Socket): void;
   keepAliveMs: number;
@@ -43,6 +44,10 @@ export class LaneConnection implements LaneCall {
     return !this.isBusy && (this.held.length > 0 || this.socket.bytesRead === 0);
   }
 
+  private get isLeaving(): boolean {
+    return this.hasEnded || this.parts.connections.isClosing || this.parts.lifecycle.phase === 'closing';
+  }
+
   /** Node is to read the connection, beginning with what the lane has not read of it. */
   giveUp(): void {
     const { socket, held, parts } = this;
@@ -55,11 +60,12 @@ export class LaneConnection implements LaneCall {
   }
 
   send(status: number, headers: readonly string[], body: string | Buffer): void {
-    const isLast = this.hasEnded || this.parts.connections.isClosing;
+    const isLast = this.isLeaving;
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
     for (let index = 0; index < headers.length; index += 2) head += `${headers[index]}: ${headers[index + 1]}\r\n`;
     const hasRoom = this.write(head + dateHeader() + (isLast ? 'Connection: close\r\n\r\n' : this.keepAlive), body);
-    if (isLast) this.socket.end();
+    if (isLast)
+      this.socket.destroySoon(); // whatever else was sent, and whether or not the caller ends its side
     else if (hasRoom) this.goOn();
     else this.socket.pause().once('drain', () => this.goOn()); // who does not read its answers is not asked for more
   }
@@ -90,13 +96,13 @@ export class LaneConnection implements LaneCall {
     this.isBusy = true;
     this.url = head.url;
     this.headers = head.headers;
-    new LaneRequest(to, this.parts, this).work(bytes.subarray(head.headBytes));
+    new LaneRequest(to, this.parts, this, this.parts.underWay).work(bytes.subarray(head.headBytes));
   }
 
   private goOn(): void {
     this.isBusy = false;
     this.quietSince = performance.now();
-    if (this.hasEnded) return void this.socket.end();
+    if (this.isLeaving) return this.socket.destroySoon();
     if (this.held.length > 0) this.read(this.held);
     if (this.socket.isPaused()) this.socket.resume();
   }

@@ -31,8 +31,9 @@ export class LaneConnections {
     this.all.delete(connection);
   }
 
-  /** Gives up those that have waited for too long, and ends those that were not used for too long. */
+  /** Gives up those that have waited for too long, and ends those that were not used for too long, or came too late. */
   look(keepAliveMs: number, now = performance.now()): void {
+    if (this.isClosing) return this.close();
     for (const connection of this.all) {
       const quietMs = now - connection.quietSince;
       if (connection.isWaiting && quietMs >= PATIENCE_MS) connection.giveUp();

@@ -23,7 +23,7 @@ const STATIC_HEADERS_BY_HTTPS = [...STATIC_HEADERS, ...HSTS];
 
 /** One request on the lane, from its last byte to its answer. */
 export class LaneRequest implements Answer, Credentialed {
-  private readonly startedAt = performance.now();
+  readonly startedAt = performance.now();
   private readonly requestId: string;
   private principal?: Principal;
   private answered = false;
@@ -32,7 +32,9 @@ export class LaneRequest implements Answer, Credentialed {
     private readonly to: { lane: Lane; id: string },
     private readonly parts: LaneParts,
     private readonly call: LaneCall,
+    private readonly underWay: Set<LaneRequest>,
   ) {
+    underWay.add(this);
     this.requestId = requestIdOf(call);
   }
 
@@ -90,12 +92,13 @@ export class LaneRequest implements Answer, Credentialed {
   private send(status: number, headers: readonly string[], body: string | Buffer): void {
     if (this.answered) return;
     this.answered = true;
+    this.underWay.delete(this);
     const always = this.parts.gateway.saysHttps(this.call) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
     const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(body.length)];
-    this.call.send(status, [...always, ...own], body);
     const ms = performance.now() - this.startedAt;
     this.to.lane.timer.observe(status, ms);
     if (this.parts.log.wants(status)) this.log(status, ms);
+    this.call.send(status, [...always, ...own], body); // last: the call may be the next request's from here on
   }
 
   private log(status: number, ms: number): void {

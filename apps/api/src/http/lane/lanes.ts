@@ -23,6 +23,8 @@ export interface LaneParts {
   metrics: HttpMetrics;
   log: RequestLog;
   gateway: Gateway;
+  /** How long a request may be worked on before it is answered for its handler. */
+  limitMs: number;
 }
 
 export interface Lane extends LaneRoute {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { until } from '#rollcall/registry/testing';
 import type { AuthGuard } from '../../../auth/auth.guard.js';
@@ -15,19 +16,25 @@ import { LaneConnections } from '../lane.connections.js';
 import type { LaneRoute } from '../lanes.js';
 
 export const KEEP_ALIVE_MS = 5_000;
+export const LIMIT_MS = 15_000;
 export const LARGE = 'x'.repeat(256 * 1_024);
 const permission = 'agents:self';
 
 /** A server with the lane before it, or without. Both ways answer the same: which address, and which body. */
 export class LaneServer {
   readonly connections = new LaneConnections();
+  readonly lifecycle = new Lifecycle();
+  /** A line for each request of the lane. */
+  readonly log: string[] = [];
   /** How many requests were read by Node. */
   readByNode = 0;
   /** How many requests of the lane were begun. */
   begun = 0;
   /** Answers to `/slow/:id` wait for it. */
   readonly slow = Promise.withResolvers<void>();
+  lane?: ExpressLane;
   private readonly server: Server;
+  private readonly sockets: Socket[] = [];
 
   private constructor() {
     this.server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (asked, response) => {
@@ -42,15 +49,29 @@ export class LaneServer {
   static async start({ withLane = true } = {}): Promise<LaneServer> {
     const made = new LaneServer();
     if (withLane) made.openLane();
+    made.server.on('connection', (socket: Socket) => made.sockets.push(socket));
     made.server.listen(0, '127.0.0.1');
     await once(made.server, 'listening');
     return made;
   }
 
-  async connect(): Promise<LaneClient> {
-    const socket = connect((this.server.address() as AddressInfo).port, '127.0.0.1');
+  /** One that `staysOpen` does not end its side of the connection when the server has ended the other. */
+  async connect({ staysOpen = false } = {}): Promise<LaneClient> {
+    const { port } = this.server.address() as AddressInfo;
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: staysOpen });
     await once(socket, 'connect');
     return new LaneClient(socket);
+  }
+
+  async hasConnections(count: number): Promise<void> {
+    const open = promisify(this.server.getConnections.bind(this.server));
+    await until(`it has ${count} connections`, async () => (await open()) === count);
+  }
+
+  /** Settles when so many bytes have come, by all connections together. */
+  async hasRead(bytes: number): Promise<void> {
+    const read = (): number => this.sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+    await until(`${bytes} bytes have come`, () => read() >= bytes);
   }
 
   async stop(): Promise<void> {
@@ -61,10 +82,17 @@ export class LaneServer {
 
   private openLane(): void {
     const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
-    const log = new RequestLog(pino({ level: 'silent' }), 'errors');
-    const lifecycle = new Lifecycle();
-    const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]) };
-    new ExpressLane(parts, this.connections, this.routes()).open(this.server);
+    const log = new RequestLog(pino({}, { write: (line) => this.log.push(line) }), 'all');
+    const parts = {
+      guard,
+      lifecycle: this.lifecycle,
+      metrics: new HttpMetrics(() => 0),
+      log,
+      gateway: new Gateway([]),
+      limitMs: LIMIT_MS,
+    };
+    this.lane = new ExpressLane(parts, this.connections, this.routes());
+    this.lane.open(this.server);
   }
 
   private routes(): LaneRoute[] {
@@ -75,6 +103,7 @@ export class LaneServer {
         url: '/slow/:id',
         permission,
         handle: async (id, body, _who, answer) => {
+          this.begun += 1;
           await this.slow.promise;
           answer.okAscii(echo('/slow/', id, body));
         },
@@ -109,6 +138,15 @@ class LaneClient {
   /** Settles when nothing more comes. */
   async quiet(): Promise<void> {
     for (let before = -1; before !== this.received.length; await delay(15)) before = this.received.length;
+  }
+
+  /** Asks for so many large answers, and reads none. */
+  async askWithoutReading(count: number): Promise<void> {
+    this.socket.pause();
+    for (let asked = 0; asked < count; asked++) {
+      this.socket.write(request('/large'));
+      await delay(2);
+    }
   }
 
   async answered(count: number): Promise<string[]> {
