@@ -14,6 +14,8 @@ interface Waiting {
 /** What became of a batch, and what is to be said to those it did not count for. */
 interface Written extends OwnBeats {
   errors: ReadonlyMap<number, RegistryError>;
+  /** The database does not answer. */
+  failure?: RegistryError;
 }
 
 type Listener = (beats: readonly Heartbeat[], taken: OwnBeats) => void;
@@ -96,6 +98,7 @@ export class HeartbeatBatcher {
       await new Promise(setImmediate); // in which it goes out to Postgres
       finish(); // with the batch before, meanwhile
       const outcome = await written;
+      if (outcome.failure) this.refuseWaiting(outcome.failure);
       finish = () => this.finish(batch, beats, outcome);
     }
     if (isSide) this.sideLanes -= 1;
@@ -112,6 +115,13 @@ export class HeartbeatBatcher {
     }
     const counted = errors.size === 0 ? beats : beats.filter((_, place) => !errors.has(place));
     for (const hear of this.listeners) this.tell((taken) => hear(counted, taken), written);
+  }
+
+  /** Who has waited behind a batch that got no answer would wait as long again only to hear the same. */
+  private refuseWaiting(error: RegistryError): void {
+    const refused = this.waiting;
+    this.waiting = [];
+    for (const { done } of refused) this.tell(done, { ok: false, error });
   }
 
   /** What one of them makes of its answer must not keep the others from theirs. */
@@ -167,5 +177,6 @@ function nothing(): void {}
 
 function allFailed(beats: readonly Heartbeat[], cause: unknown): Written {
   const error = cause instanceof RegistryError ? cause : new DatabaseUnavailableError(cause);
-  return { beatAt: 0, moved: [], errors: new Map(beats.map((_, place) => [place, error])) };
+  const failure = cause instanceof DatabaseUnavailableError ? cause : undefined;
+  return { beatAt: 0, moved: [], errors: new Map(beats.map((_, place) => [place, error])), failure };
 }

@@ -34,10 +34,11 @@ export class LaneConnections {
   /** Gives up those that have waited for too long, and ends those that were not used for too long, or came too late. */
   look(keepAliveMs: number, now = performance.now()): void {
     if (this.isClosing) return this.close();
+    const patienceMs = keepAliveMs > 0 ? keepAliveMs + KEEP_ALIVE_MARGIN_MS : Infinity;
     for (const connection of this.all) {
       const quietMs = now - connection.quietSince;
       if (connection.isWaiting && quietMs >= PATIENCE_MS) connection.giveUp();
-      else if (!connection.isBusy && quietMs >= keepAliveMs + KEEP_ALIVE_MARGIN_MS) connection.socket.destroy();
+      else if (!connection.isBusy && quietMs >= patienceMs) connection.socket.destroy();
     }
   }
 

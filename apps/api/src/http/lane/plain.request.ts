@@ -12,19 +12,12 @@ const LARGEST_HEAD = 8_192;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const BEFORE_URL = 'POST ';
 const AFTER_URL = ' HTTP/1.1';
-const URL = /^\/[\w./:-]*$/;
+const PLAIN_URL = /^\/[\w./:-]*$/;
 const PRINTABLE = /^[\x20-\x7e]+$/;
 const NAME = /^[a-z\d!#$%&'*+.^_`|~-]+$/;
 const LENGTH = /^\d{1,4}$/;
 /** These change where a request ends, or what the connection is used for. */
-const NOT_PLAIN = new Set([
-  'transfer-encoding',
-  'content-encoding',
-  'expect',
-  'upgrade',
-  'proxy-connection',
-  'trailer',
-]);
+const NOT_PLAIN = new Set(['transfer-encoding', 'upgrade', 'proxy-connection', 'trailer']);
 
 /**
  * Reads the head of a POST of JSON of a known, small size. It knows less of HTTP than any parser and must never guess: for
@@ -36,7 +29,7 @@ export function readPlainHead(bytes: Buffer): PlainHead | undefined {
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   if (!first.startsWith(BEFORE_URL) || !first.endsWith(AFTER_URL)) return undefined;
   const url = first.slice(BEFORE_URL.length, -AFTER_URL.length);
-  const headers = URL.test(url) ? readHeaders(lines) : undefined;
+  const headers = PLAIN_URL.test(url) ? readHeaders(lines) : undefined;
   if (!headers || !isPlain(headers)) return undefined;
   return { url, headers, headBytes: end + END_OF_HEAD.length, bodyBytes: Number(headers['content-length']) };
 }
