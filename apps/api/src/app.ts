@@ -14,6 +14,7 @@ import { ExpressLane } from './http/lane/express.lane.js';
 import { Gateway } from './http/gateway.js';
 import { InFlight } from './http/in-flight.js';
 import { LaneConnections } from './http/lane/lane.connections.js';
+import type { UnderWay } from './http/lane/lanes.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RequestLog } from './http/request.log.js';
 import { RouteTable } from './http/route.table.js';
@@ -47,7 +48,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
   const lifecycle = new Lifecycle();
   const inFlight = new InFlight(config.http.handlerTimeout);
-  const metrics = new HttpMetrics(() => inFlight.count);
+  const underWay = new Set<UnderWay>();
+  const metrics = new HttpMetrics(() => inFlight.count + underWay.size);
   const routes = new RouteTable();
   const log = new RequestLog(pino, config.log.requests);
   const connections = new LaneConnections();
@@ -69,7 +71,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
   const guard = nest.get(AuthGuard, { strict: false });
   const gateway = new Gateway(config.http.trustedProxies);
-  const laneParts = { guard, lifecycle, metrics, log, gateway, limitMs: config.http.handlerTimeout };
+  const laneParts = { guard, lifecycle, metrics, log, gateway, underWay, limitMs: config.http.handlerTimeout };
   const lane = new ExpressLane(laneParts, connections, agentLanes(nest));
   if (!traced) lane.open(nest.getHttpServer());
   return { nest, lifecycle, routes };

@@ -8,6 +8,7 @@ import { Lifecycle } from '../../health/lifecycle.js';
 import { HttpMetrics } from '../../telemetry/http.metrics.js';
 import { ExpressLane } from './express.lane.js';
 import { LaneConnections } from './lane.connections.js';
+import type { UnderWay } from './lanes.js';
 import { Gateway } from '../gateway.js';
 import { RequestLog } from '../request.log.js';
 
@@ -22,7 +23,15 @@ beforeEach(async () => {
   server = createServer((request, response) => request.resume().on('end', () => response.end('ordinary')));
   const guard = { enter: () => ({ id: 'someone' }) as Principal } as unknown as AuthGuard;
   const log = new RequestLog(pino({ level: 'silent' }), 'errors');
-  const parts = { guard, lifecycle, metrics: new HttpMetrics(() => 0), log, gateway: new Gateway([]), limitMs: 15_000 };
+  const parts = {
+    guard,
+    lifecycle,
+    metrics: new HttpMetrics(() => 0),
+    log,
+    gateway: new Gateway([]),
+    limitMs: 15_000,
+    underWay: new Set<UnderWay>(),
+  };
   const permission = 'agents:self';
   new ExpressLane(parts, connections, [
     { url: '/beat/:id/now', permission, handle: (id, _body, _principal, answer) => answer.ok(`"lane ${id}"`) },

@@ -18,8 +18,6 @@ const LOOK_EVERY_MS = 1_000;
  */
 export class ExpressLane {
   private readonly lanes: Lanes;
-  /** The requests that are not answered yet, the oldest first. */
-  private readonly underWay = new Set<LaneRequest>();
 
   constructor(
     private readonly parts: LaneParts,
@@ -31,9 +29,9 @@ export class ExpressLane {
 
   /** Puts the lane before the server's own listeners. */
   open(server: Server): void {
-    const { lanes, connections, underWay } = this;
+    const { lanes, connections } = this;
     const readByNode = takeReaders(server);
-    const parts = { ...this.parts, lanes, connections, underWay, readByNode, keepAliveMs: server.keepAliveTimeout };
+    const parts = { ...this.parts, lanes, connections, readByNode, keepAliveMs: server.keepAliveTimeout };
     server.on('connection', (socket: Socket) => new LaneConnection(socket, parts));
     const ordinary = takeHandler(server);
     server.on('request', (request, response) => {
@@ -48,8 +46,8 @@ export class ExpressLane {
 
   /** So that nobody waits for ever, and no connection with them, should a handler not answer. */
   answerOverdue(now: number): void {
-    const { limitMs } = this.parts;
-    for (const request of this.underWay) {
+    const { limitMs, underWay } = this.parts;
+    for (const request of underWay) {
       if (now - request.startedAt < limitMs) return;
       request.fail(timedOut(limitMs));
     }
@@ -61,8 +59,7 @@ export class ExpressLane {
     if (method !== 'POST' || this.parts.lifecycle.phase === 'closing' || !isPlain(headers)) return false;
     const to = this.lanes.find(url);
     if (!to) return false;
-    const { parts, underWay } = this;
-    readWhole(request, (bytes) => new LaneRequest(to, parts, this.callOf(request, response), underWay).work(bytes));
+    readWhole(request, (bytes) => new LaneRequest(to, this.parts, this.callOf(request, response)).work(bytes));
     return true;
   }
 

@@ -9,7 +9,6 @@ import { readPlainHead } from './plain.request.js';
 export interface ConnectionParts extends LaneParts {
   lanes: Lanes;
   connections: LaneConnections;
-  underWay: Set<LaneRequest>;
   /** Has Node read the connection from here on. */
   readByNode(socket: Socket): void;
   keepAliveMs: number;
@@ -96,7 +95,7 @@ export class LaneConnection implements LaneCall {
     this.isBusy = true;
     this.url = head.url;
     this.headers = head.headers;
-    new LaneRequest(to, this.parts, this, this.parts.underWay).work(bytes.subarray(head.headBytes));
+    new LaneRequest(to, this.parts, this).work(bytes.subarray(head.headBytes));
   }
 
   private goOn(): void {

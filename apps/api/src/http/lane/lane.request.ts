@@ -6,7 +6,7 @@ import { JSON_TYPE } from '../json-type.js';
 import { problemOf } from '../problem.reply.js';
 import { requestIdOf } from '../request.id.js';
 import { API_HEADERS, HSTS } from '../security.headers.js';
-import type { Lane, LaneParts } from './lanes.js';
+import type { Lane, LaneParts, UnderWay } from './lanes.js';
 
 /** A request as it came in, by whichever way, and the way back. */
 export interface LaneCall {
@@ -22,7 +22,7 @@ const STATIC_HEADERS = Object.entries(API_HEADERS).flat();
 const STATIC_HEADERS_BY_HTTPS = [...STATIC_HEADERS, ...HSTS];
 
 /** One request on the lane, from its last byte to its answer. */
-export class LaneRequest implements Answer, Credentialed {
+export class LaneRequest implements Answer, Credentialed, UnderWay {
   readonly startedAt = performance.now();
   private readonly requestId: string;
   private principal?: Principal;
@@ -32,9 +32,8 @@ export class LaneRequest implements Answer, Credentialed {
     private readonly to: { lane: Lane; id: string },
     private readonly parts: LaneParts,
     private readonly call: LaneCall,
-    private readonly underWay: Set<LaneRequest>,
   ) {
-    underWay.add(this);
+    parts.underWay.add(this);
     this.requestId = requestIdOf(call);
   }
 
@@ -92,7 +91,7 @@ export class LaneRequest implements Answer, Credentialed {
   private send(status: number, headers: readonly string[], body: string | Buffer): void {
     if (this.answered) return;
     this.answered = true;
-    this.underWay.delete(this);
+    this.parts.underWay.delete(this);
     const always = this.parts.gateway.saysHttps(this.call) ? STATIC_HEADERS_BY_HTTPS : STATIC_HEADERS;
     const own = ['x-request-id', this.requestId, ...headers, 'content-length', String(body.length)];
     const ms = performance.now() - this.startedAt;

@@ -17,6 +17,11 @@ export interface LaneRoute {
   handle(id: string, body: unknown, principal: Principal, answer: Answer): unknown;
 }
 
+export interface UnderWay {
+  readonly startedAt: number;
+  fail(error: unknown): void;
+}
+
 export interface LaneParts {
   guard: AuthGuard;
   lifecycle: Lifecycle;
@@ -25,6 +30,8 @@ export interface LaneParts {
   gateway: Gateway;
   /** How long a request may be worked on before it is answered for its handler. */
   limitMs: number;
+  /** The requests that are not answered yet, the oldest first. */
+  underWay: Set<UnderWay>;
 }
 
 export interface Lane extends LaneRoute {

@@ -13,7 +13,7 @@ import { Gateway } from '../../gateway.js';
 import { RequestLog } from '../../request.log.js';
 import { ExpressLane } from '../express.lane.js';
 import { LaneConnections } from '../lane.connections.js';
-import type { LaneRoute } from '../lanes.js';
+import type { LaneRoute, UnderWay } from '../lanes.js';
 
 export const KEEP_ALIVE_MS = 5_000;
 export const LIMIT_MS = 15_000;
@@ -90,6 +90,7 @@ export class LaneServer {
       log,
       gateway: new Gateway([]),
       limitMs: LIMIT_MS,
+      underWay: new Set<UnderWay>(),
     };
     this.lane = new ExpressLane(parts, this.connections, this.routes());
     this.lane.open(this.server);
