@@ -226,6 +226,15 @@ describe('a webhook', () => {
     ]);
   });
 
+  it.each([{}, { url: null }, { url: '' }])('has an address: %j says what is missing', async (body) => {
+    const answer = await api.call<{ code: string; errors: { field: string }[] }>('POST', '/v1/webhooks', { body });
+    expect([answer.status, answer.body.code, answer.body.errors.map(({ field }) => field)]).toEqual([
+      400,
+      'VALIDATION_FAILED',
+      ['url'],
+    ]);
+  });
+
   it('is managed by operators, and by nobody with less', async () => {
     const viewer = await api.keyFor('viewer', 'agent');
     expect((await api.call('GET', '/v1/webhooks', { key: viewer })).status).toBe(403);

@@ -12,16 +12,7 @@ const USUAL_OVERLAP_S = 24 * 3_600;
 const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
-export class ChangeWebhookBody extends EventFilterQuery {
-  @ApiPropertyOptional({
-    example: 'https://ops.example/rollcall',
-    description: 'https, or http in networks you named.',
-  })
-  @Optional()
-  @IsString()
-  @Length(1, 2_000)
-  url?: string;
-
+class WebhookBody extends EventFilterQuery {
   @ApiPropertyOptional({ type: String, nullable: true, example: 'pager of the ops team' })
   @IsOptional()
   @IsString()
@@ -34,11 +25,22 @@ export class ChangeWebhookBody extends EventFilterQuery {
   paused?: boolean;
 }
 
-export class CreateWebhookBody extends ChangeWebhookBody {
+export class ChangeWebhookBody extends WebhookBody {
+  @ApiPropertyOptional({
+    example: 'https://ops.example/rollcall',
+    description: 'https, or http in networks you named.',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, 2_000)
+  url?: string;
+}
+
+export class CreateWebhookBody extends WebhookBody {
   @ApiProperty({ example: 'https://ops.example/rollcall', description: 'https, or http in networks you named.' })
   @IsString()
   @Length(1, 2_000)
-  declare url: string;
+  url: string;
 
   @ApiPropertyOptional({
     default: 'latest',
