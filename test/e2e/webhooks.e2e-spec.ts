@@ -228,11 +228,8 @@ describe('a webhook', () => {
 
   it.each([{}, { url: null }, { url: '' }])('has an address: %j says what is missing', async (body) => {
     const answer = await api.call<{ code: string; errors: { field: string }[] }>('POST', '/v1/webhooks', { body });
-    expect([answer.status, answer.body.code, answer.body.errors.map(({ field }) => field)]).toEqual([
-      400,
-      'VALIDATION_FAILED',
-      ['url'],
-    ]);
+    const fields = new Set(answer.body.errors.map(({ field }) => field));
+    expect([answer.status, answer.body.code, fields]).toEqual([400, 'VALIDATION_FAILED', new Set(['url'])]);
   });
 
   it('is managed by operators, and by nobody with less', async () => {
