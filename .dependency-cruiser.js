@@ -5,11 +5,18 @@ export default {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {
-      name: 'registry-is-a-leaf',
-      comment: 'libs/registry knows Postgres, and neither providers, runtime nor the edge.',
+      name: 'platform-is-a-leaf',
+      comment: 'libs/platform holds Postgres access, events and background work, and depends on no other library.',
+      severity: 'error',
+      from: { path: '^libs/platform/' },
+      to: to('^(libs/(?!platform/)|apps/)'),
+    },
+    {
+      name: 'registry-depends-on-platform-only',
+      comment: 'libs/registry depends on libs/platform, and on neither providers, runtime nor the edge.',
       severity: 'error',
       from: { path: '^libs/registry/' },
-      to: to('^(libs/(?!registry/)|apps/)'),
+      to: to('^(libs/(?!registry/|platform/)|apps/)'),
     },
     {
       name: 'providers-is-a-leaf',
@@ -40,7 +47,7 @@ export default {
     {
       name: 'libs-know-no-http',
       severity: 'error',
-      from: { path: '^libs/(registry|agent-runtime)/' },
+      from: { path: '^libs/(platform|registry|agent-runtime)/' },
       to: { path: 'node_modules/(@nestjs/(platform-|websockets|swagger|terminus)|fastify|@fastify/|ws/)' },
     },
     {

@@ -1,4 +1,5 @@
-import { budgetCrashes, budgetRace, testDatabase } from '#rollcall/registry/testing';
+import { testDatabase } from '#rollcall/platform/testing';
+import { budgetCrashes, budgetRace } from '#rollcall/registry/testing';
 import { startPostgres } from './support/postgres.js';
 
 /** The long form of libs/registry/src/budgets/budget.storm.db.spec.ts, on a Postgres that writes to the disk. */

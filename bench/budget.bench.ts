@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { Database, RegistryBudgets } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
+import { RegistryBudgets } from '#rollcall/registry';
 import { startPostgres } from './support/postgres.js';
 import { writingReplica } from './support/writers.js';
 

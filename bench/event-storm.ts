@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { prepareStorm, settleStorm, stormKiller, testDatabase, until } from '#rollcall/registry/testing';
+import { prepareStorm, settleStorm, stormKiller, testDatabase, until } from '#rollcall/platform/testing';
 import { startPostgres } from './support/postgres.js';
 import { RestlessConsumer } from './support/restless.consumer.js';
 import { startRollcall } from './support/servers.js';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Database, type RegistryEvents } from '#rollcall/registry';
+import { Database, type RegistryEvents } from '#rollcall/platform';
 import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 import type { SubscribersReport } from './support/subscribers.js';

@@ -3,7 +3,7 @@
  * Postgres that is stopped for so many seconds (30, unless told). Nobody may be evicted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { FreezablePostgres } from '#rollcall/registry/testing';
+import { FreezablePostgres } from '#rollcall/platform/testing';
 import { type BenchAgent, registerFleet } from './support/fleet.js';
 import { startRollcall, type Server } from './support/servers.js';
 

@@ -1,4 +1,5 @@
-import { CLOSED_CIRCUIT, Database, NEVER_FLAPPED } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
+import { CLOSED_CIRCUIT, NEVER_FLAPPED } from '#rollcall/registry';
 import { SCHEMA } from '../apps/api/src/boot/start.js';
 import { compare, print } from './support/compare.js';
 import type { Load } from './support/load.js';

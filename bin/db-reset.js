@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../dist/apps/api/src/config/config.loader.js';
-import { DataFolder } from '../dist/libs/registry/src/index.js';
+import { DataFolder } from '../dist/libs/platform/src/index.js';
 
 try {
   const { data } = loadConfig(process.env, process.cwd());

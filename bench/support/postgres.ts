@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedPostgres, migrate } from '#rollcall/registry';
-import { emptyDatabase } from '#rollcall/registry/testing';
+import { EmbeddedPostgres, migrate } from '#rollcall/platform';
+import { emptyDatabase } from '#rollcall/platform/testing';
 import { SCHEMA } from '../../apps/api/src/boot/start.js';
 
 export interface BenchPostgres {

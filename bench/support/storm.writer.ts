@@ -1,6 +1,6 @@
+import { Database } from '#rollcall/platform';
+import { stormReplica } from '#rollcall/platform/testing';
 /** One of the processes that write in a storm: sixteen writers, a sequencer and all that a replica has. */
-import { Database } from '#rollcall/registry';
-import { stormReplica } from '#rollcall/registry/testing';
 
 const [url = '', writers = '', agents = '', durationMs = ''] = process.argv.slice(2);
 const db = await Database.connect(

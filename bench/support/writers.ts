@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, RegistryEvents } from '#rollcall/registry';
+import { type Database, RegistryEvents } from '#rollcall/platform';
 
 const now = (): string => String(performance.timeOrigin + performance.now());
 

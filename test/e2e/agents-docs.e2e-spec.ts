@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { startApi, type TestApi } from '../support/api.js';
 import { exampleOf, ExampleRunner } from '../support/doc-example.js';
 

@@ -1,5 +1,6 @@
-import { DatabaseUnavailableError, EventFeed, EventLog, LiveRegistry } from '#rollcall/registry';
-import { until } from '#rollcall/registry/testing';
+import { DatabaseUnavailableError, EventFeed, EventLog } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
+import { LiveRegistry } from '#rollcall/registry';
 import { AgentClient, type Life } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 

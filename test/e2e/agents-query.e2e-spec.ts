@@ -1,4 +1,4 @@
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { startApi, type TestApi } from '../support/api.js';
 
 interface Ranking {

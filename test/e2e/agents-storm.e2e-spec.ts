@@ -1,5 +1,6 @@
 import { Agent, fetch } from 'undici';
-import { type Database, hashOfToken } from '#rollcall/registry';
+import type { Database } from '#rollcall/platform';
+import { hashOfToken } from '#rollcall/registry';
 import { startApi, type TestApi } from '../support/api.js';
 
 const FLEET = 10_000;

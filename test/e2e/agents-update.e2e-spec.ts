@@ -1,4 +1,4 @@
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;

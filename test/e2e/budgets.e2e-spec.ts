@@ -1,5 +1,5 @@
+import { until } from '#rollcall/platform/testing';
 import { LangfuseServer } from '#rollcall/providers/testing';
-import { until } from '#rollcall/registry/testing';
 import type { BudgetView, ForecastView, LineView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 

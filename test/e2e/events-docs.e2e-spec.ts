@@ -1,4 +1,4 @@
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { startApi, type TestApi } from '../support/api.js';
 import { exampleOf, ExampleRunner } from '../support/doc-example.js';
 import { joined, left, tell } from '../support/events.js';

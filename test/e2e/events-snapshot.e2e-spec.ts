@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { once } from 'node:events';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';

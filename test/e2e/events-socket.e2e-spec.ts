@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { Database } from '#rollcall/registry';
-import { until } from '#rollcall/registry/testing';
+import { Database } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
 import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
@@ -62,10 +62,14 @@ describe('the WebSocket of events', () => {
   it('sends what the filters let pass, and a second subscription takes the place of the first', async () => {
     const client = await (
       await connect()
-    ).subscribe({ after: 'oldest', types: ['agent.left', 'run.*'], agentIds: ['a-2'] });
+    ).subscribe({ after: 'oldest', types: ['agent.left', 'budget.*'], agentIds: ['a-2'] });
     const capable = await (await connect()).subscribe({ after: 'oldest', capabilities: ['draw'] });
     await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
-    await tell(api, { type: 'run.started', subject: 'r-1', data: { agentId: 'a-2' } });
+    await tell(api, {
+      type: 'budget.low',
+      subject: '7',
+      data: { kind: 'agent', of: 'a-2', agentId: 'a-2', window: 'total', unit: 'tokens', limit: 9, remaining: 1 },
+    });
     await until('they came', () => client.events.length === 2 && capable.events.length === 1);
     expect([client.seqs, capable.seqs]).toEqual([[4, 5], [2]]);
     api.app.nest.get(StreamKeeper, { strict: false }).beat();
@@ -169,13 +173,13 @@ describe('a slow consumer', () => {
   it('B3 is cut off with the cursor to resume from, and delays no one', async () => {
     const slow = await (await connect()).subscribe({ after: '0' });
     const quick = await (await connect()).subscribe({ after: '0' });
-    const error = 'x'.repeat(40_000);
+    const note = 'x'.repeat(40_000);
     slow.socket.pause();
     for (let index = 0; index < 400; index += 20) {
       const drafts = Array.from({ length: 20 }, (_, offset) => ({
-        type: 'agent.shutdown_failed' as const,
+        type: 'agent.quarantined' as const,
         subject: `a-${index + offset}`,
-        data: { agentType: 'api', provider: 'test', error },
+        data: { by: 'key:test', reason: note },
       }));
       await tell(api, ...drafts);
     }

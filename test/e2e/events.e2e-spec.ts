@@ -1,5 +1,5 @@
-import { RegistryEvents } from '#rollcall/registry';
-import { until } from '#rollcall/registry/testing';
+import { RegistryEvents } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
@@ -50,16 +50,16 @@ describe('GET /v1/events', () => {
 
   it('filters by type, family, agent and capability, and goes past what does not match', async () => {
     await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), {
-      type: 'run.started',
-      subject: 'run-1',
-      data: { agentId: 'a-2' },
+      type: 'budget.low',
+      subject: '7',
+      data: { kind: 'agent', of: 'a-2', agentId: 'a-2', window: 'total', unit: 'tokens', limit: 9, remaining: 1 },
     });
     await logged(4);
     expect(seqs(await page('?types=agent.left'))).toEqual([3]);
     expect(seqs(await page('?types=agent.*'))).toEqual([1, 2, 3]);
     expect(seqs(await page('?agentIds=a-2'))).toEqual([2, 4]);
     expect(seqs(await page('?capabilities=draw,paint'))).toEqual([2]);
-    expect(seqs(await page('?types=run.*,agent.joined&agentIds=a-2'))).toEqual([2, 4]);
+    expect(seqs(await page('?types=budget.*,agent.joined&agentIds=a-2'))).toEqual([2, 4]);
     expect((await page('?types=circuit.*')).body).toEqual({ items: [], next: '4', head: '4' });
   });
 

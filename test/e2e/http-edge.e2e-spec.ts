@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Server } from 'node:net';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;

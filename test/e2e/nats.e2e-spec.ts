@@ -1,7 +1,7 @@
 import { jetstreamManager, type JetStreamManager, type StoredMsg } from '@nats-io/jetstream';
 import { connect, nanos, type NatsConnection } from '@nats-io/transport-node';
-import { SinksService } from '#rollcall/registry';
-import { until } from '#rollcall/registry/testing';
+import { SinksService } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 import { joined, left, tell } from '../support/events.js';

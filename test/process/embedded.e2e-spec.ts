@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
 

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
 import { type Answer, call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { rmSync } from 'node:fs';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/registry/testing';
+import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 

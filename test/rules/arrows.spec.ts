@@ -31,6 +31,7 @@ function brokenRules(root: string): string[] {
 function treeWith(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'rollcall-arrows-'));
   const doors = {
+    'libs/platform/src/index.ts': 'export const platform = 1;',
     'libs/registry/src/index.ts': 'export const registry = 1;',
     'libs/providers/src/index.ts': 'export const providers = 1;',
     'libs/agent-runtime/src/index.ts': 'export const runtime = 1;',
@@ -55,7 +56,8 @@ describe('the arrows between rooms', () => {
 
   it.each([
     ['no-circular', { 'libs/registry/src/a.ts': `import './b.js';`, 'libs/registry/src/b.ts': `import './a.js';` }],
-    ['registry-is-a-leaf', { 'libs/registry/src/a.ts': `import '#rollcall/providers';` }],
+    ['platform-is-a-leaf', { 'libs/platform/src/a.ts': `import '#rollcall/registry';` }],
+    ['registry-depends-on-platform-only', { 'libs/registry/src/a.ts': `import '#rollcall/providers';` }],
     ['providers-is-a-leaf', { 'libs/providers/src/a.ts': `import '#rollcall/registry';` }],
     ['runtime-does-not-know-the-edge', { 'libs/agent-runtime/src/a.ts': `import '../../../apps/api/src/main.js';` }],
     ['one-door-per-lib', { 'apps/api/src/a.ts': `import '../../../libs/registry/src/inside.js';` }],

@@ -1,6 +1,6 @@
 import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm';
-import { type DatabaseOptions, DatabaseRefusedError, migrate, migrationOptions, type Schema } from '#rollcall/registry';
-import { dropDatabase, emptyDatabase } from '#rollcall/registry/testing';
+import { type DatabaseOptions, DatabaseRefusedError, migrate, migrationOptions, type Schema } from '#rollcall/platform';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { SCHEMA } from '../../apps/api/src/boot/start.js';
 
 let url: string;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 
 export interface Frame {
   event: string;

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { testDatabase, type TestDatabase } from '#rollcall/registry/testing';
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
 import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 
 interface Frame {

@@ -1,4 +1,4 @@
-import { Database, type EventDraft, RegistryEvents } from '#rollcall/registry';
+import { Database, type EventDraft, RegistryEvents } from '#rollcall/platform';
 import type { TestApi } from './api.js';
 
 /** Appends events on a replica as its services would. */

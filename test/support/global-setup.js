@@ -11,7 +11,7 @@ const SETTINGS = ['fsync=off', 'max_connections=400', 'shared_buffers=256MB'];
 
 export default async function setup() {
   build();
-  const { EmbeddedPostgres, migrate } = await import('../../dist/libs/registry/src/index.js');
+  const { EmbeddedPostgres, migrate } = await import('../../dist/libs/platform/src/index.js');
   const { SCHEMA } = await import('../../dist/apps/api/src/boot/start.js');
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'));
   const postgres = await EmbeddedPostgres.start({ folder, settings: SETTINGS });

@@ -1,9 +1,7 @@
+import { DomainError } from '#rollcall/platform';
+
 /** Every way the registry can refuse. An edge answers each one in a table, so a new code does not compile until it does. */
 export type RegistryErrorCode =
-  | 'DATABASE_UNAVAILABLE'
-  | 'DATABASE_BUSY'
-  | 'CURSOR_EXPIRED'
-  | 'CURSOR_AHEAD'
   | 'UNKNOWN_STRATEGY'
   | 'INVALID_QUERY'
   | 'INVALID_CAPABILITY_ALIAS'
@@ -17,8 +15,6 @@ export type RegistryErrorCode =
   | 'LEASE_TOKEN_REFUSED'
   | 'CIRCUIT_OPEN'
   | 'SNAPSHOTS_BUSY'
-  | 'SINK_NOT_FOUND'
-  | 'DELIVERY_NOT_FOUND'
   | 'BUDGET_NOT_FOUND'
   | 'BUDGET_EXISTS'
   | 'BUDGET_EXHAUSTED'
@@ -28,14 +24,6 @@ export type RegistryErrorCode =
   | 'RESERVATION_CLOSED'
   | 'RESERVATION_KEY_REUSED';
 
-/** A refusal with a stable code and no idea of transport. The message says what to do next. */
-export abstract class RegistryError extends Error {
-  abstract readonly code: RegistryErrorCode;
-  /** When trying again may help, in milliseconds from now. */
-  readonly retryAfterMs?: number;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = new.target.name;
-  }
+export abstract class RegistryError extends DomainError {
+  abstract override readonly code: RegistryErrorCode;
 }

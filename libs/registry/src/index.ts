@@ -1,11 +1,5 @@
-export { Database } from './db/database.js';
-export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from './db/database.options.js';
-export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
-export { REGISTRY_SCHEMA } from './db/schema.js';
-export { DatabaseRefusedError, migrate } from './db/migrator.js';
-export { waitForPostgres } from './db/reachability.js';
-export { EmbeddedPostgres } from './db/embedded/embedded-postgres.js';
-export { DataFolder, DataFolderError } from './db/embedded/data-folder.js';
+export { REGISTRY_EVENTS, type RegistryEventPayloads } from './event.types.js';
+export { REGISTRY_SCHEMA } from './schema.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export {
   AgentAlreadyRegisteredError,
@@ -80,33 +74,5 @@ export { Strategies, usualStrategies } from './discovery/strategies/strategies.j
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
 export * from './leases/self-preservation.js';
-export { Loop, type LoopOptions } from './loop.js';
-export { PgListener } from './db/pg.listener.js';
-export {
-  EVENT_SUBJECTS,
-  EVENT_TYPES,
-  type EventPayloads,
-  type EventType,
-  type RegistryEvent,
-  type SubjectKind,
-} from './events/event.types.js';
-export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
-export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
-export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
-export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
-export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
-export { EventLog } from './events/event.log.js';
-export { EventFeed, type FeedOptions } from './events/event.feed.js';
-export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.js';
-export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
-export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';
-export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
-export type { DeliveryState } from './sinks/delivery.entity.js';
-export type { DeliveryRow } from './sinks/delivery.store.js';
-export type { RetryPolicy } from './sinks/retry.policy.js';
-export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
-export { SINK_CHANNEL } from './sinks/sink.store.js';
-export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
-export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

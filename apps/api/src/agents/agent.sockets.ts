@@ -1,13 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import {
-  CursorAheadError,
-  EventFeed,
-  EventLog,
-  type FeedSubscription,
-  RegisterAgainError,
-  type RegistryEvent,
-  StaleGenerationError,
-} from '#rollcall/registry';
+import { CursorAheadError, EventFeed, EventLog, type FeedSubscription, type RegistryEvent } from '#rollcall/platform';
+import { RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { StreamKeeper } from '../events/stream.keeper.js';
 import type { AgentSocket } from './agent.socket.js';

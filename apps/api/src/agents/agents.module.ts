@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { Database, RegistryEvents } from '#rollcall/platform';
 import { EgressPolicy, EndpointCheck } from '#rollcall/providers';
-import { Database, LiveRegistry, RegistryEvents } from '#rollcall/registry';
+import { LiveRegistry } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';

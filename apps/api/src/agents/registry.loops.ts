@@ -6,17 +6,12 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import {
-  agentOf,
-  EventFeed,
-  type FeedSubscription,
-  LiveRegistry,
-  type RegistryEvent,
-  RegistryEvents,
-} from '#rollcall/registry';
+import { EventFeed, type FeedSubscription, type RegistryEvent, RegistryEvents } from '#rollcall/platform';
+import { LiveRegistry } from '#rollcall/registry';
 
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { EVENTS } from '../events/event.catalog.js';
 
 const SWEEP_EVERY_MS = 1_000;
 const HEAR_EVERY_MS = 1_000;
@@ -109,5 +104,5 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
 
 function agentsIn(events: readonly RegistryEvent[]): string[] {
   const about = events.filter(({ type }) => /^(agent|circuit|budget)\./.test(type));
-  return [...new Set(about.map(agentOf).filter((agentId) => agentId !== undefined))];
+  return [...new Set(about.map((event) => EVENTS.agentOf(event)).filter((agentId) => agentId !== undefined))];
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import type { AuditEntity } from './audit.entity.js';
 
 export type NewAuditEntry = Omit<AuditEntity, 'seq' | 'at'>;

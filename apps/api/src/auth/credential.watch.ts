@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Loop } from '#rollcall/registry';
+import { Loop } from '#rollcall/platform';
 import { KeysService } from '../keys/keys.service.js';
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Logger as Pino } from 'pino';
-import { EmbeddedPostgres, waitForPostgres } from '#rollcall/registry';
+import { EmbeddedPostgres, waitForPostgres } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 
 export interface Postgres {

@@ -1,5 +1,5 @@
 import type { Logger as Pino } from 'pino';
-import { DatabaseRefusedError, DataFolderError } from '#rollcall/registry';
+import { DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
 import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
 import { AdminKeyError } from '../keys/admin.keys.js';

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger as Pino } from 'pino';
+import { Database, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
-import { Database, joinSchemas, migrate, REGISTRY_SCHEMA, type DatabaseOptions } from '#rollcall/registry';
+import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
@@ -10,7 +11,7 @@ import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
 
-export const SCHEMA = joinSchemas(API_SCHEMA, REGISTRY_SCHEMA);
+export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, API_SCHEMA);
 
 export interface Running {
   url: string;

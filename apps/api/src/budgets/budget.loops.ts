@@ -1,7 +1,8 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { Loop } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
-import { type BudgetSource, LiveRegistry, Loop } from '#rollcall/registry';
+import { type BudgetSource, LiveRegistry } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { USAGE_SOURCES } from './budgets.tokens.js';

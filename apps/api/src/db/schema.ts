@@ -1,4 +1,4 @@
-import type { Schema } from '#rollcall/registry';
+import type { Schema } from '#rollcall/platform';
 import { AuditEntity } from '../audit/audit.entity.js';
 import { TicketEntity } from '../events/ticket.entity.js';
 import { IdempotencyEntity } from '../idempotency/idempotency.entity.js';

@@ -1,4 +1,4 @@
-import type { EventType, RegistryEvent } from '#rollcall/registry';
+import type { EventType, RegistryEvent } from '#rollcall/platform';
 
 /** An event as CloudEvents 1.0 say it in JSON. `sequence` is the cursor; by their rules a number of that size is text. */
 export interface CloudEvent {

@@ -1,4 +1,4 @@
-import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/registry';
+import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/platform';
 import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
 /** Our end of a connection that events are written to. */

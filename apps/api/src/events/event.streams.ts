@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { matcherOf, RegistryEvents } from '#rollcall/registry';
+import { RegistryEvents } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { EVENTS } from './event.catalog.js';
 import { EventStream, type StreamSink } from './event.stream.js';
 import type { SubscribeBody } from './events.dto.js';
 import { EventsService, toFilter } from './events.service.js';
@@ -19,7 +20,7 @@ export class EventStreams {
   async prepare(query: SubscribeBody): Promise<{ after: number; open(sink: StreamSink): EventStream }> {
     const after = await this.pages.cursorOf(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
-    const matches = matcherOf(toFilter(query));
+    const matches = EVENTS.matcherOf(toFilter(query));
     const options = { after, matches, window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.events.feed, sink, options) };
   }

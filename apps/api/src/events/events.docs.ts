@@ -1,4 +1,5 @@
-import { EVENT_SUBJECTS, EVENT_TYPES, type EventPayloads } from '#rollcall/registry';
+import type { EventPayloads } from '#rollcall/platform';
+import { EVENTS } from './event.catalog.js';
 
 type EventDocs = { [T in keyof EventPayloads]: { about: string; data: EventPayloads[T] } };
 
@@ -11,8 +12,6 @@ const BUDGET = {
   remaining: 12_000,
   agentId: 'builder-1',
 } as const;
-const SPAWNED = { agentType: 'api', provider: 'anthropic' };
-const RUN = { agentId: 'builder-1' };
 
 /** What each event means, with an example that the compiler holds against the event's type. */
 const EVENT_DOCS: EventDocs = {
@@ -37,16 +36,6 @@ const EVENT_DOCS: EventDocs = {
     data: { by: 'key:4fT9sKq2Lm', reason: 'wrong answers' },
   },
   'agent.resumed': { about: 'An operator put it back.', data: { by: 'key:4fT9sKq2Lm' } },
-  'agent.spawned': { about: 'An agent was made in a process of ours.', data: SPAWNED },
-  'agent.shutdown': { about: 'It was shut down.', data: SPAWNED },
-  'agent.shutdown_failed': {
-    about: 'It was removed, but its shutdown raised an error.',
-    data: { ...SPAWNED, error: 'connection reset' },
-  },
-  'registry.shutdown_all': {
-    about: 'All agents of a process were asked to shut down.',
-    data: { succeeded: ['builder-1'], failed: { 'painter-1': 'connection reset' } },
-  },
   'circuit.opened': {
     about: 'Calls to it fail, so it gets none until `retryAt`.',
     data: { consecutiveFailures: 5, retryAt: '2026-11-16T06:00:30.000Z' },
@@ -59,27 +48,6 @@ const EVENT_DOCS: EventDocs = {
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': { about: 'There is something again.', data: { ...BUDGET, remaining: 500_000 } },
-  'definition.registered': { about: 'A definition was registered.', data: { revision: 1 } },
-  'definition.replaced': { about: 'It has a new revision.', data: { revision: 2 } },
-  'definition.unregistered': { about: 'It was removed; this was its last revision.', data: { revision: 2 } },
-  'run.created': { about: 'A run is to be done.', data: RUN },
-  'run.started': { about: 'A replica works on it.', data: RUN },
-  'run.resumed': { about: 'Another replica goes on with it.', data: RUN },
-  'run.waiting': { about: 'It waits for someone else.', data: RUN },
-  'run.completed': { about: 'It has its answer.', data: RUN },
-  'run.failed': { about: 'It ended without one.', data: { ...RUN, error: 'MODEL_UNAVAILABLE' } },
-  'run.cancelled': { about: 'Someone cancelled it.', data: { ...RUN, by: 'key:4fT9sKq2Lm' } },
-  'contract.announced': {
-    about: 'A call for proposals is open.',
-    data: { capabilities: ['code.build'], deadline: '2026-11-16T06:00:30.000Z' },
-  },
-  'contract.bid_received': { about: 'An agent made a bid.', data: RUN },
-  'contract.awarded': { about: 'An agent won.', data: RUN },
-  'contract.confirmed': { about: 'The winner took it.', data: RUN },
-  'contract.closed': {
-    about: 'It is over. `outcome`: `confirmed`, `no_bids`, `declined` or `cancelled`.',
-    data: { outcome: 'confirmed' },
-  },
   'protection.entered': {
     about: 'Too many agents expired at once; none is evicted for now.',
     data: { expiring: 40, fleet: 120 },
@@ -89,9 +57,9 @@ const EVENT_DOCS: EventDocs = {
 
 /** The reference table of docs/events.md. */
 export function eventTable(): string {
-  const rows = EVENT_TYPES.map((type) => {
+  const rows = EVENTS.types.map((type) => {
     const { about, data } = EVENT_DOCS[type];
-    return `| \`${type}\` | ${EVENT_SUBJECTS[type]} | ${about} | \`${JSON.stringify(data)}\` |`;
+    return `| \`${type}\` | ${EVENTS.subjects[type]} | ${about} | \`${JSON.stringify(data)}\` |`;
   });
   return ['| type | subject | what happened | data, for example |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }

@@ -13,8 +13,8 @@ import {
   Min,
   ValidateBy,
 } from 'class-validator';
-import { EVENT_TYPES, typesMeant } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
+import { EVENTS } from './event.catalog.js';
 import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
@@ -34,8 +34,8 @@ const KnownType = (): PropertyDecorator =>
     {
       name: 'knownType',
       validator: {
-        validate: (value) => typeof value === 'string' && typesMeant(value).length > 0,
-        defaultMessage: () => `types must be names or families such as agent.*; there are: ${EVENT_TYPES.join(', ')}`,
+        validate: (value) => typeof value === 'string' && EVENTS.select(value).length > 0,
+        defaultMessage: () => `types must be names or families such as agent.*; there are: ${EVENTS.types.join(', ')}`,
       },
     },
     { each: true },
@@ -148,7 +148,7 @@ export class CloudEventView implements CloudEvent {
   @ApiProperty({ enum: ['1.0'] }) specversion: '1.0';
   @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11' }) id: string;
   @ApiProperty({ example: 'urn:rollcall:registry' }) source: string;
-  @ApiProperty({ enum: EVENT_TYPES, example: 'agent.left' }) type: CloudEvent['type'];
+  @ApiProperty({ enum: EVENTS.types, example: 'agent.left' }) type: CloudEvent['type'];
   @ApiProperty({ example: 'builder-1' }) subject: string;
   @ApiProperty({ format: 'date-time' }) time: string;
   @ApiProperty({ enum: ['application/json'] }) datacontenttype: 'application/json';

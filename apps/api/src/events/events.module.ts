@@ -1,5 +1,5 @@
 import { Global, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Database, EventFeed, EventLog, EventOutbox, RegistryEvents } from '#rollcall/registry';
+import { Database, EventFeed, EventLog, EventOutbox, RegistryEvents } from '#rollcall/platform';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';

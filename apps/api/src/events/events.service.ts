@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { type EventMatcher, matcherOf, RegistryEvents, type RegistryEvent } from '#rollcall/registry';
+import { type EventMatcher, type RegistryEvent, RegistryEvents } from '#rollcall/platform';
+import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
 
 export interface FoundEvents {
@@ -29,7 +30,7 @@ export class EventsService implements OnModuleDestroy {
   }
 
   async page(query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
-    const matches = matcherOf(toFilter(query));
+    const matches = EVENTS.matcherOf(toFilter(query));
     const found = await this.search(await this.cursorOf(query.after), query.limit, matches);
     if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
     return await this.wait(found, query, matches, gone);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
-import { CursorAheadError, CursorExpiredError } from '#rollcall/registry';
 import type { WebSocket } from 'ws';
+import { CursorAheadError, CursorExpiredError } from '#rollcall/platform';
 import { tellProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
 import { CLOSE_CODES } from './stream.end.js';

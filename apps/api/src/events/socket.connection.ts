@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { RegistryEvent } from '#rollcall/registry';
+import type { RegistryEvent } from '#rollcall/platform';
 import { toFrame } from './cloud-event.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';

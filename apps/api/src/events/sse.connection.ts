@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { RegistryEvent } from '#rollcall/registry';
+import type { RegistryEvent } from '#rollcall/platform';
 import { toCloudEventText } from './cloud-event.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import type { StreamEnd } from './stream.end.js';

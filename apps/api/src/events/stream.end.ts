@@ -1,4 +1,4 @@
-import type { CursorAheadError, CursorExpiredError } from '#rollcall/registry';
+import type { CursorAheadError, CursorExpiredError } from '#rollcall/platform';
 import { toProblem } from '../http/problem.js';
 
 /** Why we end a stream, and where the consumer goes on from. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import type { Principal } from '../auth/principal.js';
 
 @Injectable()

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import { type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import { ApiError } from '../http/api.error.js';
 import { Lifecycle } from './lifecycle.js';

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import Fastify from 'fastify';
-import { until } from '#rollcall/registry/testing';
+import { until } from '#rollcall/platform/testing';
 import { InFlight } from './in-flight.js';
 
 describe('requests in flight', () => {

@@ -1,9 +1,10 @@
+import type { PlatformErrorCode } from '#rollcall/platform';
 import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
 import { PROVIDER_PROBLEMS } from './provider.problems.js';
 
-export type ErrorCode = ApiErrorCode | RegistryErrorCode | ProviderErrorCode;
+export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode;
 
 interface ProblemKind {
   status: number;

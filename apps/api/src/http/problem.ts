@@ -1,6 +1,7 @@
 import { HttpException } from '@nestjs/common';
+import { CursorAheadError, CursorExpiredError, type DomainError, PlatformError } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
-import { BudgetExhaustedError, CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
+import { BudgetExhaustedError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -27,7 +28,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   if (error instanceof ProviderError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
   }
-  if (error instanceof RegistryError) {
+  if (error instanceof RegistryError || error instanceof PlatformError) {
     const { code, message, retryAfterMs } = error;
     return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
   }
@@ -40,7 +41,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
 /** Where a consumer goes from here, when it cannot go on from its cursor. */
 const SNAPSHOT = '/v1/events/snapshot';
 
-function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
+function detailsOf(error: DomainError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
   if (error instanceof BudgetExhaustedError) return error.details;
   if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };

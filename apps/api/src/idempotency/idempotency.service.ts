@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Database, DatabaseBusyError } from '#rollcall/registry';
+import { Database, DatabaseBusyError } from '#rollcall/platform';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 
 export interface KeySlot {
   callerId: string;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import type { KeyEntity, KeySource } from './key.entity.js';
 import { hashOf, newSecret } from './key.secret.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import type { Role } from '../auth/permissions.js';
 import type { KeyEntity, KeySource } from './key.entity.js';
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import { permissionsOf, type Role } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/api.error.js';

@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import { callerOf } from '../auth/caller.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';

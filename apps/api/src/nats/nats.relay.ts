@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { EventLog, type EventSink, SinksService } from '#rollcall/registry';
+import { EventLog, type EventSink, SinksService } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 

@@ -16,7 +16,7 @@ import {
   type NatsConnection,
   type NodeConnectionOptions,
 } from '@nats-io/transport-node';
-import type { EventLog, EventMatcher, EventSink, Receipt, RegistryEvent, RetryPolicy } from '#rollcall/registry';
+import type { EventLog, EventMatcher, EventSink, Receipt, RegistryEvent, RetryPolicy } from '#rollcall/platform';
 import { toCloudEventText } from '../events/cloud-event.js';
 
 export interface NatsSinkOptions {

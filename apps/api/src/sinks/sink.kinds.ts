@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { SinkFactory } from '#rollcall/registry';
+import type { SinkFactory } from '#rollcall/platform';
 import { NATS_KIND, NatsRelay } from '../nats/nats.relay.js';
 import { WEBHOOK_KIND } from '../webhooks/webhooks.service.js';
 import { WebhookSinks } from '../webhooks/webhook.sinks.js';

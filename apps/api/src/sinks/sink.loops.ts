@@ -6,7 +6,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { RegistryEvents, SINK_CHANNEL, SinksService, SinkSupervisor } from '#rollcall/registry';
+import { RegistryEvents, SINK_CHANNEL, SinksService, SinkSupervisor } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { SinkKinds } from './sink.kinds.js';

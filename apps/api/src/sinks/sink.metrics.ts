@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Gauge } from 'prom-client';
-import { SinksService, type SinkStatus } from '#rollcall/registry';
+import { SinksService, type SinkStatus } from '#rollcall/platform';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 
 /** How far sinks are, asked when it is scraped, and what this replica delivered. */

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiGoneResponse, ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { SinksService } from '#rollcall/registry';
+import { SinksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js';

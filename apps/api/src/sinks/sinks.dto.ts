@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsString, Matches } from 'class-validator';
-import type { SinkStatus } from '#rollcall/registry';
+import type { SinkStatus } from '#rollcall/platform';
 
 const STATES: SinkStatus['state'][] = ['delivering', 'retrying', 'paused', 'stopped'];
 

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { Database, EventLog, SinksService } from '#rollcall/registry';
+import { Database, EventLog, SinksService } from '#rollcall/platform';
 import { NatsModule } from '../nats/nats.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { SinkKinds } from './sink.kinds.js';

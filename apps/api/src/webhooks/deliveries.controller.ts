@@ -1,6 +1,6 @@
 import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
 import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { SinksService } from '#rollcall/registry';
+import { SinksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { readCursor, toPage } from '../http/page.js';
 import { Mutation } from '../mutation/mutation.js';

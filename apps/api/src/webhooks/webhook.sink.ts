@@ -1,5 +1,11 @@
-import { DeliveryError, type EventMatcher, type EventSink, type Receipt, type RegistryEvent } from '#rollcall/registry';
-import type { RetryPolicy } from '#rollcall/registry';
+import {
+  DeliveryError,
+  type EventMatcher,
+  type EventSink,
+  type Receipt,
+  type RegistryEvent,
+  type RetryPolicy,
+} from '#rollcall/platform';
 import { type EgressClient, readRetryAfter, type Secret } from '#rollcall/providers';
 import { toCloudEventText } from '../events/cloud-event.js';
 import { VERSION } from '../version.js';

@@ -1,8 +1,9 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { EventFilter, EventSink, RetryPolicy } from '#rollcall/platform';
 import { EgressClient, EgressPolicy, QUICK_LIMITS } from '#rollcall/providers';
-import { type EventSink, matcherOf, type RetryPolicy } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { EVENTS } from '../events/event.catalog.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { type SigningRow, WebhookStore } from './webhook.store.js';
 import { WebhookSink } from './webhook.sink.js';
@@ -41,10 +42,10 @@ export class WebhookSinks implements OnApplicationShutdown {
     const current = this.secrets.open(secret, id);
     const old = oldSecret && this.secrets.open(oldSecret, id);
     const secrets = () => (old && oldSecretUntil && oldSecretUntil.getTime() > Date.now() ? [current, old] : [current]);
-    return { url, secrets, matches: matcherOf(filterOf(row)) };
+    return { url, secrets, matches: EVENTS.matcherOf(filterOf(row)) };
   }
 }
 
-function filterOf({ types, agentIds, capabilities }: SigningRow): Parameters<typeof matcherOf>[0] {
+function filterOf({ types, agentIds, capabilities }: SigningRow): EventFilter {
   return { types: types ?? undefined, agentIds: agentIds ?? undefined, capabilities: capabilities ?? undefined };
 }

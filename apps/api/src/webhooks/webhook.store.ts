@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/registry';
+import { Database } from '#rollcall/platform';
 import type { WebhookEntity } from './webhook.entity.js';
 
 export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
-import type { DeliveryRow, DeliveryState } from '#rollcall/registry';
+import type { DeliveryRow, DeliveryState } from '#rollcall/platform';
 import { EventFilterQuery } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';

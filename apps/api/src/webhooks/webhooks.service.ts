@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { Database, SinksService, type SinkStatus } from '#rollcall/platform';
 import { EgressPolicy, type Secret } from '#rollcall/providers';
-import { Database, SinksService, type SinkStatus } from '#rollcall/registry';
 import { ApiError } from '../http/api.error.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { newWebhookSecret } from './webhook.signature.js';

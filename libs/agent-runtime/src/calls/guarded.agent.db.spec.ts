@@ -1,3 +1,4 @@
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import {
   A2aAgentProvider,
   HttpAgentProvider,
@@ -16,13 +17,7 @@ import {
   type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
-import {
-  aRegistration,
-  testDatabase,
-  testRegistry,
-  type TestDatabase,
-  type TestRegistry,
-} from '#rollcall/registry/testing';
+import { aRegistration, testRegistry, type TestRegistry } from '#rollcall/registry/testing';
 import { GuardedAgent } from './guarded.agent.js';
 
 const FAILURES_TO_OPEN = 5;

@@ -1,13 +1,7 @@
-import type { RegistryEvent } from '../events/event.types.js';
+import type { RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
-import {
-  aRegistration,
-  readAll,
-  testDatabase,
-  type TestDatabase,
-  testRegistry,
-  type TestRegistry,
-} from '../testing/index.js';
+import { aRegistration, testRegistry, type TestRegistry } from '../testing/index.js';
 import type { Joined } from './agents.service.js';
 import { hashOfToken } from './lease.token.js';
 import type { LeaseClaim } from './registration.js';

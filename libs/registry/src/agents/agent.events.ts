@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker.js';
-import { Database } from '../db/database.js';
-import { type EventDraft, EventOutbox } from '../events/event.outbox.js';
 import type { ProtectionExplanation, ProtectionMode } from '../leases/self-preservation.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 

@@ -1,12 +1,6 @@
-import type { RegistryEvent } from '../events/event.types.js';
-import {
-  aRegistration,
-  readAll,
-  testDatabase,
-  type TestDatabase,
-  testRegistry,
-  type TestRegistry,
-} from '../testing/index.js';
+import type { RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
+import { aRegistration, testRegistry, type TestRegistry } from '../testing/index.js';
 import type { AgentRecord } from './agent.record.js';
 
 let database: TestDatabase;

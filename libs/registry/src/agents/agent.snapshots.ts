@@ -1,6 +1,5 @@
+import type { EventSequencer, EventSnapshot } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import type { EventSequencer } from '../events/event.sequencer.js';
-import type { EventSnapshot } from '../events/event.snapshot.js';
 import type { AgentRecord } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import { CLOSED_CIRCUIT, type CircuitState } from '../circuit/circuit.breaker.js';
 import { NEVER_FLAPPED, type FlapState } from '../leases/flap.damping.js';
 import type { AgentStatus, LeaveReason } from './agent.record.js';

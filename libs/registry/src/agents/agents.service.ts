@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
-import { Database } from '../db/database.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import {

@@ -1,10 +1,7 @@
-import type { Database } from '../db/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
+import type { Database, RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase, until } from '#rollcall/platform/testing';
 import type { Heartbeat } from '../leases/heartbeat.js';
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
-import { readAll } from '../testing/test-events.js';
-import { testDatabase, type TestDatabase } from '../testing/test-database.js';
-import { until } from '../testing/until.js';
 import type { Joined } from './agents.service.js';
 import { hashOfToken } from './lease.token.js';
 import type { Registration } from './registration.js';

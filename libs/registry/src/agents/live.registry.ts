@@ -1,14 +1,13 @@
+import type { Database, RegistryEvents } from '#rollcall/platform';
 import { RegistryBudgets, type RegistryBudgetsOptions } from '../budgets/registry.budgets.js';
 import type { CircuitPolicy } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
-import type { Database } from '../db/database.js';
 import { Directory, type DirectoryOptions } from '../discovery/directory.js';
 import { DirectorySync } from '../discovery/directory.sync.js';
 import { CandidateStore } from '../discovery/candidate.store.js';
 import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
 import { StrongReader } from '../discovery/strong.reader.js';
-import type { RegistryEvents } from '../events/registry.events.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';

@@ -1,14 +1,11 @@
 import { jest } from '@jest/globals';
+import type { Database, RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase, until } from '#rollcall/platform/testing';
 import type { Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
 import type { AgentRecord } from '../agents/agent.record.js';
-import type { Database } from '../db/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
 import { anAsk, testBudgets } from '../testing/test-budgets.js';
-import { testDatabase, type TestDatabase } from '../testing/test-database.js';
-import { readAll } from '../testing/test-events.js';
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
-import { until } from '../testing/until.js';
 import type { BudgetSource } from './usage.refresher.js';
 
 let database: TestDatabase;

@@ -1,6 +1,4 @@
-import type { Database } from '../db/database.js';
-import type { EventDraft, EventOutbox } from '../events/event.outbox.js';
-import type { EventPayloads } from '../events/event.types.js';
+import type { Database, EventDraft, EventOutbox, EventPayloads } from '#rollcall/platform';
 import { remaining, UNITS, type Budget, type LowBudgetPolicy, type Unit } from './budget.js';
 import type { LedgerBatch, Turn } from './ledger.batch.js';
 

@@ -1,6 +1,6 @@
-import type { Database } from '../db/database.js';
+import type { Database } from '#rollcall/platform';
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { aBudget, anAsk, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
-import { testDatabase, type TestDatabase } from '../testing/test-database.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
 
 let database: TestDatabase;

@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DatabaseBusyError, DatabaseUnavailableError } from '../db/database.errors.js';
-import { Database } from '../db/database.js';
-import { RegistryError } from '../errors.js';
+import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
@@ -186,5 +184,5 @@ function unanswered(): LedgerOutcome {
 }
 
 function failure(error: unknown): LedgerOutcome {
-  return { ok: false, error: error instanceof RegistryError ? error : new DatabaseUnavailableError(error) };
+  return { ok: false, error: error instanceof DomainError ? error : new DatabaseUnavailableError(error) };
 }

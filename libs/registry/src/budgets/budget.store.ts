@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import type { Amount, Budget, BudgetKind, Limit } from './budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
 import type { BudgetWindow, WindowSpan } from './budget.window.js';

@@ -1,4 +1,5 @@
-import { budgetCrashes, budgetRace, testDatabase, type TestDatabase } from '../testing/index.js';
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
+import { budgetCrashes, budgetRace } from '../testing/index.js';
 
 /** `npm run storm:budget` runs the same at full size: 100 rounds and 100 kills, on a Postgres that writes to the disk. */
 let database: TestDatabase;

@@ -1,8 +1,6 @@
-import type { Database } from '../db/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
+import type { Database, RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { aBudget, anAsk, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
-import { testDatabase, type TestDatabase } from '../testing/test-database.js';
-import { readAll } from '../testing/test-events.js';
 
 let database: TestDatabase;
 let db: Database;

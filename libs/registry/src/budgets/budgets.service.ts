@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import { NOTHING, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
 import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';

@@ -1,4 +1,4 @@
-import type { RegistryError } from '../errors.js';
+import type { DomainError } from '#rollcall/platform';
 import {
   available,
   charge,
@@ -46,7 +46,7 @@ export type LedgerOp =
   | { op: 'roll'; budgetId: number };
 
 export type LedgerOutcome =
-  { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: RegistryError };
+  { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: DomainError };
 
 /** A reservation as it was found, and whether its time is over by the database's clock. */
 export interface FoundReservation extends Reservation {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import { FLEET, type Budget, type BudgetKind } from './budget.js';
 import {
   BUDGET_COLUMNS,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 
 /** A budget whose counters are not what its ledger says. There is none, unless someone wrote past the ledger. */
 export interface Discrepancy {

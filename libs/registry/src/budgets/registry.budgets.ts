@@ -1,5 +1,4 @@
-import type { Database } from '../db/database.js';
-import type { RegistryEvents } from '../events/registry.events.js';
+import type { Database, RegistryEvents } from '#rollcall/platform';
 import { AgentBudgets } from './agent.budgets.js';
 import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './budget.js';
 import { BudgetEvents } from './budget.events.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
 import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentStore } from '../agents/agent.store.js';
-import { Database } from '../db/database.js';
 import { CircuitOpenError } from './circuit.errors.js';
 import {
   circuitPhase,

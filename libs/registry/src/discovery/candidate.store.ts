@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import type { BeatRow } from '../leases/lease.store.js';
 
 /** An agent's last beat, and which writing of it Postgres has. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
-import { Database } from '../db/database.js';
 import type { FleetFacts, LeaseStore } from './lease.store.js';
 import type { LeasePolicy } from './lease.policy.js';
 import type { ProtectionStore } from './protection.store.js';

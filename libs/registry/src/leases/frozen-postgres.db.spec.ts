@@ -1,12 +1,10 @@
+import { Database, Loop, migrate, joinSchemas, PLATFORM_SCHEMA } from '#rollcall/platform';
+import { FreezablePostgres, readAll, until } from '#rollcall/platform/testing';
 import { hashOfToken } from '../agents/lease.token.js';
-import { Database } from '../db/database.js';
-import { migrate } from '../db/migrator.js';
-import { REGISTRY_SCHEMA } from '../db/schema.js';
-import { Loop } from '../loop.js';
-import { FreezablePostgres } from '../testing/freezable-postgres.js';
-import { readAll } from '../testing/test-events.js';
+import { REGISTRY_SCHEMA } from '../schema.js';
+
+const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
-import { until } from '../testing/until.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
 import { USUAL_PROTECTION_POLICY } from './self-preservation.js';
@@ -29,8 +27,8 @@ const loops: Loop[] = [];
 beforeAll(async () => {
   postgres = await FreezablePostgres.start();
   const options = { url: postgres.url, poolSize: 10, operationTimeoutMs: 600 };
-  await migrate(options, REGISTRY_SCHEMA);
-  database = await Database.connect(options, REGISTRY_SCHEMA);
+  await migrate(options, SCHEMA);
+  database = await Database.connect(options, SCHEMA);
   registry = testRegistry(database, { lease, protection });
   beating = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await joined(`agent-${index}`)));
   const onError = (): void => void (failures += 1);

@@ -1,5 +1,4 @@
-import { Database } from '../db/database.js';
-import { DatabaseUnavailableError } from '../db/database.errors.js';
+import { Database, DatabaseUnavailableError } from '#rollcall/platform';
 import type { BeatResult, Heartbeat } from './heartbeat.js';
 import { HeartbeatBatcher } from './heartbeat.batcher.js';
 import type { BeatenLeases, LeaseStore } from './lease.store.js';

@@ -1,8 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Database, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
 import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
-import { Database } from '../db/database.js';
-import { DatabaseUnavailableError } from '../db/database.errors.js';
-import { RegistryError } from '../errors.js';
 import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
 import { type LeaseFacts, LeaseStore } from './lease.store.js';
 
@@ -13,9 +11,9 @@ interface Waiting {
 
 /** What became of a batch, and what is to be said to those it did not count for. */
 interface Written extends OwnBeats {
-  errors: ReadonlyMap<number, RegistryError>;
+  errors: ReadonlyMap<number, DomainError>;
   /** The database does not answer. */
-  failure?: RegistryError;
+  failure?: DomainError;
 }
 
 type Listener = (beats: readonly Heartbeat[], taken: OwnBeats) => void;
@@ -24,7 +22,7 @@ const LARGEST_BATCH = 1_000;
 /** So many are worth a batch beside those that are under way. Fewer fare better by waiting for one another. */
 const WORTH_A_LANE = 500;
 const MOST_SIDE_LANES = 2;
-const NO_ERRORS: ReadonlyMap<number, RegistryError> = new Map();
+const NO_ERRORS: ReadonlyMap<number, DomainError> = new Map();
 
 /**
  * Beats commit in groups: while one batch is under way the next one collects, so a thousand beats cost one transaction; only
@@ -118,7 +116,7 @@ export class HeartbeatBatcher {
   }
 
   /** Who has waited behind a batch that got no answer would wait as long again only to hear the same. */
-  private refuseWaiting(error: RegistryError): void {
+  private refuseWaiting(error: DomainError): void {
     const refused = this.waiting;
     this.waiting = [];
     for (const { done } of refused) this.tell(done, { ok: false, error });
@@ -155,7 +153,7 @@ export class HeartbeatBatcher {
     return { ...taken, errors: new Map(refused.map((place, index) => [place, faults[index]])) };
   }
 
-  private async explain(refused: Heartbeat[]): Promise<RegistryError[]> {
+  private async explain(refused: Heartbeat[]): Promise<DomainError[]> {
     const facts = await this.store.factsOf(refused.map(({ agentId }) => agentId));
     const byId = new Map(facts.map((fact) => [fact.agentId, fact]));
     return refused.map((beat) => whyNot(beat, byId.get(beat.agentId)));
@@ -167,7 +165,7 @@ function byAgentId(one: Waiting, other: Waiting): number {
   return one.beat.agentId < other.beat.agentId ? -1 : 1;
 }
 
-function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): RegistryError {
+function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts | undefined): DomainError {
   if (!facts?.live) return new RegisterAgainError(agentId, facts?.leaveReason);
   if (tokenHash !== null && facts.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
   return wrongGeneration(agentId, generation, Number(facts.generation));
@@ -176,7 +174,7 @@ function whyNot({ agentId, generation, tokenHash }: Heartbeat, facts: LeaseFacts
 function nothing(): void {}
 
 function allFailed(beats: readonly Heartbeat[], cause: unknown): Written {
-  const error = cause instanceof RegistryError ? cause : new DatabaseUnavailableError(cause);
+  const error = cause instanceof DomainError ? cause : new DatabaseUnavailableError(cause);
   const failure = cause instanceof DatabaseUnavailableError ? cause : undefined;
   return { beatAt: 0, moved: [], errors: new Map(beats.map((_, place) => [place, error])), failure };
 }

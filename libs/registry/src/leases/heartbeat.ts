@@ -1,5 +1,5 @@
 import type { LeaseClaim } from '../agents/registration.js';
-import type { RegistryError } from '../errors.js';
+import type { DomainError } from '#rollcall/platform';
 
 /** One beat: who, and what it reports of itself. What it leaves out stays as it was. */
 export interface Heartbeat extends LeaseClaim {
@@ -18,4 +18,4 @@ export interface OwnBeats {
 }
 
 /** The moment it was counted for, or why it was not. */
-export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: RegistryError };
+export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: DomainError };

@@ -1,4 +1,4 @@
-import { until } from '../testing/index.js';
+import { until } from '#rollcall/platform/testing';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import { suspectAfterMs, USUAL_LEASE_POLICY } from './lease.policy.js';
 

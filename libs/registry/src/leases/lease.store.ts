@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { bigintArray, Database, integerArray, realArray, textArray } from '#rollcall/platform';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { Leaver } from '../agents/agent.store.js';
-import { bigintArray, integerArray, realArray, textArray } from '../db/binary.arrays.js';
-import { Database } from '../db/database.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
 import type { Gap } from './self-preservation.js';

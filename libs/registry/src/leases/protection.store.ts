@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../db/database.js';
+import { Database } from '#rollcall/platform';
 import type { ProtectionExplanation, ProtectionOverride, ProtectionState } from './self-preservation.js';
 
 export interface Protection {

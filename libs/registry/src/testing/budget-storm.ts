@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { TestDatabase } from '#rollcall/platform/testing';
 import type { WorkerOrder, WorkerWord } from './budget-worker.js';
 import { aBudget, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
-import type { TestDatabase } from './test-database.js';
 
 export interface RaceReport {
   rounds: number;

@@ -1,5 +1,5 @@
+import { Database } from '#rollcall/platform';
 /** A process of its own that spends from budgets: a replica in a storm, which may be killed at any moment. */
-import { Database } from '../db/database.js';
 import { anAsk, testBudgets } from './test-budgets.js';
 
 export type WorkerOrder =

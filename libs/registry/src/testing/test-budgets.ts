@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Database } from '#rollcall/platform';
+import { type TestEvents, testEvents } from '#rollcall/platform/testing';
 import { FLEET, type Budget } from '../budgets/budget.js';
 import { RegistryBudgets, type RegistryBudgetsOptions } from '../budgets/registry.budgets.js';
 import type { BudgetWish } from '../budgets/budgets.service.js';
 import type { ReserveAsk, Scopes } from '../budgets/reservation.js';
-import type { Database } from '../db/database.js';
-import { testEvents, type TestEvents } from './test-events.js';
 
 export interface TestBudgets extends RegistryBudgets {
   feed: TestEvents;

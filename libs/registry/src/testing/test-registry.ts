@@ -1,11 +1,11 @@
+import type { Database } from '#rollcall/platform';
+import { type TestEvents, testEvents } from '#rollcall/platform/testing';
 import type { Registration } from '../agents/registration.js';
 import { LiveRegistry, type LiveRegistryOptions } from '../agents/live.registry.js';
 import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
-import type { Database } from '../db/database.js';
 import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
 import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
 import { USUAL_PROTECTION_POLICY } from '../leases/self-preservation.js';
-import { testEvents, type TestEvents } from './test-events.js';
 
 export interface TestRegistry extends LiveRegistry {
   events: TestEvents;

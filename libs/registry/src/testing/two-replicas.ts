@@ -1,10 +1,9 @@
+import type { RegistryEvent } from '#rollcall/platform';
+import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import type { Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
 import type { LiveRegistryOptions } from '../agents/live.registry.js';
 import type { LeaseClaim, Registration } from '../agents/registration.js';
-import type { RegistryEvent } from '../events/event.types.js';
-import { readAll } from './test-events.js';
-import { testDatabase, type TestDatabase } from './test-database.js';
 import { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 
 /** Two replicas of the registry on one database; nothing runs by itself, and no feed joins them. */

@@ -1,0 +1,5 @@
+import { EventCatalog } from '#rollcall/platform';
+import { REGISTRY_EVENTS } from '#rollcall/registry';
+
+/** All event types of this deployment. A type without an entry here does not compile. */
+export const EVENTS = new EventCatalog({ ...REGISTRY_EVENTS });

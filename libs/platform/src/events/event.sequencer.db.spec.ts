@@ -1,0 +1,151 @@
+import type { Database } from '../postgres/database.js';
+import { readAll, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+
+let database: TestDatabase;
+let db: Database;
+let events: TestEvents;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  events = testEvents(db);
+});
+afterEach(async () => {
+  await events.stop();
+  await database.drop();
+});
+
+const join = async (agentId: string, capabilities: string[] = []): Promise<void> =>
+  await db.transaction(async () => await joinInside(agentId, capabilities));
+
+const joinInside = async (agentId: string, capabilities: string[] = []): Promise<void> =>
+  await events.outbox.append('agent.joined', agentId, { generation: 1, name: agentId, capabilities }, { capabilities });
+
+const staged = async (): Promise<number> =>
+  Number((await db.query<{ count: string }>('SELECT count(*) FROM event_staging'))[0]?.count);
+
+describe('an event', () => {
+  it('B3 is in the log with its place, subject, time, capabilities and payload', async () => {
+    await join('a-1', ['code']);
+    expect(await events.sequencer.runOnce()).toEqual({ moved: 1 });
+    const [event] = await readAll(events);
+    expect(event).toEqual({
+      seq: 1,
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      type: 'agent.joined',
+      subject: 'a-1',
+      capabilities: ['code'],
+      at: expect.any(Date) as Date,
+      data: { generation: 1, name: 'a-1', capabilities: ['code'] },
+    });
+  });
+
+  it('B3 of a transaction that fails never was', async () => {
+    const failing = db.transaction(async () => {
+      await joinInside('ghost');
+      throw new Error('changed my mind');
+    });
+    await expect(failing).rejects.toThrow('changed my mind');
+    expect(await events.sequencer.runOnce()).toEqual({ moved: 0 });
+    await join('real');
+    await events.sequencer.runOnce();
+    expect((await readAll(events)).map(({ seq, subject }) => [seq, subject])).toEqual([[1, 'real']]);
+  });
+
+  it('is refused outside a transaction, with what to do', async () => {
+    await expect(joinInside('a-1')).rejects.toThrow('agent.joined must be appended in the transaction');
+    expect(await staged()).toBe(0);
+  });
+
+  it('keeps its place among those appended at once, and with any text in it', async () => {
+    const data = { generation: 1, missedBeats: 2 };
+    const names = Array.from({ length: 50 }, (_, index) => `agent "${index}" \u{1F41D} \\ {},'`);
+    await db.transaction(
+      async () =>
+        await events.outbox.appendAll(names.map((subject) => ({ type: 'agent.suspect' as const, subject, data }))),
+    );
+    await events.sequencer.runOnce();
+    expect((await readAll(events)).map(({ subject }) => subject)).toEqual(names);
+  });
+});
+
+describe('what cannot be told', () => {
+  it('undoes what it was to tell of', async () => {
+    const withNul = db.transaction(async () => {
+      await db.query('CREATE TABLE half_done ()');
+      await events.outbox.append('agent.resumed', 'a-1', { by: 'no\0body' });
+    });
+    await expect(withNul).rejects.toThrow('unsupported Unicode escape sequence');
+    await expect(db.transaction(async () => await joinInside('a\0b'))).rejects.toThrow('NUL character');
+    const [row] = await db.query<{ found: unknown }>(`SELECT to_regclass('half_done') AS found`);
+    expect([row?.found, await staged()]).toEqual([null, 0]);
+  });
+
+  it('does not include quotes, comments or ends of statements', async () => {
+    const name = `'); DROP TABLE event_log; --\\' /* $1 */`;
+    await join(name, [name, '{},"']);
+    await events.sequencer.runOnce();
+    expect(await readAll(events)).toMatchObject([{ subject: name, capabilities: [name, '{},"'], data: { name } }]);
+  });
+});
+
+describe('the sequencer', () => {
+  it('moves a thousand at a time at the most, in the order they were staged', async () => {
+    await db.query(
+      `INSERT INTO event_staging (type, subject, capabilities, data)
+       SELECT 'agent.resumed', 'a-' || n, '{}', '{"by":"x"}' FROM generate_series(1, 1500) AS n ORDER BY n`,
+    );
+    expect([await events.sequencer.runOnce(), await events.sequencer.runOnce()]).toEqual([
+      { moved: 1_000 },
+      { moved: 500 },
+    ]);
+    const all = await readAll(events);
+    expect(all.map(({ seq, subject }) => [seq, subject])).toEqual(all.map((_, index) => [index + 1, `a-${index + 1}`]));
+  });
+
+  it('works at a commit, without waiting for a poll', async () => {
+    events.start();
+    await until('the feed has looked', () => events.feed.position !== undefined);
+    await join('a-1');
+    await until('it is in the feed', () => events.feed.position === 1, 400);
+    expect(await staged()).toBe(0);
+  });
+
+  it('takes what a writer left that died before it could call', async () => {
+    await join('orphan');
+    const other = testEvents(await database.connectAgain());
+    other.start();
+    await until('it is in the log', async () => (await events.log.head()) === 1);
+    expect((await readAll(events)).map(({ subject }) => subject)).toEqual(['orphan']);
+    await other.stop();
+  });
+
+  it('waits for another one instead of working beside it, and sees what that one did', async () => {
+    await join('a-1');
+    const client = db.dedicatedClient('holder');
+    await client.connect();
+    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(hashtext('rollcall.event_sequencer'))`);
+    const pass = events.sequencer.runOnce();
+    const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
+    await until('the second waits', async () => (await client.query(waiting)).rowCount === 1);
+    await client.query('DELETE FROM event_staging; COMMIT');
+    await client.end();
+    expect(await pass).toEqual({ moved: 0 });
+  });
+
+  it('goes on by itself after its connection was cut, and loses nothing', async () => {
+    events.start();
+    for (let index = 0; index < 20; index++) {
+      await join(`a-${index}`).catch(async () => await join(`a-${index}`));
+      await database.db
+        .query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+        )
+        .catch(() => undefined); // it may cut itself off
+    }
+    await until('all are in the log', async () => (await events.log.head().catch(() => 0)) >= 20);
+    const subjects = new Set((await readAll(events)).map(({ subject }) => subject));
+    expect(subjects.size).toBe(20);
+  });
+});

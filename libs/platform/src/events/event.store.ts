@@ -1,0 +1,154 @@
+import { escapeLiteral } from 'pg';
+import type { Database } from '../postgres/database.js';
+import type { RegistryEvent } from './event.types.js';
+
+/** Where the sequencer says how far the log goes now. */
+export const EVENT_CHANNEL = 'rollcall_event';
+
+const SEQUENCER = 'rollcall.event_sequencer';
+const PRUNER = 'rollcall.event_pruner';
+
+export interface StagedEvent {
+  type: string;
+  subject: string;
+  capabilities: readonly string[];
+  data: object;
+}
+
+export interface LogPage {
+  /** The newest seq there is, also when the page is empty. */
+  head: number;
+  events: RegistryEvent[];
+}
+
+interface LogRow {
+  head: string;
+  seq: string | null;
+}
+
+/**
+ * Moves what is staged into the log. The statement sees one snapshot: what it finds staged is removed, numbered from
+ * the counter on and logged, or none of it is.
+ */
+const MOVE = `
+  moved AS (
+    DELETE FROM event_staging WHERE id IN (SELECT id FROM event_staging ORDER BY id LIMIT $1)
+    RETURNING id, type, subject, capabilities, data, at),
+  counter AS (
+    UPDATE event_counter SET head = head + (SELECT count(*) FROM moved)
+    WHERE id = 1 AND EXISTS (SELECT FROM moved) RETURNING head),
+  logged AS (
+    INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+    SELECT counter.head - count(*) OVER () + row_number() OVER (ORDER BY moved.id),
+           gen_random_uuid(), moved.type, moved.subject, moved.capabilities, moved.data, moved.at
+    FROM moved, counter)`;
+
+const STAGE = 'INSERT INTO event_staging (type, subject, capabilities, data)';
+/** The usual case, a hundred times a second and more: planned once for each connection. */
+const STAGE_ONE = {
+  name: 'rollcall_stage_event',
+  definition: `(text, text, text[], jsonb) AS ${STAGE} VALUES ($1, $2, $3, $4)`,
+};
+
+export class EventStore {
+  constructor(private readonly db: Database) {}
+
+  /** With the commit of the open transaction, in the order given: that is the order they will have in the log. */
+  stage(events: readonly StagedEvent[]): void {
+    const plain = `${STAGE} VALUES ${events.map((event) => `(${toValues(event)})`).join(', ')}`;
+    const [event] = events;
+    if (!event || events.length > 1) return this.db.withCommit({ plain });
+    this.db.withCommit({ plain, prepared: { ...STAGE_ONE, values: toValues(event) } });
+  }
+
+  async hasStaged(): Promise<boolean> {
+    const rows = await this.db.query('SELECT 1 FROM event_staging LIMIT 1');
+    return rows.length > 0;
+  }
+
+  /** Until the transaction ends. A statement of its own, so that what follows sees what the holder before has done. */
+  async lockSequencer(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER]);
+  }
+
+  /** Only under the sequencer's lock. The news goes out with the commit, once for all that was moved. */
+  async move(limit: number): Promise<{ moved: number; head: number } | undefined> {
+    const rows = await this.db.query<{ moved: string; head: string }>(
+      `WITH ${MOVE}
+       SELECT (SELECT count(*) FROM moved) AS moved, head, pg_notify('${EVENT_CHANNEL}', head::text) FROM counter`,
+      [limit],
+    );
+    return rows[0] && { moved: Number(rows[0].moved), head: Number(rows[0].head) };
+  }
+
+  /**
+   * Moves everything staged, and exports what this very statement sees: all changes up to `head`, and none after. Only under
+   * the sequencer's lock; to be imported before the transaction ends.
+   */
+  async moveAllAndExport(): Promise<{ head: number; exported: string }> {
+    const [row] = await this.db.query<{ head: string; exported: string }>(
+      `WITH ${MOVE}
+       SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
+              pg_export_snapshot() AS exported, (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
+      [null],
+    );
+    return { head: Number(row?.head), exported: row?.exported ?? '' };
+  }
+
+  /** Events after `after`, and the head, both as of one moment. */
+  async page(after: number, limit: number): Promise<LogPage> {
+    const rows = await this.db.query<LogRow>(
+      `SELECT counter.head, event.* FROM event_counter AS counter
+       LEFT JOIN LATERAL (
+         SELECT seq, id, type, subject, capabilities, at, data FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2
+       ) AS event ON true
+       WHERE counter.id = 1 ORDER BY event.seq`,
+      [after, limit],
+    );
+    return { head: Number(rows[0]?.head), events: rows.filter((row) => row.seq !== null).map(toEvent) };
+  }
+
+  async head(): Promise<number> {
+    const rows = await this.db.query<{ head: string }>('SELECT head FROM event_counter WHERE id = 1');
+    return Number(rows[0]?.head);
+  }
+
+  /**
+   * Removes the oldest events that are too many or too old, `limit` at the most: always from the lower end, so that
+   * what is kept has no hole. Answers how many went. Another replica that is at it has precedence.
+   */
+  async prune(keepMs: number, keepCount: number, limit: number): Promise<number> {
+    return await this.db.transaction(async () => {
+      const [lock] = await this.db.query<{ got: boolean }>('SELECT pg_try_advisory_xact_lock(hashtext($1)) AS got', [
+        PRUNER,
+      ]);
+      if (!lock?.got) return 0;
+      const rows = await this.db.query(
+        `WITH oldest AS (
+           SELECT seq, at < clock_timestamp() - $1 * interval '1 millisecond'
+             OR seq <= (SELECT head FROM event_counter WHERE id = 1) - $2::bigint AS due
+           FROM event_log ORDER BY seq LIMIT $3),
+         cut AS (SELECT coalesce(min(seq) FILTER (WHERE NOT due), max(seq) + 1) AS seq FROM oldest)
+         DELETE FROM event_log WHERE seq < (SELECT seq FROM cut) RETURNING 1`,
+        [keepMs, keepCount, limit],
+      );
+      return rows.length;
+    });
+  }
+}
+
+function toValues({ type, subject, capabilities, data }: StagedEvent): string {
+  const list = capabilities.map(quote).join(', ');
+  return `${quote(type)}, ${quote(subject)}, ARRAY[${list}]::text[], ${quote(JSON.stringify(data))}`;
+}
+
+/** A NUL would end the statement, and Postgres has no text with one in it. */
+function quote(text: string): string {
+  if (text.includes('\0')) throw new Error('an event cannot have a NUL character in it');
+  return escapeLiteral(text);
+}
+
+function toEvent(row: LogRow): RegistryEvent {
+  const { head: _, ...event } = row;
+  return { ...event, seq: Number(event.seq) } as RegistryEvent;
+}

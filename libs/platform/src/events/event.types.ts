@@ -1,0 +1,29 @@
+/**
+ * Every event type with its payload. Each library adds its own types by declaration merging, next to the code that emits them:
+ * `declare module '#rollcall/platform' { interface EventPayloads { 'agent.joined': … } }`. Names are in the past tense: an
+ * event is a fact. A payload holds what a consumer needs to decide whether to look, not a copy of the record.
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type -- filled by the libraries
+export interface EventPayloads {}
+
+export type EventType = keyof EventPayloads;
+
+/** What the `subject` of an event identifies. */
+export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'registry';
+
+interface EventOf<T extends EventType> {
+  /** The position in the log: 1, 2, 3 … without a gap. Also the cursor to continue from. */
+  seq: number;
+  /** A UUID, for consumers that collect events of several registries. */
+  id: string;
+  type: T;
+  /** The id of what the event is about: an agentId, a budget, a definition's name, a run, a contract, or `registry`. */
+  subject: string;
+  /** The capabilities of the agent concerned, where there is one. */
+  capabilities: string[];
+  at: Date;
+  data: EventPayloads[T];
+}
+
+/** An event in the log. `type` determines the shape of `data`. */
+export type RegistryEvent = { [T in EventType]: EventOf<T> }[EventType];

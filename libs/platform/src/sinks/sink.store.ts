@@ -1,0 +1,138 @@
+import type { Database } from '../postgres/database.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import type { DeliveryState } from './delivery.entity.js';
+
+/** Where replicas hear that a sink was changed. */
+export const SINK_CHANNEL = 'rollcall_sink';
+
+/** The right to deliver to a sink, until someone else has it. */
+export interface SinkLease {
+  id: string;
+  token: string;
+}
+
+export interface ClaimedSink extends SinkLease {
+  kind: string;
+  cursor: number;
+  attempts: number;
+  /** Not to be tried before so much time has passed. */
+  dueInMs: number;
+}
+
+export interface Progress {
+  cursor: number;
+  attempts: number;
+  dueInMs: number;
+  error: string | null;
+}
+
+export interface DeliveryOutcome {
+  event: RegistryEvent;
+  state: DeliveryState;
+  status: number | null;
+  error: string | null;
+  tookMs: number;
+}
+
+const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
+const TOLD = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
+
+/** Who is at which sink, and how far. Every write of a relay is fenced by its lease's token, and answers whether it held. */
+export class SinkStore {
+  constructor(private readonly db: Database) {}
+
+  async insert(id: string, kind: string, cursor: number, paused: boolean): Promise<void> {
+    await this.db.query(
+      `WITH changed AS (INSERT INTO event_sink (id, kind, cursor, paused) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (id) DO NOTHING RETURNING id) ${TOLD}`,
+      [id, kind, cursor, paused],
+    );
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.db.query(`WITH changed AS (DELETE FROM event_sink WHERE id = $1 RETURNING id) ${TOLD}`, [id]);
+  }
+
+  /** Takes the lease away, so that whoever holds it begins anew with what is true now; also tries again at once. */
+  async change(id: string, { cursor, paused }: { cursor?: number; paused?: boolean }): Promise<boolean> {
+    const rows = await this.db.query(
+      `WITH changed AS (UPDATE event_sink SET ${FREE}, cursor = coalesce($2, cursor), paused = coalesce($3, paused),
+         attempts = 0, due_at = clock_timestamp(),
+         stopped_because = CASE WHEN $2::bigint IS NULL THEN stopped_because END
+         WHERE id = $1 RETURNING id) ${TOLD}`,
+      [id, cursor ?? null, paused ?? null],
+    );
+    return rows.length > 0;
+  }
+
+  /** Sinks that nobody is at. A replica that lost its way takes its own again without waiting. */
+  async claim(owner: string, kinds: readonly string[], except: readonly string[], leaseMs: number) {
+    return await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
+      `UPDATE event_sink SET lease_owner = $1, lease_token = gen_random_uuid(),
+         lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+       WHERE id IN (SELECT id FROM event_sink WHERE kind = ANY ($2) AND id <> ALL ($3) AND NOT paused
+         AND stopped_because IS NULL AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = $1)
+         FOR UPDATE SKIP LOCKED)
+       RETURNING id, kind, cursor, attempts, lease_token AS token,
+         greatest(0, extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS "dueInMs"`,
+      [owner, kinds, except, leaseMs],
+    );
+  }
+
+  /** Answers the ids of those that are still held. Also takes down how far each one is. */
+  async renew(held: readonly (SinkLease & { cursor: number })[], leaseMs: number): Promise<Set<string>> {
+    const rows = await this.db.query<{ id: string }>(
+      `UPDATE event_sink s SET lease_until = clock_timestamp() + $4 * interval '1 millisecond',
+         cursor = greatest(s.cursor, h.cursor)
+       FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS h (id, token, cursor)
+       WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id`,
+      [held.map(({ id }) => id), held.map(({ token }) => token), held.map(({ cursor }) => cursor), leaseMs],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async release(held: readonly (SinkLease & { cursor: number })[]): Promise<void> {
+    await this.db.query(
+      `WITH changed AS (UPDATE event_sink s SET ${FREE}, cursor = greatest(s.cursor, h.cursor)
+         FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS h (id, token, cursor)
+         WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id) ${TOLD}`,
+      [held.map(({ id }) => id), held.map(({ token }) => token), held.map(({ cursor }) => cursor)],
+    );
+  }
+
+  /** How far it is now, and what became of an event, both or neither. */
+  async save({ id, token }: SinkLease, progress: Progress, outcome?: DeliveryOutcome): Promise<boolean> {
+    const { cursor, attempts, dueInMs, error } = progress;
+    const rows = await this.db.query(
+      `WITH held AS (UPDATE event_sink SET cursor = $3, attempts = $4, last_error = $6,
+           due_at = clock_timestamp() + $5 * interval '1 millisecond',
+           delivered_at = CASE WHEN $6::text IS NULL THEN clock_timestamp() ELSE delivered_at END
+         WHERE id = $1 AND lease_token = $2 RETURNING id)
+       ${outcome ? RECORD : 'SELECT 1 FROM held'}`,
+      [id, token, cursor, attempts, dueInMs, error, ...(outcome ? recordValues(outcome) : [])],
+    );
+    return rows.length > 0;
+  }
+
+  /** The events after the cursor are gone: it stops until someone says where to go on. */
+  async stop({ id, token }: SinkLease, because: string): Promise<void> {
+    await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [
+      id,
+      token,
+      because,
+    ]);
+  }
+}
+
+/** A try more of an event that has a row already. The event itself is kept until it has arrived. */
+const RECORD = `
+  INSERT INTO event_delivery AS d (sink_id, seq, state, attempts, event, event_id, type, subject, status, error, took_ms)
+  SELECT held.id, $7, $8, 1, $9, $10, $11, $12, $13, $14, $15 FROM held
+  ON CONFLICT (sink_id, seq) DO UPDATE SET state = excluded.state, attempts = d.attempts + 1, event = excluded.event,
+    status = excluded.status, error = excluded.error, took_ms = excluded.took_ms, last_at = clock_timestamp()
+  RETURNING 1`;
+
+function recordValues({ event, state, status, error, tookMs }: DeliveryOutcome): unknown[] {
+  const { seq, id, type, subject } = event;
+  return [seq, state, state === 'delivered' ? null : JSON.stringify(event), id, type, subject, status, error, tookMs];
+}

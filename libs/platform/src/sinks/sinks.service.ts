@@ -1,0 +1,124 @@
+import type { Database } from '../postgres/database.js';
+import type { EventLog } from '../events/event.log.js';
+import type { DeliveryState } from './delivery.entity.js';
+import { type DeliveryRow, DeliveryStore } from './delivery.store.js';
+import { DeliveryNotFoundError, SinkNotFoundError } from './sink.errors.js';
+import { SinkStore } from './sink.store.js';
+
+export interface SinkStatus {
+  id: string;
+  kind: string;
+  state: 'delivering' | 'retrying' | 'paused' | 'stopped';
+  cursor: number;
+  head: number;
+  /** How long the oldest event that it has not got has been there; null when it has them all. */
+  lagMs: number | null;
+  parked: number;
+  attempts: number;
+  nextTryAt: Date | null;
+  lastError: string | null;
+  deliveredAt: Date | null;
+  /** Whether a replica is at it. */
+  held: boolean;
+}
+
+type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: string; head: string; parked: string };
+
+const PRUNE_STEP = 1_000;
+
+/** What operators see of sinks and do with them. A change takes the sink from whoever is at it, who then begins anew. */
+export class SinksService {
+  readonly store: SinkStore;
+  readonly deliveries: DeliveryStore;
+
+  constructor(
+    private readonly db: Database,
+    private readonly log: EventLog,
+  ) {
+    this.store = new SinkStore(db);
+    this.deliveries = new DeliveryStore(db);
+  }
+
+  /** Without a cursor it begins with what happens next. */
+  async add(id: string, kind: string, { after, paused = false }: { after?: number; paused?: boolean }): Promise<void> {
+    await this.store.insert(id, kind, after ?? (await this.log.head()), paused);
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.store.delete(id);
+  }
+
+  async pause(id: string, paused: boolean): Promise<void> {
+    if (!(await this.store.change(id, { paused }))) throw new SinkNotFoundError(id);
+  }
+
+  /** Its settings changed: whoever is at it reads them anew, and tries again at once. */
+  async reload(id: string): Promise<void> {
+    await this.store.change(id, {});
+  }
+
+  /** Everything after `seq` once more, as far as it is kept. */
+  async replayAfter(id: string, seq: number): Promise<void> {
+    await this.log.page(seq, 1);
+    if (!(await this.store.change(id, { cursor: seq }))) throw new SinkNotFoundError(id);
+  }
+
+  async replayOne(id: string, seq: number): Promise<DeliveryRow> {
+    if (!Number.isSafeInteger(seq) || (await this.deliveries.ask(id, seq)) === 0)
+      throw new DeliveryNotFoundError(id, seq);
+    await this.store.change(id, {});
+    return await this.delivery(id, seq);
+  }
+
+  /** Answers how many there are. */
+  async replayParked(id: string): Promise<number> {
+    const asked = await this.deliveries.ask(id, null);
+    if (!(await this.store.change(id, {}))) throw new SinkNotFoundError(id);
+    return asked;
+  }
+
+  async delivery(id: string, seq: number): Promise<DeliveryRow> {
+    const row = Number.isSafeInteger(seq) ? await this.deliveries.find(id, seq) : undefined;
+    if (!row) throw new DeliveryNotFoundError(id, seq);
+    return row;
+  }
+
+  async listDeliveries(id: string, limit: number, before?: string, state?: DeliveryState): Promise<DeliveryRow[]> {
+    return await this.deliveries.page(id, limit, before, state);
+  }
+
+  /** By id; of all, or of these. */
+  async list(ids?: readonly string[]): Promise<SinkStatus[]> {
+    const rows = await this.db.query<StatusRow>(
+      `SELECT s.id, s.kind, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",
+         CASE WHEN s.stopped_because IS NOT NULL THEN 'stopped' WHEN s.paused THEN 'paused'
+           WHEN s.attempts > 0 THEN 'retrying' ELSE 'delivering' END AS state,
+         coalesce(s.stopped_because, s.last_error) AS "lastError",
+         CASE WHEN s.attempts > 0 THEN s.due_at END AS "nextTryAt",
+         coalesce(s.lease_until > clock_timestamp(), false) AS held,
+         (SELECT round(extract(epoch FROM clock_timestamp() - l.at) * 1000)::float8 FROM event_log l
+           WHERE l.seq > s.cursor ORDER BY l.seq LIMIT 1) AS "lagMs",
+         (SELECT count(*) FROM event_delivery d WHERE d.sink_id = s.id AND d.state <> 'delivered' AND d.state = 'parked') AS parked
+       FROM event_sink s, event_counter c WHERE c.id = 1 AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
+      [ids ?? null],
+    );
+    return rows.map((row) => {
+      const { cursor, head, parked } = row;
+      return Object.assign(row, { cursor: Number(cursor), head: Number(head), parked: Number(parked) });
+    });
+  }
+
+  async get(id: string): Promise<SinkStatus> {
+    const [status] = await this.list([id]);
+    if (!status) throw new SinkNotFoundError(id);
+    return status;
+  }
+
+  /** Forgets deliveries that are old; answers how many. */
+  async forget(keepMs: number, keepParkedMs: number): Promise<number> {
+    let total = 0;
+    for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
+      pruned = await this.deliveries.prune(keepMs, keepParkedMs, PRUNE_STEP);
+    return total;
+  }
+}

@@ -1,0 +1,62 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres } from '../postgres/embedded/embedded-postgres.js';
+
+/** A Postgres of a test's own that can be stopped in the middle of everything, as a hanging disk or host would. */
+export class FreezablePostgres {
+  private frozen: number[] = [];
+
+  private constructor(
+    private readonly folder: string,
+    private readonly server: EmbeddedPostgres,
+  ) {}
+
+  static async start(): Promise<FreezablePostgres> {
+    const folder = mkdtempSync(join(tmpdir(), 'rollcall-freeze-'));
+    return new FreezablePostgres(folder, await EmbeddedPostgres.start({ folder, settings: ['fsync=off'] }));
+  }
+
+  get url(): string {
+    return this.server.url();
+  }
+
+  freeze(): void {
+    this.frozen = this.processes();
+    for (const pid of this.frozen) signal(pid, 'SIGSTOP');
+  }
+
+  thaw(): void {
+    for (const pid of this.frozen.splice(0)) signal(pid, 'SIGCONT');
+  }
+
+  async stop(): Promise<void> {
+    this.thaw();
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** The server and all its children, found by their parent. */
+  private processes(): number[] {
+    const server = Number.parseInt(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+    const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return [server, ...all.map(Number).filter((pid) => parentOf(pid) === server)];
+  }
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined; // it ended while we looked
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { Database } from '../postgres/database.js';
+import type { DatabaseOptions } from '../postgres/database.options.js';
+
+export interface TestDatabase {
+  url: string;
+  db: Database;
+  /** One more connection pool on the same database, as another replica would have. */
+  connectAgain(options?: Partial<DatabaseOptions>): Promise<Database>;
+  drop(): Promise<void>;
+}
+
+const NO_SCHEMA = { entities: [], migrations: [] };
+
+/** A database of the suite's own: a clone of the migrated template, made in a few milliseconds. */
+export async function testDatabase(options: Partial<DatabaseOptions> = {}): Promise<TestDatabase> {
+  const url = await cloneTemplate(process.env['TEST_POSTGRES_TEMPLATE'] ?? '');
+  const opened: Database[] = [];
+  const connectAgain = async (more: Partial<DatabaseOptions> = {}): Promise<Database> => {
+    const database = await Database.connect(
+      { url, poolSize: 10, operationTimeoutMs: 5_000, ...options, ...more },
+      NO_SCHEMA,
+    );
+    opened.push(database);
+    return database;
+  };
+  const db = await connectAgain();
+  const drop = async (): Promise<void> => {
+    await Promise.all(opened.map(async (database) => await database.close()));
+    await dropDatabase(url);
+  };
+  return { url, db, connectAgain, drop };
+}
+
+/** An empty database, as a new installation finds it. */
+export async function emptyDatabase(): Promise<string> {
+  return await cloneTemplate('template0');
+}
+
+export async function dropDatabase(url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await asAdmin(async (client) => await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+}
+
+async function cloneTemplate(template: string): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await asAdmin(
+    async (client) => await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`),
+  );
+  const url = new URL(serverUrl());
+  url.pathname = `/${name}`;
+  return url.toString();
+}
+
+async function asAdmin(work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: serverUrl() });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function serverUrl(): string {
+  const url = process.env['TEST_POSTGRES_URL'];
+  if (!url)
+    throw new Error('TEST_POSTGRES_URL is not set: run the tests with npm test, which starts a Postgres for them');
+  return url;
+}

@@ -1,0 +1,67 @@
+import type { SubjectKind } from '#rollcall/platform';
+import type { LeaveReason } from './agents/agent.record.js';
+
+interface AgentFact {
+  /** The registration of the agentId that this is about. */
+  generation: number;
+}
+
+interface BudgetFact {
+  kind: 'agent' | 'caller' | 'run' | 'fleet';
+  /** The owner: an agentId, a caller, a run, or `fleet`. */
+  of: string;
+  window: 'total' | 'daily' | 'monthly';
+  /** The scarcer of the two. */
+  unit: 'tokens' | 'microUsd';
+  limit: number;
+  remaining: number;
+  /** Of an agent's budget. */
+  agentId?: string;
+}
+
+/** The events of the registry. */
+export interface RegistryEventPayloads {
+  'agent.joined': AgentFact & { name: string; capabilities: string[] };
+  'agent.left': AgentFact & { reason: LeaveReason };
+  'agent.updated': AgentFact & { changed: string[] };
+  'agent.suspect': AgentFact & { missedBeats: number };
+  'agent.recovered': AgentFact;
+  'agent.draining': { by: string };
+  'agent.quarantined': { by: string; reason?: string };
+  'agent.resumed': { by: string };
+
+  'circuit.opened': { consecutiveFailures: number; retryAt: string };
+  'circuit.half_opened': Record<string, never>;
+  'circuit.closed': Record<string, never>;
+
+  'budget.low': BudgetFact;
+  'budget.exhausted': BudgetFact;
+  'budget.replenished': BudgetFact;
+
+  'protection.entered': { expiring: number; fleet: number };
+  'protection.left': { fleet: number };
+}
+
+declare module '#rollcall/platform' {
+  // oxlint-disable-next-line typescript/no-empty-object-type -- declaration merging needs an interface
+  interface EventPayloads extends RegistryEventPayloads {}
+}
+
+export const REGISTRY_EVENTS = {
+  'agent.joined': 'agent',
+  'agent.left': 'agent',
+  'agent.updated': 'agent',
+  'agent.suspect': 'agent',
+  'agent.recovered': 'agent',
+  'agent.draining': 'agent',
+  'agent.quarantined': 'agent',
+  'agent.resumed': 'agent',
+  'circuit.opened': 'agent',
+  'circuit.half_opened': 'agent',
+  'circuit.closed': 'agent',
+  'budget.low': 'budget',
+  'budget.exhausted': 'budget',
+  'budget.replenished': 'budget',
+  'protection.entered': 'registry',
+  'protection.left': 'registry',
+} as const satisfies Record<keyof RegistryEventPayloads, SubjectKind>;

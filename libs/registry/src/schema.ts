@@ -1,0 +1,37 @@
+import type { Schema } from '#rollcall/platform';
+import { AgentEntity } from './agents/agent.entity.js';
+import { ForgottenEntity } from './agents/forgotten.entity.js';
+import { IntentEntity } from './agents/intent.entity.js';
+import { BudgetEntity } from './budgets/budget.entity.js';
+import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
+import { ReservationEntity } from './budgets/reservation.entity.js';
+import { LeaseEntity } from './leases/lease.entity.js';
+import { ProtectionEntity } from './leases/protection.entity.js';
+import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
+import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
+import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';
+import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
+import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-taken-by.js';
+import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-forgotten-generations.js';
+
+/** What the registry keeps: who is there, and what happened. */
+export const REGISTRY_SCHEMA: Schema = {
+  entities: [
+    AgentEntity,
+    ForgottenEntity,
+    LeaseEntity,
+    IntentEntity,
+    ProtectionEntity,
+    BudgetEntity,
+    ReservationEntity,
+    LedgerEntryEntity,
+  ],
+  migrations: [
+    Agents1763265600000,
+    CapabilityKeys1763266000000,
+    Forgiveness1763269000000,
+    Budgets1763270000000,
+    BeatsTakenBy1763280900000,
+    ForgottenGenerations1763281000000,
+  ],
+};
