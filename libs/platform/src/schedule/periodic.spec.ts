@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Periodic } from './periodic.js';
+import { PeriodicExplorer } from './periodic.explorer.js';
+import { PeriodicTask } from './periodic.task.js';
+
+@Injectable()
+class Sweeper {
+  passes = 0;
+
+  @Periodic('test.sweep', 60_000)
+  async sweep(): Promise<void> {
+    this.passes += 1;
+  }
+}
+
+async function boot(...providers: (new () => unknown)[]): Promise<TestingModule> {
+  const module = await Test.createTestingModule({
+    imports: [ScheduleModule.forRoot(), DiscoveryModule],
+    providers: [PeriodicExplorer, ...providers],
+  }).compile();
+  return await module.init();
+}
+
+describe('@Periodic', () => {
+  it('registers the method with the scheduler and runs it on the instance', async () => {
+    const module = await boot(Sweeper);
+    const explorer = module.get(PeriodicExplorer);
+    expect(module.get(SchedulerRegistry).getIntervals()).toEqual(['test.sweep']);
+    await explorer.tasks[0]?.run();
+    expect(module.get(Sweeper).passes).toBe(1);
+    await explorer.stop();
+    expect(module.get(SchedulerRegistry).getIntervals()).toEqual([]);
+    await explorer.tasks[0]?.run();
+    expect(module.get(Sweeper).passes).toBe(1);
+    await module.close();
+  });
+});
+
+describe('a periodic task', () => {
+  it('never runs two passes at the same time', async () => {
+    const gate = Promise.withResolvers<void>();
+    const task = new PeriodicTask('test', async () => await gate.promise);
+    const runs = [task.run(), task.run()];
+    expect(task.passes).toBe(1);
+    gate.resolve();
+    await Promise.all(runs);
+    await task.run();
+    expect(task.passes).toBe(2);
+  });
+
+  it('counts a failure and runs again', async () => {
+    let failing = true;
+    const task = new PeriodicTask('test', async () => {
+      if (failing) throw new Error('the database is away');
+    });
+    await task.run();
+    failing = false;
+    await task.run();
+    expect([task.passes, task.failures]).toEqual([2, 1]);
+  });
+
+  it('stops after the pass in progress has ended', async () => {
+    const gate = Promise.withResolvers<void>();
+    const task = new PeriodicTask('test', async () => await gate.promise);
+    void task.run();
+    let stopped = false;
+    const stopping = task.stop().then(() => (stopped = true));
+    await new Promise(setImmediate);
+    expect(stopped).toBe(false);
+    gate.resolve();
+    await stopping;
+    await task.run();
+    expect(task.passes).toBe(1);
+  });
+});

@@ -1,0 +1,38 @@
+import { Logger } from '@nestjs/common';
+
+/** One pass at a time of one periodic method. */
+export class PeriodicTask {
+  private readonly log = new Logger('periodic');
+  private running?: Promise<void>;
+  private stopped = false;
+  failures = 0;
+  passes = 0;
+
+  constructor(
+    readonly name: string,
+    private readonly pass: () => Promise<unknown>,
+  ) {}
+
+  /** Starts a pass, unless one is running or the task was stopped. Never rejects. */
+  async run(): Promise<void> {
+    if (this.stopped) return;
+    this.running ??= this.attempt().finally(() => (this.running = undefined));
+    await this.running;
+  }
+
+  /** Settles when the pass in progress has ended; no other one starts. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.running;
+  }
+
+  private async attempt(): Promise<void> {
+    this.passes += 1;
+    try {
+      await this.pass();
+    } catch (error) {
+      this.failures += 1;
+      this.log.warn({ event: `${this.name}_failed`, err: error });
+    }
+  }
+}

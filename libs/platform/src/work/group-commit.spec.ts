@@ -1,0 +1,145 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { Database } from '../postgres/database.js';
+import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
+
+const NO_DATABASE = { detached: <T>(work: () => T): T => work() } as unknown as Database;
+
+interface Held {
+  batch: readonly string[];
+  release(results?: readonly string[]): void;
+  fail(error: Error): void;
+}
+
+/** A group commit whose batches wait until the test lets them commit. */
+function held(options: Partial<GroupCommitOptions<string, string>> = {}): {
+  group: GroupCommit<string, string>;
+  batches: Held[];
+} {
+  const batches: Held[] = [];
+  const group = new GroupCommit<string, string>(NO_DATABASE, {
+    name: 'test',
+    largestBatch: 3,
+    failure: (error) => `failed: ${(error as Error).message}`,
+    commit: async (batch) =>
+      await new Promise((resolve, reject) => {
+        const release = (results = batch.map((item) => `${item} done`)): void => resolve(results);
+        batches.push({ batch, release, fail: reject });
+      }),
+    ...options,
+  });
+  return { group, batches };
+}
+
+async function untilBatch(batches: readonly Held[], count: number): Promise<void> {
+  while (batches.length < count) await turn();
+}
+
+describe('GroupCommit', () => {
+  it('commits items that arrive together in one batch and answers each with its own result', async () => {
+    const { group, batches } = held();
+    const results = Promise.all([group.run('a'), group.run('b')]);
+    await untilBatch(batches, 1);
+    expect(batches[0]?.batch).toEqual(['a', 'b']);
+    batches[0]?.release();
+    expect(await results).toEqual(['a done', 'b done']);
+  });
+
+  it('collects the next batch while one commits', async () => {
+    const { group, batches } = held();
+    const first = group.run('a');
+    await untilBatch(batches, 1);
+    const others = Promise.all(['b', 'c'].map((item) => group.run(item)));
+    await turn();
+    expect(batches).toHaveLength(1);
+    batches[0]?.release();
+    await untilBatch(batches, 2);
+    expect(batches[1]?.batch).toEqual(['b', 'c']);
+    batches[1]?.release();
+    expect([await first, ...(await others)]).toEqual(['a done', 'b done', 'c done']);
+  });
+
+  it('never puts two items with the same key into one batch', async () => {
+    const { group, batches } = held({ keyOf: (item) => item[0] ?? '' });
+    const all = Promise.all(['a1', 'a2', 'b1'].map((item) => group.run(item)));
+    await untilBatch(batches, 1);
+    expect(batches[0]?.batch).toEqual(['a1', 'b1']);
+    batches[0]?.release();
+    await untilBatch(batches, 2);
+    expect(batches[1]?.batch).toEqual(['a2']);
+    batches[1]?.release();
+    expect(await all).toEqual(['a1 done', 'a2 done', 'b1 done']);
+  });
+
+  it('answers every item of a failed batch, and goes on with the next', async () => {
+    const { group, batches } = held({ largestBatch: 1 });
+    const all = Promise.all([group.run('a'), group.run('b')]);
+    await untilBatch(batches, 1);
+    batches[0]?.fail(new Error('busy'));
+    await untilBatch(batches, 2);
+    batches[1]?.release();
+    expect(await all).toEqual(['failed: busy', 'b done']);
+  });
+
+  it('answers the items that wait at once when the error will meet them too', async () => {
+    const { group, batches } = held({ largestBatch: 1, failsAll: () => true });
+    const all = Promise.all([group.run('a'), group.run('b'), group.run('c')]);
+    await untilBatch(batches, 1);
+    batches[0]?.fail(new Error('gone'));
+    expect(await all).toEqual(['failed: gone', 'failed: gone', 'failed: gone']);
+    expect(batches).toHaveLength(1);
+  });
+
+  it('answers an item that the commit left without a result', async () => {
+    const { group, batches } = held();
+    const all = Promise.all([group.run('a'), group.run('b')]);
+    await untilBatch(batches, 1);
+    batches[0]?.release(['a done']);
+    expect(await all).toEqual(['a done', 'failed: test: an item has no result']);
+  });
+
+  it('delivers all results although one callback throws', async () => {
+    const { group, batches } = held();
+    const answered: string[] = [];
+    group.submit('a', () => {
+      throw new Error('a caller that throws');
+    });
+    group.submit('b', (result) => answered.push(result));
+    await untilBatch(batches, 1);
+    batches[0]?.release();
+    await group.idle();
+    expect(answered).toEqual(['b done']);
+  });
+
+  it('answers every item exactly once, in batches of the permitted size, whatever the arrivals and failures', async () => {
+    const arrivals = fc.array(fc.record({ key: fc.nat(3), pause: fc.boolean() }), { maxLength: 40 });
+    const failures = fc.array(fc.boolean(), { maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(arrivals, failures, async (items, failing) => {
+        const sizes: number[] = [];
+        const group = new GroupCommit<{ key: number; id: number }, number>(NO_DATABASE, {
+          name: 'test',
+          largestBatch: 5,
+          keyOf: ({ key }) => String(key),
+          failure: () => -1,
+          commit: async (batch) => {
+            sizes.push(batch.length);
+            expect(new Set(batch.map(({ key }) => key)).size).toBe(batch.length);
+            await turn();
+            if (failing[sizes.length - 1]) throw new Error('refused');
+            return batch.map(({ id }) => id);
+          },
+        });
+        const answers: number[][] = items.map(() => []);
+        for (const [id, { key, pause }] of items.entries()) {
+          group.submit({ key, id }, (result) => answers[id]?.push(result));
+          if (pause) await turn();
+        }
+        await group.idle();
+        for (const [id, given] of answers.entries()) expect([[id], [-1]]).toContainEqual(given);
+        expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(items.length);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
