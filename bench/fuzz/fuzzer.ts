@@ -1,0 +1,103 @@
+import { ClientDelay } from './client-delay.js';
+import type { FuzzServer } from './fuzz.server.js';
+import type { FuzzCase, HttpCase, SocketCase } from './fuzz-case.js';
+import type { CaseGenerator } from './generator.js';
+import { isLate, judge, lateFault } from './oracle.js';
+import type { Report } from './report.js';
+import { type Exchange, send } from './sender.js';
+import { runSession } from './socket.session.js';
+import { toWire } from './wire.js';
+import type { World } from './world.js';
+
+export interface FuzzParts {
+  server: FuzzServer;
+  world: World;
+  cases: CaseGenerator;
+  report: Report;
+}
+
+const TRIES = 3;
+const WAIT_MS = 8_000;
+const LONG_POLL_MS = 300;
+const CONNECT_FAILED = 'ECONNREFUSED';
+
+/** Sends cases, many at a time, and reports what is wrong with their answers. */
+export class Fuzzer {
+  sent = 0;
+  /** Late at the first try, though not at each: a busy machine, or a neighbour's request. */
+  lateOnce = 0;
+  readonly statuses: Record<string, number> = {};
+  /** Operations with the number of 2xx answers. */
+  readonly succeeded = new Map<string, number>();
+  private readonly delay = new ClientDelay();
+
+  constructor(private readonly parts: FuzzParts) {}
+
+  /** Runs cases one after the other, until there are no more or the server is gone. */
+  async work(next: () => number | undefined): Promise<void> {
+    for (let index = next(); index !== undefined; index = next()) {
+      if (this.parts.server.exited !== undefined) return;
+      await this.runCase(index);
+    }
+  }
+
+  stop(): void {
+    this.delay.stop();
+  }
+
+  async runCase(index: number): Promise<Exchange | undefined> {
+    const fuzzCase = this.parts.cases.make(index);
+    this.sent += 1;
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const { exchange, late } = await this.attempt(index, fuzzCase);
+        if (!late) return exchange;
+        this.lateOnce += attempt === 1 ? 1 : 0;
+        if (attempt < TRIES) continue;
+        this.parts.report.add(index, fuzzCase, lateFault(exchange));
+        return exchange;
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== CONNECT_FAILED) throw error;
+      return undefined; // the server is gone, which is reported once
+    }
+  }
+
+  private async attempt(index: number, fuzzCase: FuzzCase): Promise<{ exchange: Exchange; late: boolean }> {
+    const result = fuzzCase.kind === 'http' ? await this.request(fuzzCase) : await this.session(fuzzCase);
+    const { exchange, faults } = result;
+    this.count(fuzzCase, exchange);
+    const requestId = exchange.head?.headers.get('x-request-id');
+    for (const fault of faults) this.parts.report.add(index, fuzzCase, fault, this.parts.server.errorOf(requestId));
+    return result;
+  }
+
+  private async request(request: HttpCase) {
+    const { server, world } = this.parts;
+    const wire = toWire(request, `127.0.0.1:${server.port}`, world.values);
+    const longPoll = /[?&]waitMs=(?!0(&|$))/.test(request.target);
+    const exchange = await send(wire, {
+      port: server.port,
+      method: request.method,
+      headOnly: request.streams,
+      waitMs: longPoll ? LONG_POLL_MS : WAIT_MS,
+    });
+    const silent = wire.mayStaySilent || (longPoll && exchange.timedOut);
+    world.notice(request.operation, exchange);
+    const late = !silent && isLate(exchange, this.delay.ms);
+    return { exchange, faults: judge(request, exchange, silent), late };
+  }
+
+  private async session(socketCase: SocketCase) {
+    const { server, world } = this.parts;
+    const { exchange, faults, late } = await runSession(socketCase, server.port, world.values);
+    return { exchange, faults, late: late && isLate(exchange, this.delay.ms) };
+  }
+
+  private count({ operation }: FuzzCase, { head }: Exchange): void {
+    const status = head ? `${Math.floor(head.status / 100)}xx` : 'none';
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    if (status === '2xx' || head?.status === 101)
+      this.succeeded.set(operation, (this.succeeded.get(operation) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,77 @@
+import { mutateJson, mutateText } from './body-mutations.js';
+import type { FuzzCase, HttpCase } from './fuzz-case.js';
+import type { Operation } from './openapi.js';
+import { Random } from './random.js';
+import { mutateRequest, pickDelivery, pickMediaType } from './request-mutations.js';
+import { credentialsFor, pickSender } from './senders.js';
+import { socketCase } from './socket-cases.js';
+import { type Draft, validRequest } from './valid-request.js';
+
+const MOST_MUTATIONS = 3;
+
+/** Makes the case of a number. It depends on the seed, the number and the operations, and on nothing else. */
+export class CaseGenerator {
+  constructor(
+    private readonly seed: number,
+    private readonly operations: readonly Operation[],
+  ) {}
+
+  make(index: number): FuzzCase {
+    const random = new Random(this.seed, index);
+    if (random.chance(0.08)) return socketCase(random);
+    return httpCase(random, random.pick(this.operations));
+  }
+}
+
+function httpCase(random: Random, operation: Operation): HttpCase {
+  const draft = validRequest(random, operation);
+  const sender = pickSender(random, draft);
+  const mutations: string[] = [];
+  const count = random.chance(0.2) ? 0 : random.between(1, MOST_MUTATIONS);
+  for (let n = 0; n < count; n++) mutations.push(mutate(random, draft));
+  const body = bodyOf(random, draft, count > 0, mutations);
+  const delivery = count > 0 ? pickDelivery(random) : 'whole';
+  if (delivery !== 'whole') mutations.push(delivery);
+  return {
+    kind: 'http',
+    operation: operation.id,
+    sender,
+    method: draft.method,
+    target: targetOf(draft),
+    headers: [...credentialsFor(random, sender, draft), ...draft.headers],
+    ...body,
+    delivery,
+    mutations,
+    streams: operation.streams && draft.method === operation.method,
+  };
+}
+
+function mutate(random: Random, draft: Draft): string {
+  if (draft.body === undefined || random.chance(0.35)) return mutateRequest(random, draft);
+  const [body, mutation] = mutateJson(random, draft.body);
+  draft.body = body;
+  return mutation;
+}
+
+function targetOf({ segments, query }: Draft): string {
+  const search = query.map(([name, value]) => `${name}=${value}`).join('&');
+  return `/${segments.join('/')}${search && `?${search}`}`;
+}
+
+function bodyOf(
+  random: Random,
+  draft: Draft,
+  hostile: boolean,
+  mutations: string[],
+): Pick<HttpCase, 'body' | 'binary'> {
+  if (draft.body === undefined && !(hostile && random.chance(0.1))) return {};
+  const wrongType = hostile && random.chance(0.04);
+  if (wrongType) mutations.push('media-type');
+  if (!draft.headers.some(([name]) => name === 'Content-Type') && !(hostile && random.chance(0.02)))
+    draft.headers.push(['Content-Type', wrongType ? pickMediaType(random) : 'application/json']);
+  const text = JSON.stringify(draft.body ?? { a: 1 });
+  if (!hostile || random.chance(0.93)) return { body: text };
+  mutations.push('body text');
+  const { text: body, binary } = mutateText(random, text);
+  return { body, ...(binary && { binary }) };
+}
