@@ -39,7 +39,8 @@ export class AnswerReader {
   }
 
   get body(): Buffer {
-    return this.head && this.isChunked(this.head) ? joinChunks(this.waiting) : this.waiting;
+    if (!this.head) return Buffer.alloc(0);
+    return this.isChunked(this.head) ? joinChunks(this.waiting) : this.waiting.subarray(0, this.lengthOf(this.head));
   }
 
   /** Of the whole answer, head included. */

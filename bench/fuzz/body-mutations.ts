@@ -29,7 +29,7 @@ function placesIn(parent: Record<string, unknown> | unknown[]): Place[] {
   return Object.keys(parent).flatMap((name) => {
     const place = { parent, name: Array.isArray(parent) ? Number(name) : name };
     const inner = read(place);
-    return [place, ...(isContainer(inner) ? placesIn(inner) : [])];
+    return isContainer(inner) ? [place].concat(placesIn(inner)) : [place];
   });
 }
 

@@ -50,8 +50,12 @@ async function fuzz({ server, world, report, fuzzer, operations }: Run, seconds:
   const next = (): number | undefined => (running() ? index++ : undefined);
   await Promise.all([
     ...Array.from({ length: AT_ONCE }, async () => await fuzzer.work(next)),
-    every(TEND_EVERY_MS, running, async () => await world.tend()),
-    every(Math.max(1_000, (seconds * 1_000) / MOST_HEAP_SAMPLES), running, async () => await heap.sample()),
+    every(TEND_EVERY_MS, running, async () => await fuzzer.crossing.together(async () => await world.tend())),
+    every(
+      Math.max(1_000, (seconds * 1_000) / MOST_HEAP_SAMPLES),
+      running,
+      async () => await fuzzer.crossing.together(async () => await heap.sample()),
+    ),
   ]);
   const memory = heap.report();
   if (server.exited !== undefined) report.addGlobal({ kind: 'exit', detail: '', answer: server.exited });

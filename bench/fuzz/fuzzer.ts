@@ -1,4 +1,5 @@
 import { ClientDelay } from './client-delay.js';
+import { Crossing } from './crossing.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { FuzzCase, HttpCase, SocketCase } from './fuzz-case.js';
 import type { CaseGenerator } from './generator.js';
@@ -29,6 +30,7 @@ export class Fuzzer {
   readonly statuses: Record<string, number> = {};
   /** Operations with the number of 2xx answers. */
   readonly succeeded = new Map<string, number>();
+  readonly crossing = new Crossing();
   private readonly delay = new ClientDelay();
 
   constructor(private readonly parts: FuzzParts) {}
@@ -50,7 +52,10 @@ export class Fuzzer {
     this.sent += 1;
     try {
       for (let attempt = 1; ; attempt++) {
-        const { exchange, late } = await this.attempt(index, fuzzCase);
+        const send = async () => await this.attempt(index, fuzzCase);
+        const { exchange, late } = await (attempt === 1
+          ? this.crossing.together(send)
+          : this.crossing.exclusively(send));
         if (!late) return exchange;
         this.lateOnce += attempt === 1 ? 1 : 0;
         if (attempt < TRIES) continue;

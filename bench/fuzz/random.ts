@@ -29,9 +29,8 @@ export class Random {
   }
 
   pick<T>(choices: readonly T[]): T {
-    const choice = choices[this.below(choices.length)];
-    if (choice === undefined && choices.length === 0) throw new Error('there is nothing to pick from');
-    return choice as T;
+    if (choices.length === 0) throw new Error('there is nothing to pick from');
+    return choices[this.below(choices.length)];
   }
 
   /** Picks by weight: `[[3, a], [1, b]]` picks `a` three times out of four. */

@@ -10,6 +10,8 @@ interface Found extends Fault {
 }
 
 const LONGEST = 700;
+/** Faults of one kind that are printed whole; the others only have a line at the end. */
+const PRINTED_WHOLE = 6;
 
 /** Collects faults, once for each operation and kind, and prints each when it is first found. */
 export class Report {
@@ -38,7 +40,7 @@ export class Report {
     if (known) known.count += 1;
     else {
       this.found.set(key, found);
-      print(found);
+      if (this.faults.filter(({ kind }) => kind === found.kind).length <= PRINTED_WHOLE) print(found);
     }
   }
 

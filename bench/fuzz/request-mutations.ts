@@ -5,10 +5,10 @@ import { type Draft, keepSlots } from './valid-request.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'];
 const MEDIA_TYPES = [
-  ...['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''],
-  ...['application/json; charset=utf-16', 'application/json;charset=iso-8859-1', 'application/json, text/plain', '*/*'],
-  ...['application/a2a+json', 'APPLICATION/JSON', 'application/json;', 'application/json; a="', 'x', '/', 'a/b;c=d;e'],
-];
+  ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''],
+  ['application/json; charset=utf-16', 'application/json;charset=iso-8859-1', 'application/json, text/plain', '*/*'],
+  ['application/a2a+json', 'APPLICATION/JSON', 'application/json;', 'application/json; a="', 'x', '/', 'a/b;c=d;e'],
+].flat();
 const EXTRA_HEADERS: [string, string][] = [
   ['Expect', '100-continue'],
   ['Expect', 'something-else'],
@@ -23,7 +23,7 @@ const EXTRA_HEADERS: [string, string][] = [
   ['Origin', 'null'],
   ['Connection', 'close, te, x'],
   ['TE', 'trailers'],
-  ['Cookie', `${'a=b; '.repeat(200)}`],
+  ['Cookie', 'a=b; '.repeat(200)],
   ['Content-Type', 'application/json'],
   ['Traceparent', '00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-01'],
   ['Host', 'a..b:99999'],
@@ -32,42 +32,21 @@ const EXTRA_HEADERS: [string, string][] = [
   ['Sec-WebSocket-Key', 'x'],
 ];
 const PATH_TEXTS = [
-  ...[
-    '%2e%2e',
-    '%2e',
-    '..',
-    '%2f',
-    '%5c',
-    '%c0%ae%c0%ae',
-    '%e0%80%ae',
-    '%ff',
-    '%ed%a0%80',
-    '%00',
-    '%',
-    '%zz',
-    '%0d%0a',
-  ],
-  ...[
-    '%F0%9F%99%82',
-    '%E2%80%AE',
-    '',
-    '*',
-    ';a=b',
-    '~',
-    '%25',
-    '%2500',
-    ':id',
-    '{id}',
-    'undefined',
-    'null',
-    '%20',
-    '+',
-  ],
-  ...INHERITED_NAMES,
-];
-const DELIVERIES: Delivery[] = [
-  ...(['chunked', 'slow-body', 'slow-head', 'truncated', 'abandoned', 'bad-chunk'] as const),
-  ...(['two-lengths', 'short-length', 'long-length', 'pipelined'] as const),
+  ['%2e%2e', '%2e', '..', '%2f', '%5c', '%c0%ae%c0%ae', '%e0%80%ae', '%ff', '%ed%a0%80', '%00', '%', '%zz', '%0d%0a'],
+  ['%F0%9F%99%82', '%E2%80%AE', '', '*', ';a=b', '~', '%25', '%2500', ':id', '{id}', 'undefined', 'null', '%20', '+'],
+  INHERITED_NAMES,
+].flat();
+const DELIVERIES: readonly Delivery[] = [
+  'chunked',
+  'slow-body',
+  'slow-head',
+  'truncated',
+  'abandoned',
+  'bad-chunk',
+  'two-lengths',
+  'short-length',
+  'long-length',
+  'pipelined',
 ];
 
 /** A change of anything but the body. It answers what was done. */

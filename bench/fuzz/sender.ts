@@ -81,7 +81,15 @@ async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerR
     if (afterMs > 0) await delay(afterMs);
     if (socket.destroyed || reader.complete) return sent;
     sent += bytes.length;
-    if (!socket.write(bytes)) await Promise.race([once(socket, 'drain'), once(socket, 'close'), delay(1_000)]);
+    if (!socket.write(bytes)) await drained(socket);
   }
   return sent;
+}
+
+/** Sent, or never going to be. */
+async function drained(socket: Socket): Promise<void> {
+  await new Promise<void>((resolve) => {
+    socket.once('drain', resolve);
+    socket.once('close', resolve);
+  });
 }

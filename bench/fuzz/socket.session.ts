@@ -22,13 +22,13 @@ const CLOSE = 8;
 export async function runSession(socketCase: SocketCase, port: number, values: SlotValues): Promise<SessionResult> {
   const socket = await open(port);
   const reader = new AnswerReader('GET');
-  let over = false;
+  const state = { over: false };
   socket.on('data', (chunk: Buffer) => reader.push(chunk));
-  for (const event of ['end', 'close']) socket.once(event, () => (over = true));
+  for (const event of ['end', 'close']) socket.once(event, () => (state.over = true));
   const startedAt = performance.now();
   const waitFor = async (done: () => boolean, from = performance.now()): Promise<boolean> => {
-    while (!done() && !over && performance.now() - from < 3 * LATE_MS) await delay(POLL_MS);
-    return done() || over;
+    while (!done() && !state.over && performance.now() - from < 3 * LATE_MS) await delay(POLL_MS);
+    return done() || state.over;
   };
   try {
     socket.write(handshakeOf(socketCase, port, values));
@@ -37,13 +37,13 @@ export async function runSession(socketCase: SocketCase, port: number, values: S
     if (reader.head?.status !== 101)
       return { faults: judge(socketCase, exchange, false), late: exchange.ms > LATE_MS, exchange };
     for (const frame of socketCase.frames) {
-      if (over) break;
+      if (state.over) break;
       socket.write(toFrame({ ...frame, payload: fill(frame.payload, values) }));
       await delay(FRAME_GAP_MS);
     }
     const before = readFrames(reader.rest).frames.length;
     const lastAt = performance.now();
-    if (!over) socket.write(toFrame({ opcode: TEXT, payload: socketCase.last }));
+    if (!state.over) socket.write(toFrame({ opcode: TEXT, payload: socketCase.last }));
     const replied = await waitFor(() => isAnswered(socketCase, readFrames(reader.rest).frames, before), lastAt);
     const { frames } = readFrames(reader.rest);
     const ms = performance.now() - lastAt;

@@ -43,7 +43,7 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/budgets\/$/, (random) => slot('budget', random.below(OTHERS))],
   [/\/deliveries\/$/, () => slot('sequence', 0)],
   [/\/webhooks\/$/, (random) => slot('webhook', random.below(OTHERS))],
-  [/\/sinks\/$/, (random) => `webhook:${slot('webhook', random.below(OTHERS))}`],
+  [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 
 /** A request that the documentation calls valid. */
@@ -66,7 +66,7 @@ function pathOf(random: Random, path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, _name: string, at: number) => {
     const before = path.slice(0, at);
     const known = PATH_SLOTS.find(([pattern]) => pattern.test(before));
-    return known ? known[1](random) : String(random.pick(['1', 'x', 'fuzz']));
+    return known ? known[1](random) : random.pick(['1', 'x', 'fuzz']);
   });
 }
 

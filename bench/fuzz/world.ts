@@ -45,7 +45,7 @@ export class World {
   private round = 0;
 
   constructor(
-    server: FuzzServer,
+    private readonly server: FuzzServer,
     private readonly operations: readonly Operation[],
   ) {
     this.api = new ApiClient(server.url, server.adminKey);
@@ -141,11 +141,11 @@ export class World {
     const hook = await api.call('POST', '/v1/webhooks', { url: this.valueOf('receiver', '0') });
     ids.webhook[at] = String(hook.body['id']);
     const key = `fuzz-reservation-${this.round}-${at}`;
-    await api.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });
+    const spender = new ApiClient(this.server.url, this.secrets['admin'] ?? '');
+    await spender.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });
     ids.reservation[at] = key;
-    const subject = `${PREFIX}${at}`;
-    const budget = await api.call('POST', '/v1/budgets', { kind: 'agent', subject, limit: { tokens: 1e9 } });
-    if (budget.status === 201) ids.budget[at] = String(budget.body['id']);
+    const budget = await api.call('GET', `/v1/agents/${PREFIX}${at}/budget`);
+    ids.budget[at] = String(budget.body['id'] ?? at + 1);
     this.ticket = String((await api.call('POST', '/v1/events/tickets')).body['ticket']);
     this.head = String((await api.call('GET', '/v1/events?after=latest')).body['head'] ?? '1');
   }
