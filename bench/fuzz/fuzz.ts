@@ -9,7 +9,7 @@ import { FuzzServer } from './fuzz.server.js';
 import { Fuzzer } from './fuzzer.js';
 import { CaseGenerator } from './generator.js';
 import { HeapWatch } from './heap.watch.js';
-import { type OpenApiDocument, type Operation, readOperations } from './openapi.js';
+import { type OpenApiDocument, type Operation, readOperations, undocumentedOperations } from './openapi.js';
 import { describeAnswer } from './oracle.js';
 import { describeCase, Report } from './report.js';
 import { World } from './world.js';
@@ -19,9 +19,9 @@ const TEND_EVERY_MS = 200;
 const MOST_HEAP_SAMPLES = 60;
 const REPLAYS = 3;
 
-async function documentedOperations(server: FuzzServer): Promise<Operation[]> {
+async function documentOf(server: FuzzServer): Promise<OpenApiDocument> {
   const answer = await fetch(`${server.url}/openapi.json`);
-  return readOperations((await answer.json()) as OpenApiDocument);
+  return (await answer.json()) as OpenApiDocument;
 }
 
 interface Run {
@@ -34,10 +34,11 @@ interface Run {
 }
 
 async function prepare(server: FuzzServer, seed: number): Promise<Run> {
-  const operations = await documentedOperations(server);
+  const document = await documentOf(server);
+  const operations = readOperations(document);
   const world = new World(server, operations);
   await world.create();
-  const cases = new CaseGenerator(seed, operations);
+  const cases = new CaseGenerator(seed, [...operations, ...undocumentedOperations(document)]);
   const report = new Report(seed);
   return { server, world, report, cases, operations, fuzzer: new Fuzzer({ server, world, cases, report }) };
 }

@@ -52,10 +52,10 @@ export class Fuzzer {
     this.sent += 1;
     try {
       for (let attempt = 1; ; attempt++) {
-        const send = async () => await this.attempt(index, fuzzCase);
+        const work = async () => await this.attempt(index, fuzzCase);
         const { exchange, late } = await (attempt === 1
-          ? this.crossing.together(send)
-          : this.crossing.exclusively(send));
+          ? this.crossing.together(work)
+          : this.crossing.exclusively(work));
         if (!late) return exchange;
         this.lateOnce += attempt === 1 ? 1 : 0;
         if (attempt < TRIES) continue;

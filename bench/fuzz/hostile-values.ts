@@ -78,9 +78,8 @@ const REPEATED = [
   '1.',
   ':',
 ];
-const LENGTHS = [
-  2, 17, 64, 65, 101, 128, 129, 200, 201, 256, 257, 301, 501, 1_001, 2_001, 5_000, 16_385, 65_536, 120_000,
-];
+const SHORT_LENGTHS = [2, 17, 64, 65, 101, 128, 129, 200, 201, 256, 257, 301, 501, 1_001, 2_001];
+const LONG_LENGTHS = [5_000, 16_385, 65_536, 120_000, 200_000];
 const NUMBERS = [
   ['0', '-0', '-1', '1', '1.5', '-1.5', '1e-7', '5e-324', '0.1', '100', '101', '200', '201', '1000', '1001', '10001'],
   ['2147483647', '2147483648', '-2147483649', '4294967296', '604801', '2592001', '1000000000000', '1000000000001'],
@@ -102,7 +101,7 @@ const ARRAY_LENGTHS = [0, 2, 17, 65, 101, 201, 1_001, 5_000];
 export function hostileText(random: Random): string {
   if (random.chance(0.65)) return random.pick(random.chance(0.15) ? INHERITED_NAMES : SHORT_TEXTS);
   const unit = random.pick(REPEATED);
-  const text = unit.repeat(Math.ceil(random.pick(LENGTHS) / unit.length));
+  const text = unit.repeat(Math.ceil(random.pick(random.chance(0.6) ? SHORT_LENGTHS : LONG_LENGTHS) / unit.length));
   return random.chance(0.3) ? `a${text}!` : text;
 }
 

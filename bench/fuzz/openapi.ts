@@ -50,6 +50,8 @@ export interface Operation {
 
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options']);
 const DEEPEST = 12;
+/** Served, but not part of the API. */
+const UNDOCUMENTED = ['/', '/docs', '/docs/{file}', '/openapi.json', '/favicon.ico', '/v1'];
 
 /** Everything the server documents, so that a new route is fuzzed without a change here. */
 export function readOperations(document: OpenApiDocument): Operation[] {
@@ -58,6 +60,10 @@ export function readOperations(document: OpenApiDocument): Operation[] {
       .filter(([method]) => METHODS.has(method))
       .map(([method, documented]) => toOperation(document, path, method.toUpperCase(), documented)),
   );
+}
+
+export function undocumentedOperations(document: OpenApiDocument): Operation[] {
+  return UNDOCUMENTED.map((path) => toOperation(document, path, 'GET', {}));
 }
 
 function toOperation(

@@ -32,7 +32,23 @@ const EXTRA_HEADERS: [string, string][] = [
   ['Sec-WebSocket-Key', 'x'],
 ];
 const PATH_TEXTS = [
-  ['%2e%2e', '%2e', '..', '%2f', '%5c', '%c0%ae%c0%ae', '%e0%80%ae', '%ff', '%ed%a0%80', '%00', '%', '%zz', '%0d%0a'],
+  [
+    '%2e%2e',
+    '%2e',
+    '..',
+    '../package.json',
+    '..%2f..%2fpackage.json',
+    '%2f',
+    '%5c',
+    '%c0%ae%c0%ae',
+    '%e0%80%ae',
+    '%ff',
+    '%ed%a0%80',
+    '%00',
+    '%',
+    '%zz',
+    '%0d%0a',
+  ],
   ['%F0%9F%99%82', '%E2%80%AE', '', '*', ';a=b', '~', '%25', '%2500', ':id', '{id}', 'undefined', 'null', '%20', '+'],
   INHERITED_NAMES,
 ].flat();

@@ -66,7 +66,7 @@ function pathOf(random: Random, path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, _name: string, at: number) => {
     const before = path.slice(0, at);
     const known = PATH_SLOTS.find(([pattern]) => pattern.test(before));
-    return known ? known[1](random) : random.pick(['1', 'x', 'fuzz']);
+    return known ? known[1](random) : random.pick(['1', 'x', 'index.html', 'swagger-ui.css']);
   });
 }
 
