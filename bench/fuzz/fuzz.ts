@@ -59,7 +59,10 @@ async function fuzz({ server, world, report, fuzzer, operations }: Run, seconds:
     ),
   ]);
   const memory = heap.report();
-  if (server.exited !== undefined) report.addGlobal({ kind: 'exit', detail: '', answer: server.exited });
+  if (server.exited !== undefined) {
+    const answer = `cases in flight: ${[...fuzzer.inFlight].join(', ')}; ${server.exited}`;
+    report.addGlobal({ kind: 'exit', detail: '', answer });
+  }
   if (memory.grows) report.addGlobal({ kind: 'heap-growth', detail: '', answer: JSON.stringify(memory) });
   reportLoggedErrors(server, report);
   report.printCounts();

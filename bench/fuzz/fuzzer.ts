@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ClientDelay } from './client-delay.js';
 import { Crossing } from './crossing.js';
 import type { FuzzServer } from './fuzz.server.js';
@@ -20,6 +21,8 @@ export interface FuzzParts {
 const TRIES = 3;
 const WAIT_MS = 8_000;
 const LONG_POLL_MS = 300;
+/** The log comes by another way than the answer. */
+const LOG_ARRIVES_MS = 200;
 const CONNECT_FAILED = 'ECONNREFUSED';
 
 /** Sends cases, many at a time, and reports what is wrong with their answers. */
@@ -30,6 +33,8 @@ export class Fuzzer {
   readonly statuses: Record<string, number> = {};
   /** Operations with the number of 2xx answers. */
   readonly succeeded = new Map<string, number>();
+  /** The numbers of the cases that are being answered. */
+  readonly inFlight = new Set<number>();
   readonly crossing = new Crossing();
   private readonly delay = new ClientDelay();
 
@@ -38,8 +43,9 @@ export class Fuzzer {
   /** Runs cases one after the other, until there are no more or the server is gone. */
   async work(next: () => number | undefined): Promise<void> {
     for (let index = next(); index !== undefined; index = next()) {
-      if (this.parts.server.exited !== undefined) return;
       await this.runCase(index);
+      if (this.parts.server.exited !== undefined) return;
+      this.inFlight.delete(index);
     }
   }
 
@@ -50,6 +56,7 @@ export class Fuzzer {
   async runCase(index: number): Promise<Exchange | undefined> {
     const fuzzCase = this.parts.cases.make(index);
     this.sent += 1;
+    this.inFlight.add(index);
     try {
       for (let attempt = 1; ; attempt++) {
         const work = async () => await this.attempt(index, fuzzCase);
@@ -73,6 +80,7 @@ export class Fuzzer {
     const { exchange, faults } = result;
     this.count(fuzzCase, exchange);
     const requestId = exchange.head?.headers.get('x-request-id');
+    if (faults.some(({ kind }) => kind === 'server-error')) await delay(LOG_ARRIVES_MS);
     for (const fault of faults) this.parts.report.add(index, fuzzCase, fault, this.parts.server.errorOf(requestId));
     return result;
   }

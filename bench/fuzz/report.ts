@@ -25,13 +25,13 @@ export class Report {
 
   /** Of a case. */
   add(index: number, fuzzCase: FuzzCase, fault: Fault, cause?: string): void {
-    const replay = `${this.seed}/${index}`;
+    const replay = `--replay ${this.seed}/${index}`;
     this.note({ ...fault, operation: fuzzCase.operation, replay, request: describeCase(fuzzCase), cause, count: 1 });
   }
 
   /** Of the server as a whole. */
   addGlobal(fault: Fault): void {
-    this.note({ ...fault, operation: 'server', replay: `seed ${this.seed}`, count: 1 });
+    this.note({ ...fault, operation: 'server', replay: `<seconds> ${this.seed}`, count: 1 });
   }
 
   private note(found: Found): void {
@@ -46,12 +46,12 @@ export class Report {
 
   printCounts(): void {
     for (const { kind, operation, detail, count, replay } of this.faults)
-      console.log(`${String(count).padStart(6)} × ${kind} ${operation} ${detail} (replay ${replay})`);
+      console.log(`${String(count).padStart(6)} × ${kind} ${operation} ${detail} (npm run fuzz -- ${replay})`);
   }
 }
 
 function print({ kind, operation, detail, replay, request, answer, cause }: Found): void {
-  console.log(`\nFAULT ${kind} ${operation} ${detail}\n  replay: npm run fuzz -- --replay ${replay}`);
+  console.log(`\nFAULT ${kind} ${operation} ${detail}\n  replay: npm run fuzz -- ${replay}`);
   if (request !== undefined) console.log(`  request: ${request}`);
   console.log(`  answer: ${answer}`);
   if (cause !== undefined) console.log(`  logged: ${cause}`);

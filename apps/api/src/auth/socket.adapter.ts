@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
-import type { WebSocket } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import { ApiError } from '../http/api.error.js';
 import { toProblem } from '../http/problem.js';
 import { SocketDoors } from './socket.doors.js';
@@ -24,6 +24,15 @@ export class SocketAdapter extends WsAdapter {
   override create(port: number, options: Record<string, unknown> = {}): unknown {
     const verifyClient = ({ req }: { req: IncomingMessage }, verdict: Verdict): void => void this.verify(req, verdict);
     return super.create(port, { ...options, ...LIMITS, verifyClient });
+  }
+
+  /** An invalid frame is the client's mistake. It closes the socket with a code that says so, and is no error of ours. */
+  override bindErrorHandler(server: WebSocketServer): WebSocketServer {
+    server.on('connection', (socket) => {
+      socket.on('error', ({ message }) => this.logger.debug({ event: 'socket.invalid_frame', message }));
+    });
+    server.on('error', (error) => this.logger.error(error));
+    return server;
   }
 
   /** A gateway without message handlers reads its sockets itself. Of the others Nest drops what it does not know. */
