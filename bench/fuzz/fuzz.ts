@@ -18,6 +18,9 @@ const AT_ONCE = 16;
 const TEND_EVERY_MS = 200;
 const MOST_HEAP_SAMPLES = 60;
 const REPLAYS = 3;
+/** So many 503 that do not repeat are blamed on a busy machine. */
+const MOST_UNAVAILABLE = 20;
+const MOST_UNAVAILABLE_SHARE = 0.01;
 
 async function documentOf(server: FuzzServer): Promise<OpenApiDocument> {
   const answer = await fetch(`${server.url}/openapi.json`);
@@ -64,12 +67,16 @@ async function fuzz({ server, world, report, fuzzer, operations }: Run, seconds:
     report.addGlobal({ kind: 'exit', detail: '', answer });
   }
   if (memory.grows) report.addGlobal({ kind: 'heap-growth', detail: '', answer: JSON.stringify(memory) });
+  const { sent, lateOnce, unavailableOnce, statuses } = fuzzer;
+  if (unavailableOnce > Math.max(MOST_UNAVAILABLE, sent * MOST_UNAVAILABLE_SHARE))
+    report.addGlobal({ kind: 'server-error', detail: '503', answer: `${unavailableOnce} of ${sent} answers are 503` });
   reportLoggedErrors(server, report);
   report.printCounts();
   const unreached = operations.map(({ id }) => id).filter((id) => !fuzzer.succeeded.has(id));
-  const { sent, lateOnce, statuses } = fuzzer;
   const faults = report.faults.length;
-  console.log(JSON.stringify({ seed, seconds, sent, statuses, lateOnce, heap: memory, unreached, faults }));
+  console.log(
+    JSON.stringify({ seed, seconds, sent, statuses, lateOnce, unavailableOnce, heap: memory, unreached, faults }),
+  );
   if (faults > 0) process.exitCode = 1;
 }
 

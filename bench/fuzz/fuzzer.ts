@@ -4,7 +4,7 @@ import { Crossing } from './crossing.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { FuzzCase, HttpCase, SocketCase } from './fuzz-case.js';
 import type { CaseGenerator } from './generator.js';
-import { isLate, judge, lateFault } from './oracle.js';
+import { type Fault, isLate, judge, lateFault } from './oracle.js';
 import type { Report } from './report.js';
 import { type Exchange, send } from './sender.js';
 import { runSession } from './socket.session.js';
@@ -16,6 +16,13 @@ export interface FuzzParts {
   world: World;
   cases: CaseGenerator;
   report: Report;
+}
+
+interface Attempt {
+  exchange: Exchange;
+  late: boolean;
+  /** The faults that are a 503. */
+  unavailable: Fault[];
 }
 
 const TRIES = 3;
@@ -30,6 +37,8 @@ export class Fuzzer {
   sent = 0;
   /** Late at the first try, though not at each: a busy machine, or a neighbour's request. */
   lateOnce = 0;
+  /** Answered with 503 at the first try. */
+  unavailableOnce = 0;
   readonly statuses: Record<string, number> = {};
   /** Operations with the number of 2xx answers. */
   readonly succeeded = new Map<string, number>();
@@ -53,36 +62,42 @@ export class Fuzzer {
     this.delay.stop();
   }
 
+  /** Sends a case. When the answer is late or 503 it is sent again, alone: the machine may be busy with something else. */
   async runCase(index: number): Promise<Exchange | undefined> {
     const fuzzCase = this.parts.cases.make(index);
     this.sent += 1;
     this.inFlight.add(index);
+    const send = async (): Promise<Attempt> => await this.attempt(index, fuzzCase);
     try {
-      for (let attempt = 1; ; attempt++) {
-        const work = async () => await this.attempt(index, fuzzCase);
-        const { exchange, late } = await (attempt === 1
-          ? this.crossing.together(work)
-          : this.crossing.exclusively(work));
-        if (!late) return exchange;
-        this.lateOnce += attempt === 1 ? 1 : 0;
-        if (attempt < TRIES) continue;
-        this.parts.report.add(index, fuzzCase, lateFault(exchange));
-        return exchange;
-      }
+      let attempt = await this.crossing.together(send);
+      this.lateOnce += attempt.late ? 1 : 0;
+      this.unavailableOnce += attempt.unavailable.length;
+      for (let again = 1; again < TRIES && isDoubtful(attempt); again++)
+        attempt = await this.crossing.exclusively(send);
+      const { exchange, late, unavailable } = attempt;
+      for (const fault of [...unavailable, ...(late ? [lateFault(exchange)] : [])])
+        await this.found(index, fuzzCase, attempt, fault);
+      return exchange;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== CONNECT_FAILED) throw error;
       return undefined; // the server is gone, which is reported once
     }
   }
 
-  private async attempt(index: number, fuzzCase: FuzzCase): Promise<{ exchange: Exchange; late: boolean }> {
+  private async attempt(index: number, fuzzCase: FuzzCase): Promise<Attempt> {
     const result = fuzzCase.kind === 'http' ? await this.request(fuzzCase) : await this.session(fuzzCase);
-    const { exchange, faults } = result;
-    this.count(fuzzCase, exchange);
+    this.count(fuzzCase, result.exchange);
+    const unavailable = result.faults.filter(({ detail }) => detail.startsWith('503 '));
+    const attempt = { ...result, unavailable };
+    for (const fault of result.faults.filter((one) => !unavailable.includes(one)))
+      await this.found(index, fuzzCase, attempt, fault);
+    return attempt;
+  }
+
+  private async found(index: number, fuzzCase: FuzzCase, { exchange }: Attempt, fault: Fault): Promise<void> {
+    if (fault.kind === 'server-error') await delay(LOG_ARRIVES_MS);
     const requestId = exchange.head?.headers.get('x-request-id');
-    if (faults.some(({ kind }) => kind === 'server-error')) await delay(LOG_ARRIVES_MS);
-    for (const fault of faults) this.parts.report.add(index, fuzzCase, fault, this.parts.server.errorOf(requestId));
-    return result;
+    this.parts.report.add(index, fuzzCase, fault, this.parts.server.errorOf(requestId));
   }
 
   private async request(request: HttpCase) {
@@ -113,4 +128,8 @@ export class Fuzzer {
     if (status === '2xx' || head?.status === 101)
       this.succeeded.set(operation, (this.succeeded.get(operation) ?? 0) + 1);
   }
+}
+
+function isDoubtful({ late, unavailable }: Attempt): boolean {
+  return late || unavailable.length > 0;
 }
