@@ -27,7 +27,7 @@ export interface LoggedError {
   event?: string;
   msg?: string;
   requestId?: string;
-  err?: { type?: string; message?: string; stack?: string };
+  err?: { type?: string; message?: string; stack?: string; code?: string };
 }
 
 /** Rollcall as a process of its own, on an embedded Postgres in a folder of its own. */

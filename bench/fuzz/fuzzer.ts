@@ -67,13 +67,13 @@ export class Fuzzer {
     const fuzzCase = this.parts.cases.make(index);
     this.sent += 1;
     this.inFlight.add(index);
-    const send = async (): Promise<Attempt> => await this.attempt(index, fuzzCase);
+    const once = async (): Promise<Attempt> => await this.attempt(index, fuzzCase);
     try {
-      let attempt = await this.crossing.together(send);
+      let attempt = await this.crossing.together(once);
       this.lateOnce += attempt.late ? 1 : 0;
       this.unavailableOnce += attempt.unavailable.length;
       for (let again = 1; again < TRIES && isDoubtful(attempt); again++)
-        attempt = await this.crossing.exclusively(send);
+        attempt = await this.crossing.exclusively(once);
       const { exchange, late, unavailable } = attempt;
       for (const fault of [...unavailable, ...(late ? [lateFault(exchange)] : [])])
         await this.found(index, fuzzCase, attempt, fault);

@@ -6,6 +6,7 @@ const ROUNDS = 3;
 process.on('message', (message) => {
   if (message === 'heap') void answer();
 });
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM')); // ends with the fuzzer, however that ends
 process.channel?.unref();
 
 async function answer(): Promise<void> {
