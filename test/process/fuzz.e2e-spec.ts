@@ -19,7 +19,7 @@ describe('hostile requests to every operation and both sockets, with every role'
     const summary = JSON.parse(lines.at(-1) ?? '') as Summary;
     expect(lines.slice(0, -1).join('\n')).toBe('');
     expect(summary).toMatchObject({ faults: 0 });
-    expect(summary.sent).toBeGreaterThan(300);
+    expect(summary.sent).toBeGreaterThan(100);
     expect(status).toBe(0);
   }, 180_000);
 });
