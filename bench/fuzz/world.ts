@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient } from './api.client.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
@@ -17,6 +18,8 @@ const ROLES = ['admin', 'operator', 'agent', 'viewer'];
 const PREFIX = 'fuzz-agent-';
 /** So many things that the fuzzer created by chance may exist at once. */
 const MOST_STRAYS = 20;
+const QUICK_MS = 200;
+const SETTLE_MS = 20_000;
 const NO_LIMIT = { tokens: null, microUsd: null };
 
 /**
@@ -74,6 +77,17 @@ export class World {
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
     if (this.round % 5 === 0) await this.liftBudgets();
     while (this.strays.length > MOST_STRAYS) await this.api.call('DELETE', this.strays.shift() ?? '');
+  }
+
+  /** Waits until a plain read of the database is quick again, but not for ever: the server may be what is slow. */
+  async settle(): Promise<void> {
+    const endsAt = performance.now() + SETTLE_MS;
+    while (performance.now() < endsAt) {
+      const askedAt = performance.now();
+      const { status } = await this.api.call('GET', '/v1/audit?limit=1');
+      if (status === 200 && performance.now() - askedAt < QUICK_MS) return;
+      await delay(QUICK_MS);
+    }
   }
 
   /** Remembers what an answer created, so that it can be deleted, and its cursor, so that pages are turned. */
