@@ -4,7 +4,7 @@ import { Crossing } from './crossing.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { FuzzCase, HttpCase, SocketCase } from './fuzz-case.js';
 import type { CaseGenerator } from './generator.js';
-import { type Fault, isLate, judge, lateFault } from './oracle.js';
+import { codeOf, type Fault, isLate, judge, lateFault } from './oracle.js';
 import type { Report } from './report.js';
 import { type Exchange, send } from './sender.js';
 import { runSession } from './socket.session.js';
@@ -40,6 +40,8 @@ export class Fuzzer {
   /** Answered with 503 at the first try. */
   unavailableOnce = 0;
   readonly statuses: Record<string, number> = {};
+  /** Of the errors: they show how far requests get before they are refused. */
+  readonly codes: Record<string, number> = {};
   /** Operations with the number of 2xx answers. */
   readonly succeeded = new Map<string, number>();
   /** The numbers of the cases that are being answered. */
@@ -122,9 +124,11 @@ export class Fuzzer {
     return { exchange, faults, late: late && isLate(exchange, this.delay.ms) };
   }
 
-  private count({ operation }: FuzzCase, { head }: Exchange): void {
+  private count({ operation }: FuzzCase, { head, body }: Exchange): void {
     const status = head ? `${Math.floor(head.status / 100)}xx` : 'none';
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    const code = head && head.status >= 400 ? (codeOf(body) ?? 'without a code') : undefined;
+    if (code !== undefined) this.codes[code] = (this.codes[code] ?? 0) + 1;
     if (status === '2xx' || head?.status === 101)
       this.succeeded.set(operation, (this.succeeded.get(operation) ?? 0) + 1);
   }

@@ -86,7 +86,8 @@ function isHead(request: FuzzCase): request is HttpCase {
   return request.kind === 'http' && request.method === 'HEAD';
 }
 
-function codeOf(body: Buffer): string | undefined {
+/** The `code` of a problem. */
+export function codeOf(body: Buffer): string | undefined {
   try {
     const { code } = JSON.parse(body.toString('utf8')) as { code?: unknown };
     return typeof code === 'string' ? code : undefined;

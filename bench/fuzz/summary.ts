@@ -18,6 +18,7 @@ const MOST_UNAVAILABLE_SHARE = 0.01;
 export interface Summary {
   sent: number;
   statuses: Record<string, number>;
+  codes: Record<string, number>;
   lateOnce: number;
   unavailableOnce: number;
   heap: HeapReport;
@@ -28,7 +29,7 @@ export interface Summary {
 
 /** Reports what is wrong with the server as a whole, prints how often each fault was found, and sums up. */
 export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap: HeapReport): Summary {
-  const { sent, statuses, lateOnce, unavailableOnce, inFlight, succeeded } = fuzzer;
+  const { sent, statuses, codes, lateOnce, unavailableOnce, inFlight, succeeded } = fuzzer;
   if (server.exited !== undefined) {
     const answer = `cases in flight: ${[...inFlight].join(', ')}; ${server.exited}`;
     report.addGlobal({ kind: 'exit', detail: '', answer });
@@ -39,7 +40,7 @@ export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap:
   reportLoggedErrors(server, report);
   report.printCounts();
   const unreached = operations.map(({ id }) => id).filter((id) => !succeeded.has(id));
-  return { sent, statuses, lateOnce, unavailableOnce, heap, unreached, faults: report.faults.length };
+  return { sent, statuses, codes, lateOnce, unavailableOnce, heap, unreached, faults: report.faults.length };
 }
 
 /** Errors of background work: those of a request are shown with it, and a slow database is counted by its 503s. */

@@ -161,7 +161,8 @@ export class World {
     const budget = await api.call('GET', `/v1/agents/${PREFIX}${at}/budget`);
     ids.budget[at] = String(budget.body['id'] ?? at + 1);
     this.ticket = String((await api.call('POST', '/v1/events/tickets')).body['ticket']);
-    this.head = String((await api.call('GET', '/v1/events?after=latest')).body['head'] ?? '1');
+    const { body: events } = await api.call('GET', '/v1/events?after=latest');
+    this.head = /^\d+/.exec(String(events['head']))?.[0] ?? '1';
   }
 
   /** Budgets that requests opened would refuse every later reservation. */
