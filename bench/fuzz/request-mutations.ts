@@ -71,7 +71,7 @@ type Mutation = (random: Random, draft: Draft) => string;
 export const mutateRequest: Mutation = (random, draft) =>
   random.weighted<Mutation>([
     [5, mutateQuery],
-    [5, mutatePath],
+    [3, mutatePath],
     [3, mutateHeader],
     [2, addHeader],
     [2, upgrade],
@@ -114,10 +114,10 @@ function encode(text: string): string {
 }
 
 function mutatePath(random: Random, { segments }: Draft): string {
-  const at = random.chance(0.7) ? lastParameter(segments) : random.below(segments.length);
+  const at = random.chance(0.9) ? lastParameter(segments) : random.below(segments.length);
   const text = random.chance(0.6) ? random.pick(PATH_TEXTS) : encode(hostileText(random)).slice(0, 12_000);
   const change = random.weighted<[string, () => void]>([
-    [7, ['hostile', () => void (segments[at] = text)]],
+    [12, ['hostile', () => void (segments[at] = text)]],
     [1, ['insert', () => void segments.splice(at, 0, text)]],
     [1, ['trailing', () => void segments.push(text)]],
     [1, ['case', () => void (segments[at] = segments[at]?.toUpperCase() ?? '')]],

@@ -17,7 +17,7 @@ export const OTHERS = 4;
 /** What a name means wherever it occurs; all else comes from the schema. */
 const FIELDS: Record<string, (random: Random) => unknown> = {
   agentId: (random) => slot('agent', random.below(AGENTS)),
-  subject: (random) => slot('agent', random.below(AGENTS)),
+  subject: (random) => random.pick([slot('agent', random.below(AGENTS)), `subject-${random.below(1e6)}`]),
   leaseToken: (random) => slot('lease', random.below(AGENTS)),
   generation: (random) => rawSlot('generation', random.below(AGENTS)),
   key: (random) => slot('reservation', random.below(OTHERS)),

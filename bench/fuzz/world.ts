@@ -132,7 +132,13 @@ export class World {
   /** Registered, active and not held back by an operator. */
   private async renewAgent(at: number): Promise<void> {
     const agentId = `${PREFIX}${at}`;
-    const join = { agentId, name: agentId, capabilities: ['build', 'code.review'], labels: { team: 'platform' } };
+    const join = {
+      agentId,
+      name: agentId,
+      capabilities: ['build', 'code.review'],
+      labels: { team: 'platform' },
+      budget: { totalTokens: 1e9 },
+    };
     let { status, body } = await this.api.call('POST', '/v1/agents', {
       ...join,
       leaseToken: this.agents[at]?.leaseToken,
