@@ -1,4 +1,12 @@
-import { hostileArray, hostileNumber, hostileText, INHERITED_NAMES, manyKeys, wrongType } from './hostile-values.js';
+import {
+  hostileArray,
+  hostileNumber,
+  hostileText,
+  INHERITED_NAMES,
+  longText,
+  manyKeys,
+  wrongType,
+} from './hostile-values.js';
 import type { Random } from './random.js';
 import { rawJson } from './slots.js';
 
@@ -15,6 +23,7 @@ export function mutateJson(random: Random, value: unknown): [value: unknown, mut
   const mutation = random.weighted<[string, (place: Place, random: Random) => void]>([
     [5, ['hostile', setHostile]],
     [4, ['type', (at, by) => write(at, wrongType(by))]],
+    [2, ['long', (at, by) => write(at, longText(by))]],
     [1, ['missing', remove]],
     [1, ['unknown', addField]],
     [1, ['inherited', addInherited]],

@@ -105,6 +105,12 @@ export function hostileText(random: Random): string {
   return random.chance(0.3) ? `a${text}!` : text;
 }
 
+/** As long as a body may be: time that grows with the square of the length shows only here. */
+export function longText(random: Random): string {
+  const unit = random.pick([' ', ' . ', '.', 'a.', 'a', '0', '\t', '-', ':']);
+  return `a${unit.repeat(Math.ceil(random.pick([14_000, 120_000, 240_000]) / unit.length))}!`;
+}
+
 /** Written as JSON text, because many of them have no exact number in JavaScript. */
 export function hostileNumber(random: Random): string {
   return random.pick(NUMBERS);
