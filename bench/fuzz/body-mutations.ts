@@ -10,7 +10,7 @@ import {
 import type { Random } from './random.js';
 import { rawJson } from './slots.js';
 
-interface Place {
+export interface Place {
   parent: Record<string, unknown> | unknown[];
   name: string | number;
 }
@@ -34,7 +34,7 @@ export function mutateJson(random: Random, value: unknown): [value: unknown, mut
 }
 
 /** Every value in it, each with the object or array that holds it. */
-function placesIn(parent: Record<string, unknown> | unknown[]): Place[] {
+export function placesIn(parent: Record<string, unknown> | unknown[]): Place[] {
   return Object.keys(parent).flatMap((name) => {
     const place = { parent, name: Array.isArray(parent) ? Number(name) : name };
     const inner = read(place);
@@ -51,7 +51,7 @@ function read({ parent, name }: Place): unknown {
 }
 
 /** `__proto__` included: a JSON text can have it as a field of its own. */
-function write({ parent, name }: Place, value: unknown): void {
+export function write({ parent, name }: Place, value: unknown): void {
   Object.defineProperty(parent, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
@@ -87,7 +87,7 @@ function addInherited(place: Place, random: Random): void {
   if (parent) write({ parent, name: random.pick(INHERITED_NAMES) }, value);
 }
 
-function addMany(place: Place, random: Random): void {
+export function addMany(place: Place, random: Random): void {
   const object = objectAt(place);
   if (object) Object.assign(object, manyKeys(random.pick([65, 1_001, 15_000])));
 }

@@ -3,8 +3,9 @@ import type { FuzzCase, HttpCase } from './fuzz-case.js';
 import type { Operation } from './openapi.js';
 import { Random } from './random.js';
 import { mutateRequest, pickDelivery, pickMediaType } from './request-mutations.js';
-import { credentialsFor, pickSender } from './senders.js';
+import { credentialsFor, credentialsOf, pickSender } from './senders.js';
 import { socketCase } from './socket-cases.js';
+import { type SweepStep, sweepOf, sweptBody } from './sweep.js';
 import { type Draft, validRequest } from './valid-request.js';
 
 /** Few, because a request with many faults is refused for the first of them. */
@@ -17,13 +18,20 @@ const MUTATIONS = [
 
 /** Makes the case of a number. It depends on the seed, the number and the operations, and on nothing else. */
 export class CaseGenerator {
+  private readonly sweep: SweepStep[];
+
   constructor(
     private readonly seed: number,
     private readonly operations: readonly Operation[],
-  ) {}
+  ) {
+    this.sweep = sweepOf(new Random(seed), operations);
+  }
 
+  /** At first every second case is a step of the sweep. */
   make(index: number): FuzzCase {
     const random = new Random(this.seed, index);
+    const step = index % 2 === 0 ? this.sweep[index / 2] : undefined;
+    if (step) return sweepCase(random, step);
     if (random.chance(0.08)) return socketCase(random);
     return httpCase(random, random.pick(this.operations));
   }
@@ -49,6 +57,24 @@ function httpCase(random: Random, operation: Operation): HttpCase {
     delivery,
     mutations,
     streams: operation.streams && draft.method === operation.method,
+  };
+}
+
+/** By an admin, so that it is not refused before the body is read. */
+function sweepCase(random: Random, step: SweepStep): HttpCase {
+  const { operation, value } = step;
+  const draft = validRequest(random, operation, 1);
+  return {
+    kind: 'http',
+    operation: operation.id,
+    sender: 'admin',
+    method: draft.method,
+    target: targetOf(draft),
+    headers: [...credentialsOf(random, 'admin', 0), ...draft.headers, ['Content-Type', 'application/json']],
+    body: JSON.stringify(sweptBody(random, step, draft.body)),
+    delivery: 'whole',
+    mutations: [`sweep ${value} ${step.place}`],
+    streams: operation.streams,
   };
 }
 

@@ -33,7 +33,7 @@ export function judge(request: FuzzCase, exchange: Exchange, mayStaySilent: bool
   const { head, fault } = exchange;
   const answer = describeAnswer(exchange);
   if (!head) return mayStaySilent || exchange.timedOut ? [] : [{ kind: 'no-answer', detail: '', answer }];
-  if (fault !== undefined) return [{ kind: 'bad-http', detail: fault, answer }];
+  if (fault !== undefined) return mayStaySilent ? [] : [{ kind: 'bad-http', detail: fault, answer }];
   if (head.status < 400) return leaks(exchange) ? [{ kind: 'stack-trace', detail: String(head.status), answer }] : [];
   const faults: Fault[] = [];
   const code = codeOf(exchange.body);

@@ -46,8 +46,11 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 
+/** How many of the optional fields a body has. */
+const USUAL_SHARE = 0.4;
+
 /** A request that the documentation calls valid. */
-export function validRequest(random: Random, operation: Operation): Draft {
+export function validRequest(random: Random, operation: Operation, share = USUAL_SHARE): Draft {
   const agent = random.below(AGENTS);
   const draft: Draft = {
     method: operation.method,
@@ -55,8 +58,8 @@ export function validRequest(random: Random, operation: Operation): Draft {
     query: operation.query.flatMap((parameter) => queryPair(random, operation, parameter)),
     headers: operation.headers.flatMap((parameter) => headerPair(random, parameter)),
   };
-  if (operation.body && (operation.body.required?.length || random.chance(0.8)))
-    draft.body = valueFor(random, operation.body, '');
+  if (operation.body && (operation.body.required?.length || random.chance(Math.max(0.8, share))))
+    draft.body = valueFor(random, operation.body, '', share);
   return JSON.parse(
     JSON.stringify(draft).replaceAll(SAME_AGENT, (_, raw: string, name: string) => `{{${raw}${name}:${agent}}}`),
   ) as Draft;
@@ -89,24 +92,24 @@ function headerPair(random: Random, { name, required, schema }: Parameter): [str
   return [[name, String(valueFor(random, schema ?? {}, name))]];
 }
 
-export function valueFor(random: Random, schema: Schema, name: string): unknown {
+function valueFor(random: Random, schema: Schema, name: string, share = USUAL_SHARE): unknown {
   const known = FIELDS[name];
   if (known && schema.type !== 'array' && Object.hasOwn(FIELDS, name)) return known(random);
   if (schema.nullable && random.chance(0.1)) return null;
   if (schema.enum) return random.pick(schema.enum);
-  if (schema.properties) return objectFor(random, schema);
+  if (schema.properties) return objectFor(random, schema, share);
   if (schema.example !== undefined && random.chance(0.7)) return schema.example;
-  if (schema.oneOf) return valueFor(random, random.pick(schema.oneOf), name);
+  if (schema.oneOf) return valueFor(random, random.pick(schema.oneOf), name, share);
   if (schema.type === 'array') {
     const items = schema.items ?? {};
-    return Array.from({ length: random.between(1, 3) }, () => valueFor(random, items, ''));
+    return Array.from({ length: random.between(1, 3) }, () => valueFor(random, items, '', share));
   }
   return scalarFor(random, schema);
 }
 
-function objectFor(random: Random, { properties = {}, required = [] }: Schema): Record<string, unknown> {
-  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || random.chance(0.4));
-  return Object.fromEntries(wanted.map(([name, schema]) => [name, valueFor(random, schema, name)]));
+function objectFor(random: Random, { properties = {}, required = [] }: Schema, share: number): Record<string, unknown> {
+  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || random.chance(share));
+  return Object.fromEntries(wanted.map(([name, schema]) => [name, valueFor(random, schema, name, share)]));
 }
 
 function scalarFor(random: Random, { type, format, minimum = 0, maximum = 1_000, minLength = 1 }: Schema): unknown {
