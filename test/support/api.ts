@@ -31,6 +31,14 @@ export interface TestApi {
   stop(): Promise<void>;
 }
 
+/** Tests send more at once than a caller may. */
+const UNLIMITED = {
+  ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_CONCURRENT_REQUESTS: '0',
+  ROLLCALL_CONCURRENT_STREAMS: '0',
+  ROLLCALL_CONCURRENT_UNAUTHENTICATED: '0',
+};
+
 export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
   const database = await testDatabase();
   const api = await serve(database, environment);
@@ -42,7 +50,7 @@ export async function startApi(environment: Record<string, string> = {}): Promis
 }
 
 async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
-  const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ...environment }, '/nowhere');
+  const config = loadConfig({ ...UNLIMITED, ...environment }, '/nowhere');
   const db = await database.connectAgain({ operationTimeoutMs: 1_500 });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });

@@ -20,6 +20,7 @@ export {
 export * from './agents/agent.record.js';
 export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
+export { LeaseTokenStore } from './agents/lease-token.store.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags, ApiTooManyRequestsResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AgentSnapshot, LiveRegistry } from '#rollcall/registry';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
+import { Limits } from '../http/route.limits.js';
 
 /** A snapshot keeps Postgres from clearing up, so who reads too slowly is cut off. */
 const LONGEST_MS = 60_000;
@@ -20,13 +21,14 @@ export class SnapshotController {
 
   @Get()
   @Permit('agents:read')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'All agents, and the event they are true at',
     description:
       'For consumers that begin, or whose cursor has expired: take this, then follow events after `sequence`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
   })
   @ApiOkResponse({ schema: { example: { sequence: '1042', items: [AGENT_EXAMPLE], count: 1 } } })
-  @ApiServiceUnavailableResponse({ description: 'SNAPSHOTS_BUSY' })
+  @ApiTooManyRequestsResponse({ description: 'SNAPSHOTS_BUSY: this replica sends several already.' })
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
     if (request.method === 'HEAD') return void reply.send();

@@ -70,6 +70,23 @@ const http = z.strictObject({
     about: 'Requests per second and credential, on each replica. `0` switches the limit off.',
     expects: 'a whole number from 0 to 1000000',
   }),
+  concurrentRequests: setting(integer(0, 1_000_000, 100), {
+    env: 'ROLLCALL_CONCURRENT_REQUESTS',
+    about: 'Requests of one credential that a replica works on at the same time. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  concurrentStreams: setting(integer(0, 1_000_000, 50), {
+    env: 'ROLLCALL_CONCURRENT_STREAMS',
+    about:
+      'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  concurrentUnauthenticated: setting(integer(0, 1_000_000, 250), {
+    env: 'ROLLCALL_CONCURRENT_UNAUTHENTICATED',
+    about:
+      'Requests of one address that a replica works on at the same time before they have proven a credential, or without one. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
 });
 
 const database = z.strictObject({

@@ -15,6 +15,7 @@ import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
+import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
 import { toCloudEvent } from './cloud-event.js';
 import { EventStreams } from './event.streams.js';
@@ -42,6 +43,7 @@ export class EventsController {
   ) {}
 
   @Get()
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'Read events in order, a page at a time',
     description: 'Pass `next` back as `after`. With `waitMs`, an empty page is answered when there is something.',
@@ -54,6 +56,7 @@ export class EventsController {
   }
 
   @Get('stream')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'Follow events as server-sent events',
     description: 'The `id` of each is its sequence, so a browser resumes by itself with `Last-Event-ID`.',
@@ -69,7 +72,7 @@ export class EventsController {
   ): Promise<void> {
     const { open } = await this.streams.prepare({ ...query, after: readLastEventId(lastEventId) ?? query.after });
     void reply.headers(SSE_HEADERS);
-    if (request.method === 'HEAD') return void reply.send();
+    if (request.method === 'HEAD' || reply.raw.closed) return void reply.send();
     reply.hijack();
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const connection = new SseConnection(reply.raw);

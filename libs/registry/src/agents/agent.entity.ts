@@ -13,7 +13,9 @@ export class AgentEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_pkey' }) agentId: string;
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'bigint' }) revision: string;
-  @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
+  @Index('agent_token_hash')
+  @Column({ type: 'text', name: 'token_hash' })
+  tokenHash: string;
   @Column({ type: 'text' }) name: string;
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;

@@ -1,0 +1,35 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { ConcurrencyLimiter, Occupant, Places } from './concurrency.limiter.js';
+import type { RequestKind } from './route.limits.js';
+
+const HELD = Symbol('held');
+
+type Holder = ServerResponse & { [HELD]?: { places: Places; kind: RequestKind } };
+
+/**
+ * A request holds one of its caller's places until its work is done and its answer has left: a client that hangs up early does
+ * not free a place while the server still works for it, and one that does not read its answer goes on holding its place.
+ */
+export function holdPlace(reply: FastifyReply, limiter: ConcurrencyLimiter, caller: Occupant, kind: RequestKind): void {
+  const response: Holder = reply.raw;
+  response[HELD] = { places: limiter.enter(caller, kind), kind };
+  response.on('close', onClose);
+}
+
+/** To be called when the answer to a request is known. */
+export function answerKnown(reply: FastifyReply): void {
+  if (reply.raw.closed) release(reply.raw);
+}
+
+/** Without an answer, the client hung up and the work goes on until its answer is known. */
+function onClose(this: Holder): void {
+  if (this.headersSent) release(this);
+}
+
+function release(response: Holder): void {
+  const held = response[HELD];
+  if (!held) return;
+  response[HELD] = undefined;
+  held.places[held.kind] -= 1;
+}
