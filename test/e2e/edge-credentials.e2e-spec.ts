@@ -84,14 +84,12 @@ describe('a lease token', () => {
 
   it('A7 that is unknown is limited by address, and does not delay agents that are known', async () => {
     const known = await register();
-    expect(await beat(known)).toEqual([200, undefined]);
-    const answers = await Promise.all(
-      Array.from({ length: 1_200 }, async () => await beat({ ...known, leaseToken: madeUpToken() })),
-    );
-    const codes = new Set(answers.map(([status]) => status));
-    expect(codes).toEqual(new Set([401, 429]));
-    expect(await beat(known)).toEqual([200, undefined]);
-    expect((await api.call('GET', '/v1/me')).status).toBe(200);
+    const attacked = await api.replica();
+    expect(await beat(known, attacked)).toEqual([200, undefined]);
+    const hostile = Array.from({ length: 400 }, async () => await beat({ ...known, leaseToken: madeUpToken() }, attacked));
+    expect(new Set((await Promise.all(hostile)).map(([status]) => status))).toEqual(new Set([401, 429]));
+    expect(await beat(known, attacked)).toEqual([200, undefined]);
+    await attacked.stop();
   });
 
   it('A21 is accepted after the scheme Bearer alone', async () => {
@@ -159,7 +157,7 @@ describe('a WebSocket upgrade', () => {
         socket.on('open', () => done(101));
       });
     const hostile = await Promise.all(
-      Array.from({ length: 1_100 }, async (_, index) => await open(`made-up-${index}`, '203.0.113.6')),
+      Array.from({ length: 400 }, async (_, index) => await open(`made-up-${index}`, '203.0.113.6')),
     );
     expect(hostile).toContain(429);
     expect(await open(key, '203.0.113.7')).toBe(101);

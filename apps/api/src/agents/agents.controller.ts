@@ -31,6 +31,7 @@ import {
   type LeasePolicy,
   type VersionedAgent,
 } from '#rollcall/registry';
+import { Authenticator } from '../auth/authenticator.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -70,6 +71,7 @@ export class AgentsController {
   constructor(
     private readonly registry: LiveRegistry,
     private readonly endpoints: EndpointCheck,
+    private readonly authenticator: Authenticator,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -100,6 +102,7 @@ export class AgentsController {
       by: caller.id,
       facts: toRegistration(body),
     });
+    this.authenticator.rememberLease(leaseToken);
     const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
     return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
   }

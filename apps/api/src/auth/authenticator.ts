@@ -38,6 +38,7 @@ export class Authenticator {
   private readonly remembered = new LRUCache<string, Remembered>({ max: KEYS_REMEMBERED });
   /** Proven lease tokens. What a token proves does not change: whose it is, is checked where it acts. */
   private readonly leases = new LRUCache<string, Principal>({ max: LEASES_REMEMBERED });
+  private readonly pending = new Map<string, Promise<Principal>>();
   /** Counts changes of keys: what was looked up before one is not trusted after it. */
   private epoch = 0;
 
@@ -58,10 +59,12 @@ export class Authenticator {
     if (lease) return lease;
     const known = this.remembered.get(authorization);
     if (known && known.epoch === this.epoch && known.freshUntil > performance.now()) return stillValid(known.principal);
-    const token = SCHEME.exec(authorization)?.[1];
-    if (!token) throw unauthenticated(HOW_TO);
-    const find = async (): Promise<Principal> => await this.identify(authorization, token);
-    return known ? find() : this.unproven.lookUp(request.ip, find);
+    return this.pending.get(authorization) ?? this.lookUp(request, authorization, known !== undefined);
+  }
+
+  /** For a token that this replica has just issued, so that its first use costs no look-up. */
+  rememberLease(token: string): void {
+    this.leases.set(`Bearer ${token}`, leasePrincipal(hashOfToken(token)));
   }
 
   /** Which of these would still be let in, asked of the database and not of memory. A lease ends where leases end. */
@@ -72,6 +75,16 @@ export class Authenticator {
     const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
       kind === 'lease' || (kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now);
     return new Set(principals.filter(isValid));
+  }
+
+  /** One look-up for all requests that present the same credential meanwhile. One that was valid lately is not limited. */
+  private lookUp({ ip }: Credentialed, authorization: string, isKnown: boolean): Promise<Principal> {
+    const token = SCHEME.exec(authorization)?.[1];
+    if (!token) throw unauthenticated(HOW_TO);
+    const find = async (): Promise<Principal> => await this.identify(authorization, token);
+    const found = (isKnown ? find() : this.unproven.lookUp(ip, find)).finally(() => this.pending.delete(authorization));
+    this.pending.set(authorization, found);
+    return found;
   }
 
   private async identify(authorization: string, token: string): Promise<Principal> {

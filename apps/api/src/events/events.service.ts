@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { type EventMatcher, matcherOf, RegistryEvents, type RegistryEvent } from '#rollcall/registry';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
+import { PageGate } from './page.gate.js';
 
 export interface FoundEvents {
   items: RegistryEvent[];
@@ -12,11 +13,14 @@ export interface FoundEvents {
 /** How many events one request looks through at the most when its filter lets few pass. */
 const LONGEST_SEARCH = 10_000;
 const STEP = 1_000;
+/** How many pages this replica reads at the same time, for all callers together. */
+const PAGES_AT_ONCE = 2;
 
 /** Pages of the log, and waiting for the next one. */
 @Injectable()
 export class EventsService implements OnModuleDestroy {
   private readonly waits = new Set<() => void>();
+  private readonly gate = new PageGate(PAGES_AT_ONCE);
 
   constructor(private readonly events: RegistryEvents) {}
 
@@ -30,7 +34,8 @@ export class EventsService implements OnModuleDestroy {
 
   async page(query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
     const matches = matcherOf(toFilter(query));
-    const found = await this.search(await this.cursorOf(query.after), query.limit, matches);
+    const after = await this.gate.run(async () => await this.cursorOf(query.after));
+    const found = await this.search(after, query.limit, matches);
     if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
     return await this.wait(found, query, matches, gone);
   }
@@ -42,7 +47,7 @@ export class EventsService implements OnModuleDestroy {
   private async search(after: number, limit: number, matches: EventMatcher): Promise<FoundEvents> {
     const found: FoundEvents = { items: [], next: after, head: after };
     do {
-      const { events, head } = await this.events.log.page(found.next, STEP);
+      const { events, head } = await this.gate.run(async () => await this.events.log.page(found.next, STEP));
       found.head = head;
       collect(found, events, limit, matches);
     } while (found.items.length < limit && found.next < found.head && found.next - after < LONGEST_SEARCH);

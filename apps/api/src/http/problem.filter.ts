@@ -1,5 +1,6 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { statusOf } from './problem.js';
 import { replyProblem } from './problem.reply.js';
 import { bodyTooLarge } from './route.limits.js';
 import type { RouteTable } from './route.table.js';
@@ -17,9 +18,8 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** What Nest and Fastify say in general, said for this route. */
   private refine(error: unknown, request: FastifyRequest): unknown {
-    if (error instanceof HttpException && error.getStatus() === 404)
+    if (statusOf(error) === 404)
       return this.routes.missing(request.method, request.url);
-    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
-    return isTooLarge ? bodyTooLarge(request.routeOptions.bodyLimit) : error;
+    return statusOf(error) === 413 ? bodyTooLarge(request.routeOptions.bodyLimit) : error;
   }
 }

@@ -65,7 +65,8 @@ function isHungUp(error: unknown): boolean {
   return code === 'ECONNRESET' || message === 'aborted';
 }
 
-function statusOf(error: unknown): number | undefined {
+/** Of an error that Nest or Fastify made. */
+export function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();
   if (error instanceof Error && error.name === 'FastifyError')
     return (error as Error & { statusCode?: number }).statusCode;
