@@ -59,7 +59,7 @@ it(`A8 ${CALLERS * PAGES_PER_CALLER} pages of events at once do not delay the li
     expect((await call(rollcall.url, 'GET', '/health/live', {})).status).toBe(200);
     checks.push(performance.now() - started);
   }
-  expect(new Set(await pages)).toEqual(new Set(['200']));
+  expect((await pages).filter((status) => status !== '200' && status !== '429')).toEqual([]);
   expect(checks.length).toBeGreaterThan(3);
   expect(Math.max(...checks)).toBeLessThan(LONGEST_LIVE_CHECK_MS);
 });
