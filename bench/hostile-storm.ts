@@ -85,7 +85,8 @@ try {
   const keys = { agent: await newKey(one, 'agent'), viewer: await newKey(one, 'viewer') };
   const fine = [await storm('directly', one.url, keys, agent)];
   if (nginx) fine.push(await storm('through nginx', nginx.url, keys, agent));
-  else console.log('\n!!! SKIPPED: through nginx, which this machine does not have (Debian: apt-get install nginx-light)');
+  else
+    console.log('\n!!! SKIPPED: through nginx, which this machine does not have (Debian: apt-get install nginx-light)');
   if (!fine.every(Boolean)) process.exitCode = 1;
 } finally {
   await nginx?.stop();

@@ -18,8 +18,11 @@ const crowd = Array.from(
   (_, number) => new HostileClient(at, requests, Math.floor((number * requests.length) / Number(clients)), count),
 );
 for (const client of crowd) client.ask();
-setTimeout(() => {
-  for (const client of crowd) client.stop();
-  process.send?.(counts);
-  process.disconnect();
-}, Number(seconds) * 1_000);
+setTimeout(
+  () => {
+    for (const client of crowd) client.stop();
+    process.send?.(counts);
+    process.disconnect();
+  },
+  Number(seconds) * 1_000,
+);

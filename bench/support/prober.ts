@@ -38,7 +38,11 @@ export async function probe(url: string, what: LoadRequest, isOver: () => boolea
 async function send(url: string, what: LoadRequest, agent: Agent, latencies: RecordableHistogram): Promise<boolean> {
   const started = performance.now();
   try {
-    const sent = request(url + what.path, { agent, method: what.body === undefined ? 'GET' : 'POST', headers: what.headers });
+    const sent = request(url + what.path, {
+      agent,
+      method: what.body === undefined ? 'GET' : 'POST',
+      headers: what.headers,
+    });
     const [answer] = (await once(sent.end(what.body), 'response')) as [IncomingMessage];
     await once(answer.resume(), 'end');
     return answer.statusCode === 200;

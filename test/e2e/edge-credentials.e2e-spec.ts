@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { WebSocket } from 'ws';
-import { startApi, type TestApi } from '../support/api.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
 import { AgentClient, type Life } from '../support/agent-client.js';
 import { refusal } from '../support/event-client.js';
 import { rawHttp, withoutItsBody } from '../support/raw-http.js';
@@ -45,9 +45,9 @@ describe('a credential is proven before the body is read', () => {
   it('A1 does not parse the body of a made-up lease token, however costly it is to parse', async () => {
     const body = JSON.stringify({ generation: 1, capabilities: [`a${' '.repeat(120_000)}b`] });
     const started = performance.now();
-    const answers = Array.from({ length: 5 }, async () =>
-      api.call('PATCH', '/v1/agents/nosuch', { key: madeUpToken(), body }),
-    );
+    const patch = async (): Promise<Answer> =>
+      await api.call('PATCH', '/v1/agents/nosuch', { key: madeUpToken(), body });
+    const answers = Array.from({ length: 5 }, patch);
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
     expect(performance.now() - started).toBeLessThan(5_000);
   });
@@ -62,7 +62,9 @@ describe('a lease token', () => {
       const life = { agentId, generation: 1, leaseToken: madeUpToken() };
       expect(await beat(life)).toEqual([401, 'UNAUTHENTICATED']);
       for (const method of ['PATCH', 'DELETE'])
-        expect((await api.call(method, `/v1/agents/${agentId}?generation=1`, { key: life.leaseToken })).status).toBe(401);
+        expect((await api.call(method, `/v1/agents/${agentId}?generation=1`, { key: life.leaseToken })).status).toBe(
+          401,
+        );
       const path = `/v1/agents/ws?agentId=${agentId}&generation=1`;
       expect(await refusal(api.url, path, { key: life.leaseToken })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     }
@@ -86,7 +88,10 @@ describe('a lease token', () => {
     const known = await register();
     const attacked = await api.replica();
     expect(await beat(known, attacked)).toEqual([200, undefined]);
-    const hostile = Array.from({ length: 400 }, async () => await beat({ ...known, leaseToken: madeUpToken() }, attacked));
+    const hostile = Array.from(
+      { length: 400 },
+      async () => await beat({ ...known, leaseToken: madeUpToken() }, attacked),
+    );
     expect(new Set((await Promise.all(hostile)).map(([status]) => status))).toEqual(new Set([401, 429]));
     expect(await beat(known, attacked)).toEqual([200, undefined]);
     await attacked.stop();
@@ -109,7 +114,9 @@ describe('a lease token', () => {
 
 describe('a WebSocket upgrade', () => {
   const upgrade = (path: string, ...headers: string[]): string =>
-    [`GET ${path} HTTP/1.1`, 'Host: here', 'Connection: Upgrade', 'Upgrade: websocket', ...headers, '', ''].join('\r\n');
+    [`GET ${path} HTTP/1.1`, 'Host: here', 'Connection: Upgrade', 'Upgrade: websocket', ...headers, '', ''].join(
+      '\r\n',
+    );
   const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
   it('A2 of a path without a socket gets an HTTP answer', async () => {

@@ -11,8 +11,9 @@ let api: TestApi;
 afterEach(async () => await api.stop());
 
 async function register(): Promise<Life> {
-  return (await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body: { name: 'a', capabilities: ['x'] } }))
-    .body;
+  return (
+    await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body: { name: 'a', capabilities: ['x'] } })
+  ).body;
 }
 
 /** Holds a lock that requests for API keys wait for, until it is released. */
@@ -134,7 +135,10 @@ describe('concurrent requests', () => {
     api = await startApi({ ROLLCALL_CONCURRENT_UNAUTHENTICATED: '4' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
-    const slow = Array.from({ length: 4 }, async (_, index) => await api.call('GET', '/v1/me', { key: `unknown-${index}` }));
+    const slow = Array.from(
+      { length: 4 },
+      async (_, index) => await api.call('GET', '/v1/me', { key: `unknown-${index}` }),
+    );
     await waiting(4);
     expect(codeOf(await api.call('GET', '/v1/me', { key: 'unknown-5' }))).toEqual(BUSY);
     expect(codeOf(await api.call('GET', '/health/live', { key: null }))).toEqual(BUSY);

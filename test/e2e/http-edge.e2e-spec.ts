@@ -7,7 +7,8 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
 afterAll(async () => await api.stop());
 
-const JSON_OF_9_BYTES = 'Host: here\r\nAuthorization: Bearer KEY\r\nContent-Type: application/json\r\nContent-Length: 9';
+const JSON_OF_9_BYTES =
+  'Host: here\r\nAuthorization: Bearer KEY\r\nContent-Type: application/json\r\nContent-Length: 9';
 
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.headers.get('content-type')).toContain('application/problem+json');

@@ -13,7 +13,13 @@ export async function rawHttp(url: string, text: string): Promise<string> {
 
 /** A request whose body is announced and never sent: only a server that does not wait for the body answers it. */
 export function withoutItsBody(method: string, path: string, headers: Record<string, string>): string {
-  const all = { host: 'here', connection: 'close', 'content-type': 'application/json', 'content-length': '9', ...headers };
+  const all = {
+    host: 'here',
+    connection: 'close',
+    'content-type': 'application/json',
+    'content-length': '9',
+    ...headers,
+  };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }

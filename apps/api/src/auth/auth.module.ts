@@ -31,8 +31,16 @@ import { UnprovenRequests } from './unproven.requests.js';
       useFactory: (db: Database) => new LeaseProofs(db, new LeaseTokenStore(db)),
     },
     { provide: ConcurrencyLimiter, inject: [CONFIG], useFactory: limiterOf },
-    { provide: UnprovenRequests, inject: [CONFIG], useFactory: ({ http }: Config) => new UnprovenRequests(http.concurrentUnauthenticated) },
-    { provide: TrustedProxies, inject: [CONFIG], useFactory: ({ http }: Config) => new TrustedProxies(http.trustedProxies) },
+    {
+      provide: UnprovenRequests,
+      inject: [CONFIG],
+      useFactory: ({ http }: Config) => new UnprovenRequests(http.concurrentUnauthenticated),
+    },
+    {
+      provide: TrustedProxies,
+      inject: [CONFIG],
+      useFactory: ({ http }: Config) => new TrustedProxies(http.trustedProxies),
+    },
     RouteAdmission,
     AuthGuard,
     { provide: APP_GUARD, useExisting: AuthGuard },

@@ -62,11 +62,8 @@ export class RouteAdmission {
     return (request, reply, done) => {
       try {
         const principal = this.guard.enter(request, limits.access);
-        if (principal instanceof Promise) {
-          const admitted = principal.then((found) => this.admit(found, request, reply, limits));
-          return void admitted.then(() => done(), (error: unknown) => refuse(reply, error));
-        }
-        this.admit(principal, request, reply, limits);
+        if (principal instanceof Promise) return void this.admitLater(principal, reply, limits, done);
+        this.admit(principal, reply, limits);
       } catch (error) {
         return refuse(reply, error);
       }
@@ -74,8 +71,22 @@ export class RouteAdmission {
     };
   }
 
-  private admit(principal: Principal, request: FastifyRequest, reply: FastifyReply, limits: RouteLimits): void {
-    const { kind, bodyLimit } = limits;
+  private async admitLater(
+    principal: Promise<Principal>,
+    reply: FastifyReply,
+    limits: RouteLimits,
+    done: () => void,
+  ): Promise<void> {
+    try {
+      this.admit(await principal, reply, limits);
+    } catch (error) {
+      return refuse(reply, error);
+    }
+    done();
+  }
+
+  private admit(principal: Principal, reply: FastifyReply, { kind, bodyLimit }: RouteLimits): void {
+    const { request } = reply;
     if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
     else checkLength(request, bodyLimit, false);
     holdPlace(reply, this.limiter, principal, kind);

@@ -26,7 +26,9 @@ export class SocketAdapter extends WsAdapter {
 
   override create(port: number, options: { path?: string } = {}): unknown {
     const server = super.create(port, { ...options, ...LIMITS }) as WebSocketServer;
-    server.on('wsClientError', (error, socket) => refuseUpgrade(socket, new ApiError('MALFORMED_REQUEST', error.message)));
+    server.on('wsClientError', (error, socket) =>
+      refuseUpgrade(socket, new ApiError('MALFORMED_REQUEST', error.message)),
+    );
     this.servers.set(options.path ?? '/', server);
     return server;
   }

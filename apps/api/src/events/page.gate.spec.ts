@@ -5,12 +5,11 @@ describe('PageGate', () => {
     const gate = new PageGate(2, () => 0);
     const ends = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const begun: number[] = [];
-    const all = ends.map(async ({ promise }, index) =>
-      gate.run(async () => {
-        begun.push(index);
-        await promise;
-      }),
-    );
+    const work = (index: number, end: Promise<void>) => async (): Promise<void> => {
+      begun.push(index);
+      await end;
+    };
+    const all = ends.map(async ({ promise }, index) => await gate.run(work(index, promise)));
     expect(begun).toEqual([0, 1]);
     ends[1]?.resolve();
     await all[1];
@@ -25,10 +24,7 @@ describe('PageGate', () => {
     let now = 0;
     const gate = new PageGate(1, () => now);
     const first = Promise.withResolvers<void>();
-    const all = [
-      gate.run(async () => await first.promise),
-      gate.run(async () => 'late'),
-    ];
+    const all = [gate.run(async () => await first.promise), gate.run(async () => 'late')];
     now = 10_000;
     first.reject(new Error('failed'));
     await expect(all[0]).rejects.toThrow('failed');

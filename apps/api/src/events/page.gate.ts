@@ -25,7 +25,8 @@ export class PageGate {
       return await work();
     } finally {
       const next = this.waiting.shift();
-      if (next) setImmediate(next); // other requests come first
+      if (next)
+        setImmediate(next); // other requests come first
       else this.running -= 1;
     }
   }

@@ -10,11 +10,13 @@ describe('ConcurrencyLimiter', () => {
     limiter.enter({ id: 'key:a' }, 'streams');
     limiter.enter({ id: 'key:b' }, 'requests');
     places.requests -= 1;
-    limiter.enter({ id: 'key:a' }, 'requests');
+    expect(limiter.enter({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
   });
 
   it('A8 has no limit when it is 0', () => {
     const limiter = new ConcurrencyLimiter({ requests: 0, streams: 0 });
-    for (let count = 0; count < 1_000; count++) limiter.enter({ id: 'key:a' }, 'requests');
+    const caller = { id: 'key:a' };
+    for (let count = 0; count < 1_000; count++) limiter.enter(caller, 'requests');
+    expect(limiter.enter(caller, 'requests')).toEqual({ requests: 1_001, streams: 0 });
   });
 });

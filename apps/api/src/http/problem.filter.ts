@@ -18,8 +18,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** What Nest and Fastify say in general, said for this route. */
   private refine(error: unknown, request: FastifyRequest): unknown {
-    if (statusOf(error) === 404)
-      return this.routes.missing(request.method, request.url);
+    if (statusOf(error) === 404) return this.routes.missing(request.method, request.url);
     return statusOf(error) === 413 ? bodyTooLarge(request.routeOptions.bodyLimit) : error;
   }
 }
