@@ -8,18 +8,19 @@ const HELD = Symbol('held');
 type Holder = ServerResponse & { [HELD]?: { places: Places; kind: RequestKind } };
 
 /**
- * A request holds one of its caller's places until its work is done and its answer has left: a client that hangs up early does
- * not free a place while the server still works for it, and one that does not read its answer goes on holding its place.
+ * A request holds one of its caller's places until its answer is known: a client that hangs up early does not free a place while
+ * the server still works for it. A stream holds its place until its connection is closed as well.
  */
 export function holdPlace(reply: FastifyReply, limiter: ConcurrencyLimiter, caller: Occupant, kind: RequestKind): void {
   const response: Holder = reply.raw;
   response[HELD] = { places: limiter.enter(caller, kind), kind };
-  response.on('close', onClose);
+  if (kind === 'streams') response.on('close', onClose);
 }
 
-/** To be called when the answer to a request is known. */
+/** To be called when the answer to a request is known, also when nobody waits for it any more. */
 export function answerKnown(reply: FastifyReply): void {
-  if (reply.raw.closed) release(reply.raw);
+  const response: Holder = reply.raw;
+  if (response[HELD]?.kind === 'requests' || response.closed) release(response);
 }
 
 /** Without an answer, the client hung up and the work goes on until its answer is known. */
