@@ -15,7 +15,7 @@ import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
 import type { LeasePolicy } from '../leases/lease.policy.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
-import type { ProtectionPolicy } from '../leases/self-preservation.js';
+import type { ProtectionPolicy } from '../leases/protection.state.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';

@@ -3,14 +3,11 @@ import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { Database } from '../db/database.js';
 import type { FleetFacts, LeaseStore } from './lease.store.js';
-import type { LeasePolicy } from './lease.policy.js';
+import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
+import type { ProtectionDecision } from './protection.explanation.js';
+import { calmProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
 import type { ProtectionStore } from './protection.store.js';
-import {
-  calmProtection,
-  decideProtection,
-  type ProtectionDecision,
-  type ProtectionPolicy,
-} from './self-preservation.js';
+import { decideProtection } from './self-preservation.js';
 
 export interface SweepResult {
   /** False when another replica was sweeping, or has just done so. */
@@ -56,7 +53,7 @@ export class EvictionSweeper {
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? calmProtection(fleet.now);
       const facts = { ...fleet, databaseAway: null, override: before.override };
-      const decision = decideProtection(state, facts, fleet.now, this.policies.protection);
+      const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
       await this.stores.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
@@ -64,11 +61,14 @@ export class EvictionSweeper {
     });
   }
 
+  private get policy(): SweepPolicy {
+    return { ...this.policies.protection, leaseMs: leaseTtlMs(this.policies.lease) };
+  }
+
   private async act({ gap, mayEvict }: ProtectionDecision, fleet: FleetFacts): Promise<SweepResult> {
     const { lease } = this.policies;
     if (gap) await this.stores.leases.forgive(gap);
-    const isRecovering = fleet.toRecover > 0 || gap !== null;
-    const recovered = isRecovering ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
+    const recovered = fleet.heardAgain > 0 ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
     const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MOST_AT_ONCE) : [];
     const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));
