@@ -111,6 +111,11 @@ export class AgentEvents {
     }
   }
 
+  /** Replicas load their directories again when they read this. */
+  async clockSteppedBack(byMs: number): Promise<void> {
+    await this.outbox.append('registry.clock_stepped_back', REGISTRY, { byMs });
+  }
+
   private async tell(drafts: readonly EventDraft[]): Promise<void> {
     await this.outbox.appendAll(drafts);
     this.announce(drafts.map(({ subject }) => subject));

@@ -9,6 +9,7 @@ import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
 import { StrongReader } from '../discovery/strong.reader.js';
 import type { RegistryEvents } from '../events/registry.events.js';
+import { ClockStore } from '../leases/clock.store.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
@@ -58,7 +59,7 @@ export class LiveRegistry {
     this.heartbeats = new HeartbeatBatcher(db, leases);
     this.sweeper = new EvictionSweeper(
       db,
-      { leases, protection: this.protection },
+      { leases, protection: this.protection, clock: new ClockStore(db) },
       events,
       this.budgets.agents,
       options,

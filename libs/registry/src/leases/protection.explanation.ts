@@ -8,7 +8,15 @@ import {
 } from './protection.state.js';
 
 export type ProtectionReason =
-  'healthy' | 'few_silent' | 'mass_silence' | 'time_box_over' | 'healing' | 'healed' | 'operator' | 'gap' | 'clock_back';
+  | 'healthy'
+  | 'few_silent'
+  | 'mass_silence'
+  | 'time_box_over'
+  | 'healing'
+  | 'healed'
+  | 'operator'
+  | 'gap'
+  | 'clock_back';
 
 export interface ProtectionDecision {
   state: ProtectionState;

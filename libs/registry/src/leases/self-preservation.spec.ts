@@ -80,7 +80,10 @@ describe('self-preservation', () => {
   });
 
   it('D1 has one time box for protection that is entered and left again and again', () => {
-    const flapping = Array.from({ length: 7 }, () => [...times(5, { expired: 20 }), ...times(5, { expired: 0 })]).flat();
+    const flapping = Array.from({ length: 7 }, () => [
+      ...times(5, { expired: 20 }),
+      ...times(5, { expired: 0 }),
+    ]).flat();
     const after = sweep([...flapping, { expired: 20 }]);
     expect(after.state.mode).toBe('throttled');
     const forgiven = sweep([{ expired: 2, longestSilentMs: 60_000 }], after.state, 71_000);
@@ -155,7 +158,8 @@ describe('self-preservation', () => {
     expect(back).toMatchObject({ mayEvict: 0, gap: null, clockBackMs: 3_600_000 });
     expect(back.state).toMatchObject({ mode: 'protecting', since: -3_599_000, until: -3_539_000 });
     expect(back.explanation.reason).toBe('clock_back');
-    expect(decideProtection(back.state, { ...HEALTHY, expired: 60 }, -3_594_000, POLICY).clockBackMs).toBe(0);  });
+    expect(decideProtection(back.state, { ...HEALTHY, expired: 60 }, -3_594_000, POLICY).clockBackMs).toBe(0);
+  });
 });
 
 describe('self-preservation, whatever happens', () => {
