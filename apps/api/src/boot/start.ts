@@ -57,7 +57,14 @@ async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void>
 }
 
 export function databaseOptions({ database }: Config, url: string): DatabaseOptions {
-  return { url, poolSize: database.poolSize, operationTimeoutMs: database.operationTimeout };
+  const { poolSize, reservedPoolSize, operationTimeout, transactionTimeout } = database;
+  return {
+    url,
+    poolSize,
+    reservedPoolSize,
+    operationTimeoutMs: operationTimeout,
+    transactionTimeoutMs: transactionTimeout,
+  };
 }
 
 /** Not ready any more → time for the gateway to notice → no new requests → those under way end, within the limit. */
