@@ -56,14 +56,14 @@ async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void>
   for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
 }
 
-export function databaseOptions({ database }: Config, url: string): DatabaseOptions {
-  const { poolSize, reservedPoolSize, operationTimeout, transactionTimeout } = database;
+export function databaseOptions({ database, http }: Config, url: string): DatabaseOptions {
+  const { poolSize, reservedPoolSize, operationTimeout, transactionFactor } = database;
   return {
     url,
     poolSize,
     reservedPoolSize,
     operationTimeoutMs: operationTimeout,
-    transactionTimeoutMs: transactionTimeout,
+    transactionTimeoutMs: Math.min(operationTimeout * transactionFactor, http.handlerTimeout),
   };
 }
 

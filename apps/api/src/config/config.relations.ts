@@ -13,11 +13,13 @@ export function relationFaults(config: Config): string[] {
         `(${http.handlerTimeout}ms): requests would be cut off before the database could answer`,
     );
   }
-  faults.push(...databaseFaults(config));
   if (http.handlerTimeout > http.requestTimeout) {
     faults.push(
       `http.handlerTimeout (${http.handlerTimeout}ms) must not be longer than http.requestTimeout (${http.requestTimeout}ms)`,
     );
+  }
+  if (database.operationTimeout < 100) {
+    faults.push(`database.operationTimeout (${database.operationTimeout}ms) must be at least 100ms`);
   }
   if (shutdown.timeout === 0)
     faults.push('shutdown.timeout must be longer than 0s: requests under way would be cut off');
@@ -30,29 +32,6 @@ export function relationFaults(config: Config): string[] {
     faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
   }
   return [...faults, ...registryFaults(config)];
-}
-
-function databaseFaults({ database, http }: Config): string[] {
-  const { operationTimeout, transactionTimeout, slowRoundTrip } = database;
-  const rules: [boolean, string][] = [
-    [operationTimeout >= 100, `database.operationTimeout (${operationTimeout}ms) must be at least 100ms`],
-    [
-      transactionTimeout >= operationTimeout,
-      `database.transactionTimeout (${transactionTimeout}ms) must not be shorter than database.operationTimeout ` +
-        `(${operationTimeout}ms): a transaction would end before its first statement could be answered`,
-    ],
-    [
-      transactionTimeout < http.handlerTimeout,
-      `database.transactionTimeout (${transactionTimeout}ms) must be shorter than http.handlerTimeout ` +
-        `(${http.handlerTimeout}ms): requests would be cut off while their transaction goes on`,
-    ],
-    [
-      slowRoundTrip > 0 && slowRoundTrip < operationTimeout,
-      `database.slowRoundTrip (${slowRoundTrip}ms) must be more than 0s and shorter than database.operationTimeout ` +
-        `(${operationTimeout}ms): a round trip that takes longer fails, so it would never be seen as slow`,
-    ],
-  ];
-  return rules.filter(([holds]) => !holds).map(([, fault]) => fault);
 }
 
 /** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */

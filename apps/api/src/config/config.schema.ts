@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { USUAL_RESERVED_POOL_SIZE } from '#rollcall/registry';
+import { STATEMENTS_PER_TRANSACTION, USUAL_RESERVED_POOL_SIZE } from '#rollcall/registry';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
@@ -103,11 +103,11 @@ const database = z.strictObject({
     expects: A_DURATION,
     defaultText: '1500ms',
   }),
-  transactionTimeout: setting(duration('9s'), {
-    env: 'ROLLCALL_DATABASE_TRANSACTION_TIMEOUT',
-    about: 'The longest time all statements of one transaction may take together.',
-    expects: A_DURATION,
-    defaultText: '9s',
+  transactionFactor: setting(integer(1, 100, STATEMENTS_PER_TRANSACTION), {
+    env: 'ROLLCALL_DATABASE_TRANSACTION_FACTOR',
+    about:
+      'All statements of a transaction together may take this many times `database.operationTimeout`, and no longer than `http.handlerTimeout`.',
+    expects: 'a whole number from 1 to 100',
   }),
   slowRoundTrip: setting(duration('500ms'), {
     env: 'ROLLCALL_DATABASE_SLOW_ROUND_TRIP',
