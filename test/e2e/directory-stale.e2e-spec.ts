@@ -7,11 +7,13 @@ type Found = Answer<{ candidates: { agent: Life }[]; code?: string }>;
 
 let api: TestApi;
 let other: TestApi;
+let release: () => void;
 beforeEach(async () => {
   api = await startApi({ ROLLCALL_DIRECTORY_STALE_AFTER: '2s' });
   other = await api.replica();
 });
 afterEach(async () => {
+  release();
   await other.stop();
   await api.stop();
 });
@@ -35,10 +37,10 @@ function holdBack(replica: TestApi): () => void {
 describe('a replica that has not followed the log for some seconds', () => {
   it('D10 names no agent that left meanwhile: it answers 503, and correctly as soon as it has caught up', async () => {
     const body = { agentId: 'leaver', name: 'swarm-builder', capabilities: ['build'] };
-    const { leaseToken } = (await other.call<Life>('POST', '/v1/agents', { body })).body;
+    expect((await other.call('POST', '/v1/agents', { body })).status).toBe(201);
     await until('it is found', async () => (await ask()).body.candidates.length === 1);
-    const release = holdBack(api);
-    await other.call('DELETE', '/v1/agents/leaver', { key: leaseToken });
+    release = holdBack(api);
+    expect((await other.call('POST', '/v1/agents/leaver/evict')).status).toBe(204);
     await until('the replica refuses', async () => (await ask()).status === 503, 20_000);
     expect(await ask()).toMatchObject({ status: 503, body: { code: 'DIRECTORY_STALE' } });
     expect((await ask('strong')).body.candidates).toEqual([]);
