@@ -81,6 +81,8 @@ export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
 export * from './leases/self-preservation.js';
 export { Loop, type LoopOptions } from './loop.js';
+export { type Quota, QuotaExceededError } from './quota.js';
+export { type Spender, type SpendingLimits, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { PgListener } from './db/pg.listener.js';
 export {
   EVENT_SUBJECTS,
