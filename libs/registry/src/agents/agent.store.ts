@@ -64,7 +64,7 @@ export class AgentStore {
    * token. Answers its generation, or undefined when someone else lives there. Of any number at once, on any replica, one
    * wins. To be called after `lock`, and told whether that met anyone: who came in between is not replaced unseen. An
    * agentId that nobody has begins after the last generation that was forgotten, which is never given twice. A principal that
-   * has `most` other live agents gets none: that is also undefined. 0 is no limit.
+   * has `most` other live agents gets none: that is also undefined. 0 counts nothing.
    */
   async join(joining: Joining, isKnown: boolean, most: number): Promise<JoinedLife | undefined> {
     const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;

@@ -4,6 +4,7 @@ import { Database } from '../db/database.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { QuotaExceededError, type Quota } from '../quota.js';
+import { NEAR_QUOTA, QuotaWatch } from '../quota.watch.js';
 import {
   AgentAlreadyRegisteredError,
   AgentChangedError,
@@ -49,19 +50,21 @@ export interface AgentRules {
 }
 
 const PRUNE_STEP = 500;
-/** So near to its quota, a principal registers one agent at a time: fewer registrations than this race each other. */
-const NEAR_QUOTA = 100;
 
 /** Lets agents join and leave, and takes note of what operators want of them. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
+  private readonly watch: QuotaWatch;
+
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
     private readonly events: AgentEvents,
     private readonly rules: AgentRules,
     private readonly budgets: AgentBudgets,
-  ) {}
+  ) {
+    this.watch = new QuotaWatch(rules.quota);
+  }
 
   async register({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Promise<Joined> {
     const agentId = proposed ?? newAgentId(facts.name);
@@ -170,18 +173,20 @@ export class AgentsService {
 
   /** The life that begins, and the one before it: nobody's place is taken without having been looked at under its lock. */
   private async join(joining: Joining): Promise<{ before: LockedAgent | undefined; generation: number }> {
-    const { most } = this.rules.quota;
+    const most = this.watch.isDue(joining.registeredBy) ? this.rules.quota.most : 0;
     const before = await this.store.lock(joining.agentId);
     const life = await this.store.join(joining, before !== undefined, most);
-    if (most > 0 && (!life || life.owned >= most - NEAR_QUOTA)) await this.checkQuota(joining);
+    if (most > 0) await this.checkQuota(joining, life?.owned ?? most);
     if (life) return { before, generation: life.generation };
     if (before) throw new AgentAlreadyRegisteredError(joining.agentId);
     return await this.join(joining); // someone came after the look
   }
 
-  /** Counts again, under a lock, what the registration itself counted without one. */
-  private async checkQuota({ registeredBy, agentId }: Joining): Promise<void> {
+  /** Near the quota, counts again under a lock what the registration counted without one. */
+  private async checkQuota({ registeredBy, agentId }: Joining, counted: number): Promise<void> {
     const { quota } = this.rules;
+    this.watch.noteCount(registeredBy, counted);
+    if (counted < quota.most - NEAR_QUOTA) return;
     await this.store.lockOwner(registeredBy);
     const owned = await this.store.countOwned(registeredBy, agentId, quota.most);
     if (owned >= quota.most) throw new QuotaExceededError(quota, 'live agents');

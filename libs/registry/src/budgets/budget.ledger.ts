@@ -3,6 +3,7 @@ import { DatabaseBusyError, DatabaseUnavailableError } from '../db/database.erro
 import { Database } from '../db/database.js';
 import { RegistryError } from '../errors.js';
 import type { Quota } from '../quota.js';
+import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
@@ -49,13 +50,16 @@ const MOST_ATTEMPTS = 5;
 export class BudgetLedger {
   private waiting: Waiting[] = [];
   private running?: Promise<void>;
+  private readonly watch: QuotaWatch;
 
   constructor(
     private readonly db: Database,
     private readonly store: LedgerStore,
     private readonly events: BudgetEvents,
     private readonly rules: LedgerRules,
-  ) {}
+  ) {
+    this.watch = new QuotaWatch(rules.quota);
+  }
 
   async reserve(ask: ReserveAsk, as: Spender = 'trusted'): Promise<Reservation> {
     checkAsk(ask);
@@ -143,8 +147,9 @@ export class BudgetLedger {
     const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
     const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
     const { quota, clock } = this.rules;
-    const counted = { owners: quota.most > 0 ? spendersIn(ops) : [], upTo: quota.most };
+    const counted = { owners: this.ownersToCount(ops), upTo: quota.most };
     const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
+    for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
     const batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, new HeldCounts(held, quota));
     const outcomes = ops.map((op) => batch.apply(op));
     if (!lookUp) await this.checkRefusals(ops, outcomes);
@@ -154,6 +159,12 @@ export class BudgetLedger {
     if ((await this.store.write(writes)) < opened.length) throw new KeyTaken();
     await this.events.tell(batch, changed);
     return outcomes;
+  }
+
+  private ownersToCount(ops: readonly LedgerOp[]): string[] {
+    const asked = new Map<string, number>();
+    for (const op of ops) if (op.op === 'reserve') asked.set(op.ask.owner, (asked.get(op.ask.owner) ?? 0) + 1);
+    return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
   }
 
   /** What looks like too much may be the repetition of what was granted before. */
@@ -168,10 +179,6 @@ class KeyTaken extends Error {}
 
 function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
   return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.ask] : []));
-}
-
-function spendersIn(ops: readonly LedgerOp[]): string[] {
-  return [...new Set(ops.flatMap((op) => (op.op === 'reserve' ? [op.ask.owner] : [])))];
 }
 
 function idsIn(ops: readonly LedgerOp[]): number[] {
