@@ -16,7 +16,8 @@ const register = async (key: string, agentId: string, more: object = {}): Promis
   await api.call('POST', '/v1/agents', { body: { agentId, name: agentId, capabilities: ['x'], ...more }, key });
 const reserve = async (key: string, reservation: string): Promise<Answer> =>
   await api.call('POST', '/v1/budgets/reservations', { body: { key: reservation, tokens: 1 }, key });
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status).toSorted((one, other) => one - other);
+const statuses = (answers: readonly Answer[]): number[] =>
+  answers.map(({ status }) => status).toSorted((one, other) => one - other);
 
 describe('the quota of live agents', () => {
   it('A6 rejects the registration after the last one allowed, and names the setting', async () => {

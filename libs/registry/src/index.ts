@@ -93,7 +93,14 @@ export {
   type SubjectKind,
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
-export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
+export {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  isUnusableCursor,
+  type UnusableCursorError,
+} from './events/event.errors.js';
+export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';

@@ -53,7 +53,7 @@ export class WebhooksController {
   @ApiBadRequestResponse({ description: 'EGRESS_DENIED: the address may not be called from here.' })
   async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
     await this.quota.check(by);
-    const after = await this.events.cursorOf(body.after);
+    const { seq: after } = await this.events.locate(body.after);
     return toIssuedView(await this.webhooks.create({ facts: toFacts(body), paused: body.paused ?? false, after, by }));
   }
 
@@ -98,7 +98,8 @@ export class WebhooksController {
   @ApiOkResponse({ type: WebhookView })
   @ApiGoneResponse({ description: 'CURSOR_EXPIRED: the events after it are no longer kept.' })
   async replay(@Param('id') id: string, @Body() { after }: ReplayBody): Promise<WebhookView> {
-    return toWebhookView(await this.webhooks.replay(id, after === undefined ? undefined : Number(after)));
+    const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
+    return toWebhookView(await this.webhooks.replay(id, from));
   }
 
   @Delete(':id')
