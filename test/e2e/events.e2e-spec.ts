@@ -99,6 +99,21 @@ describe('GET /v1/events', () => {
     expect(await page('?after=x')).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
+  it('A8 answers a filter that matches nothing in bounded steps whose cursor advances', async () => {
+    await api.database.db.query(`WITH logged AS (
+        INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+        SELECT n, gen_random_uuid(), 'agent.resumed', 'a-' || n, '{}', '{"by": "test"}', clock_timestamp()
+        FROM generate_series(1, 5000) AS n)
+      UPDATE event_counter SET head = 5000 WHERE id = 1`);
+    const steps: string[] = [];
+    for (let after = '0'; after !== '5000'; steps.push(after)) {
+      const { body } = await page(`?after=${after}&types=agent.left&limit=1000`);
+      expect([body.items, body.head]).toEqual([[], '5000']);
+      after = body.next;
+    }
+    expect(steps).toEqual(['2000', '4000', '5000']);
+  });
+
   it('is for those who may read events', async () => {
     expect((await api.call('GET', '/v1/events', { key: await api.keyFor('viewer') })).status).toBe(200);
     expect((await api.call('GET', '/v1/events', { key: await api.keyFor('operator') })).status).toBe(200);
