@@ -10,7 +10,7 @@ export class EventCounterEntity {
   head: string;
 
   /** Which log this is, in every cursor. Another one after a restore. */
-  @Column({ type: 'text', default: () => 'left((gen_random_uuid())::text, 8)' })
+  @Column({ type: 'text' })
   epoch: string;
 
   /** The cluster, database and table that the epoch belongs to; null until a replica has looked. */

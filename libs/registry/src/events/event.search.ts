@@ -13,7 +13,7 @@ const MATCHES = `($4::text[] IS NULL OR type = ANY ($4))
   AND ($6::text[] IS NULL OR capabilities && $6)`;
 
 /** Reads a bounded piece of the log and returns what matches of it: the rest does not leave the database. */
-export const SEARCH = `
+const SEARCH = `
   WITH scanned AS MATERIALIZED (
     SELECT seq, id, type, subject, capabilities, at, data FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2)
   SELECT counter.head, counter.epoch, bounds.first, bounds.last, event.*
@@ -21,17 +21,32 @@ export const SEARCH = `
   LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${MATCHES} ORDER BY seq LIMIT $3) AS event ON true
   WHERE counter.id = 1 ORDER BY event.seq`;
 
-export function searchValues(after: number, limit: number, filter: EventFilter): unknown[] {
+/** The same without a filter, as the feed reads it all the time. */
+const PAGE = `
+  SELECT counter.head, counter.epoch, event.* FROM event_counter AS counter
+  LEFT JOIN LATERAL (
+    SELECT seq AS first, seq AS last, seq, id, type, subject, capabilities, at, data
+    FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2
+  ) AS event ON true
+  WHERE counter.id = 1 ORDER BY event.seq`;
+
+export interface SearchQuery {
+  sql: string;
+  values: unknown[];
+}
+
+export function searchQuery(after: number, limit: number, filter: EventFilter): SearchQuery {
   const { types, agentIds, capabilities } = filter;
   const isAll = types === undefined && agentIds === undefined && capabilities === undefined;
-  const scan = isAll ? limit : LONGEST_SCAN;
-  return [
+  if (isAll) return { sql: PAGE, values: [after, limit] };
+  const values = [
     after,
-    scan,
-    Math.min(limit, scan),
+    LONGEST_SCAN,
+    limit,
     types?.flatMap(typesMeant) ?? null,
     agentIds ?? null,
     capabilities ?? null,
     AGENT_TYPES,
   ];
+  return { sql: SEARCH, values };
 }

@@ -2,7 +2,7 @@ import { escapeLiteral } from 'pg';
 import type { Database } from '../db/database.js';
 import type { LogPosition } from './event.cursor.js';
 import type { EventFilter } from './event.filter.js';
-import { SEARCH, searchValues } from './event.search.js';
+import { searchQuery } from './event.search.js';
 import type { RegistryEvent } from './event.types.js';
 
 /** Where the sequencer says how far the log goes now. */
@@ -109,9 +109,11 @@ export class EventStore {
 
   /** Matching events after `after`, and the head, both as of one moment. */
   async search(after: number, limit: number, filter: EventFilter): Promise<LogPage> {
-    const rows = await this.db.query<LogRow>(SEARCH, searchValues(after, limit, filter));
+    const { sql, values } = searchQuery(after, limit, filter);
+    const rows = await this.db.query<LogRow>(sql, values);
     const events = rows.filter((row) => row.seq !== null).map(toEvent);
-    const { head, epoch = '', first = null, last = null } = rows[0] ?? {};
+    const { head, epoch = '', first = null } = rows[0] ?? {};
+    const last = rows.at(-1)?.last ?? null;
     const isFull = events.length === limit;
     const upTo = (isFull ? events.at(-1)?.seq : undefined) ?? (last === null ? after : Number(last));
     return { head: Number(head), epoch, first: first === null ? undefined : Number(first), upTo, events };

@@ -9,6 +9,7 @@ export class LogEpoch1763290100000 implements MigrationInterface {
       ALTER TABLE event_counter
         ADD COLUMN epoch text NOT NULL DEFAULT left(gen_random_uuid()::text, 8),
         ADD COLUMN origin text;
+      ALTER TABLE event_counter ALTER COLUMN epoch DROP DEFAULT;
     `);
   }
 
