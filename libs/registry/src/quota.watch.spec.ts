@@ -7,8 +7,8 @@ function fill(most: number, replicas: number): { owned: number; counts: number }
   const watches = Array.from({ length: replicas }, () => new QuotaWatch(quotaOf(most)));
   let counts = 0;
   for (let owned = 0; ; owned++) {
-    const watch = watches[owned % replicas] as QuotaWatch;
-    if (!watch.isDue('key:a')) continue;
+    const watch = watches[owned % replicas];
+    if (!watch?.isDue('key:a')) continue;
     counts += 1;
     if (owned >= most) return { owned, counts };
     watch.noteCount('key:a', owned);

@@ -119,8 +119,8 @@ export class EventFeed {
   private switchTo(epoch: string, head: number): void {
     this.epoch = epoch;
     this.restartAt(head);
-    // a copy, because consumers may subscribe anew at once
-    for (const subscription of [...this.subscriptions]) subscription.expire(new CursorForeignError(head));
+    const open = Array.from(this.subscriptions); // consumers may subscribe anew while they are ended
+    for (const subscription of open) subscription.expire(new CursorForeignError(head));
   }
 
   /** Consumers that cannot go on from where they are find out when they read. */

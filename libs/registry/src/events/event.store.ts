@@ -112,11 +112,13 @@ export class EventStore {
     const { sql, values } = searchQuery(after, limit, filter);
     const rows = await this.db.query<LogRow>(sql, values);
     const events = rows.filter((row) => row.seq !== null).map(toEvent);
-    const { head, epoch = '', first = null } = rows[0] ?? {};
+    const [row] = rows;
+    if (!row) throw new Error('the event log has no counter: the migrations did not run');
     const last = rows.at(-1)?.last ?? null;
     const isFull = events.length === limit;
     const upTo = (isFull ? events.at(-1)?.seq : undefined) ?? (last === null ? after : Number(last));
-    return { head: Number(head), epoch, first: first === null ? undefined : Number(first), upTo, events };
+    const first = row.first === null ? undefined : Number(row.first);
+    return { head: Number(row.head), epoch: row.epoch, first, upTo, events };
   }
 
   async end(): Promise<LogPosition> {
