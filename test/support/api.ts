@@ -31,8 +31,9 @@ export interface TestApi {
   stop(): Promise<void>;
 }
 
-export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
-  const database = await testDatabase();
+/** On a new database, unless one is given; the database ends with it. */
+export async function startApi(environment: Record<string, string> = {}, given?: TestDatabase): Promise<TestApi> {
+  const database = given ?? (await testDatabase());
   const api = await serve(database, environment);
   const stop = async (): Promise<void> => {
     await api.stop();

@@ -90,6 +90,8 @@ export * from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
 export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
 export { Loop, type LoopOptions } from './loop.js';
+export { type Quota, QuotaExceededError } from './quota.js';
+export { type Spender, type SpendingLimits, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { PgListener } from './db/pg.listener.js';
 export {
   EVENT_SUBJECTS,
@@ -100,7 +102,14 @@ export {
   type SubjectKind,
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
-export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
+export {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  isUnusableCursor,
+  type UnusableCursorError,
+} from './events/event.errors.js';
+export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';

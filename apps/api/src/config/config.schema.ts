@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { STATEMENTS_PER_TRANSACTION, USUAL_RESERVED_POOL_SIZE } from '#rollcall/registry';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
+import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { providers } from '../providers/providers.config.js';
 import { A_DURATION, byteSize, duration, integer, json, list, setting } from './setting.js';
@@ -301,6 +302,7 @@ export const ConfigSchema = z.strictObject({
   protection: protection.prefault({}),
   flapping: flapping.prefault({}),
   budgets: budgets.prefault({}),
+  quotas: quotas.prefault({}),
   langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
   providers: providers.prefault({}),

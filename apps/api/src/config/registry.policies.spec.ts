@@ -5,6 +5,7 @@ import {
   USUAL_LEASE_POLICY,
   USUAL_LOW_BUDGET,
   USUAL_PROTECTION_POLICY,
+  USUAL_SPENDING_LIMITS,
 } from '#rollcall/registry';
 import { ConfigError, loadConfig } from './config.loader.js';
 import { registryPolicies } from './registry.policies.js';
@@ -28,7 +29,13 @@ describe('the policies of the registry', () => {
       protection: USUAL_PROTECTION_POLICY,
       circuit: USUAL_CIRCUIT_POLICY,
       flap: USUAL_FLAP_POLICY,
-      budgets: { low: USUAL_LOW_BUDGET },
+      budgets: {
+        low: USUAL_LOW_BUDGET,
+        limits: USUAL_SPENDING_LIMITS,
+        runDepth: 32,
+        heldQuota: { most: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+      },
+      agentQuota: { most: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
     });
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });

@@ -18,6 +18,7 @@ import type { LeasePolicy } from '../leases/lease.policy.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { ProtectionPolicy } from '../leases/protection.state.js';
+import { NO_QUOTA, type Quota } from '../quota.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
@@ -32,6 +33,8 @@ export interface LiveRegistryOptions {
   directory?: Omit<DirectoryOptions, 'lowBudget'>;
   budgets?: RegistryBudgetsOptions;
   follower?: Partial<FollowerOptions>;
+  /** How many live agents one principal may have registered. */
+  agentQuota?: Quota;
 }
 
 /** One replica's view of who is there, wired on one database and its events. */
@@ -52,12 +55,13 @@ export class LiveRegistry {
   readonly snapshots: AgentSnapshots;
 
   constructor(db: Database, registryEvents: RegistryEvents, options: LiveRegistryOptions) {
+    const { flap, agentQuota = NO_QUOTA } = options;
     const store = new AgentStore(db);
     const leases = new LeaseStore(db);
     const events = new AgentEvents(db, registryEvents.outbox);
     this.budgets = new RegistryBudgets(db, registryEvents, options.budgets);
     this.protection = new ProtectionStore(db);
-    this.agents = new AgentsService(db, store, events, options.flap, this.budgets.agents);
+    this.agents = new AgentsService(db, store, events, { flap, quota: agentQuota }, this.budgets.agents);
     this.circuits = new CircuitService(db, store, events, options.circuit);
     this.heartbeats = new HeartbeatBatcher(db, leases);
     this.sweeper = new EvictionSweeper(
