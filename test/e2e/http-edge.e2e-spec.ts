@@ -182,7 +182,7 @@ describe('operation', () => {
 
   it.each([
     ['half a head', 'POST /v1/agents/query HTTP/1.1\r\nHost: he'],
-    ['a body of the lane', `POST /v1/agents/query HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
+    ['a body of a query', `POST /v1/agents/query HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
     ['another body', `POST /v1/keys HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
   ])('a replica that is leaving does not wait for the rest of %s', async (_what, half) => {
     const leaving = await api.replica();

@@ -6,15 +6,9 @@ import type { SecretSource } from '#rollcall/providers';
 import type { Database } from '#rollcall/registry';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
-import { agentLanes } from './agents/agents.lane.js';
-import { AuthGuard } from './auth/auth.guard.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { serveDocs } from './http/docs.js';
-import { ExpressLane } from './http/lane/express.lane.js';
-import { Gateway } from './http/gateway.js';
 import { InFlight } from './http/in-flight.js';
-import { LaneConnections } from './http/lane/lane.connections.js';
-import type { UnderWay } from './http/lane/lanes.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { RequestLog } from './http/request.log.js';
 import { RouteTable } from './http/route.table.js';
@@ -48,12 +42,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
   const lifecycle = new Lifecycle();
   const inFlight = new InFlight(config.http.handlerTimeout);
-  const underWay = new Set<UnderWay>();
-  const metrics = new HttpMetrics(() => inFlight.count + underWay.size);
+  const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
   const log = new RequestLog(pino, config.log.requests);
-  const connections = new LaneConnections();
-  const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, connections, fastifyPlugins });
+  const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, fastifyPlugins });
   const module = AppModule.with({ config, database, lifecycle, metrics, inFlight, secrets });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
@@ -68,11 +60,5 @@ export async function createApp(parts: AppParts): Promise<App> {
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();
-  const traced = fastifyPlugins.length > 0; // traces are made by plugins, which the lane goes past
-  const guard = nest.get(AuthGuard, { strict: false });
-  const gateway = new Gateway(config.http.trustedProxies);
-  const laneParts = { guard, lifecycle, metrics, log, gateway, underWay, limitMs: config.http.handlerTimeout };
-  const lane = new ExpressLane(laneParts, connections, agentLanes(nest));
-  if (!traced) lane.open(nest.getHttpServer());
   return { nest, lifecycle, routes };
 }

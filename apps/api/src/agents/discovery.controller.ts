@@ -3,14 +3,14 @@ import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LiveRegistry } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
-import { type Answer, answerTo } from '../http/answer.js';
+import { JSON_TYPE } from '../http/json-type.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { OverrideBody } from './agents.dto.js';
 import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
 import { QueryBody } from './query.dto.js';
-import { type Question, QuestionReader } from './question.reader.js';
+import { QuestionReader } from './question.reader.js';
 
 @ApiTags('agents')
 @Controller()
@@ -39,24 +39,9 @@ export class DiscoveryController {
     },
   })
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.ask(body, answerTo(reply));
-  }
-
-  /** At once, if the question is known and what is in memory will do. */
-  ask(body: unknown, answer: Answer): void | Promise<void> {
-    const known = this.questions.find(body);
-    if (known && !known.strong) return this.reply(known, answer);
-    return this.askLater(body, answer);
-  }
-
-  private async askLater(body: unknown, answer: Answer): Promise<void> {
-    const question = await this.questions.read(body);
-    if (question.strong) await this.registry.strong.prepare(question.query);
-    this.reply(question, answer);
-  }
-
-  private reply({ query, text }: Question, answer: Answer): void {
-    answer.ok(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
+    const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
+    if (strong) await this.registry.strong.prepare(query);
+    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
   }
 
   @Get('registry/protection')

@@ -11,7 +11,8 @@ import {
 } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { type Answer, answerTo } from '../http/answer.js';
+import { JSON_TYPE } from '../http/json-type.js';
+import { replyProblem } from '../http/problem.reply.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
@@ -41,7 +42,12 @@ export class LivenessController {
   @ApiBody({ type: BeatBody })
   @ApiOkResponse({ schema: { example: { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 } } })
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
-    this.take(request.params.id, request.body, callerOf(request).leaseHash ?? null, answerTo(reply));
+    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
+    this.registry.heartbeats.beat(beat, (result) => {
+      if (!result.ok) return replyProblem(reply, result.error);
+      const json = `{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`;
+      return void reply.type(JSON_TYPE).send(json);
+    });
   }
 
   @Post('heartbeats')
@@ -104,14 +110,6 @@ export class LivenessController {
   })
   async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeClaim> {
     return await this.registry.circuits.claimProbe(agentId, probeId);
-  }
-
-  /** Answered for all of a batch one after the other: no promise and no serialiser is between commit and socket. */
-  take(agentId: string, body: unknown, leaseHash: string | null, answer: Answer): void {
-    this.registry.heartbeats.beat(readBeat(agentId, body, leaseHash), (result) => {
-      if (!result.ok) return answer.fail(result.error);
-      return answer.okAscii(`{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`);
-    });
   }
 
   private toAnswer(agentId: string, result: BeatResult): BatchAnswer {

@@ -22,17 +22,11 @@ const LONGEST_REMEMBERED = 2_000;
 export class QuestionReader {
   private readonly pipe = validationPipe();
   private readonly known = new LRUCache<string, Question>({ max: REMEMBERED });
-  /** For bodies that are themselves remembered: the very same object means the same. */
-  private readonly byBody = new WeakMap<object, Question>();
 
-  /** At once, if it was asked before. */
+  /** The validated question, if the same text was validated before. */
   find(body: unknown = {}): Question | undefined {
     if (typeof body !== 'object' || body === null) return undefined;
-    const same = this.byBody.get(body);
-    if (same) return same;
-    const known = this.known.get(JSON.stringify(body));
-    if (known) this.byBody.set(body, known);
-    return known;
+    return this.known.get(JSON.stringify(body));
   }
 
   async read(body: unknown = {}): Promise<Question> {

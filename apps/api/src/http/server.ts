@@ -8,7 +8,6 @@ import { addressFault, LONGEST_PARAMETER } from './address.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
-import type { LaneConnections } from './lane/lane.connections.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
 import { requestContext } from './request.context.js';
 import { newRequestId, requestIdOf } from './request.id.js';
@@ -24,7 +23,6 @@ export interface ServerParts {
   lifecycle: Lifecycle;
   inFlight: InFlight;
   routes: RouteTable;
-  connections: LaneConnections;
   fastifyPlugins: unknown[];
 }
 
@@ -59,10 +57,6 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   useJsonBodies(server);
   observeRequests(server, parts);
   endSilentConnections(server);
-  server.addHook('preClose', (done) => {
-    parts.connections.close();
-    done();
-  });
   return adapter;
 }
 

@@ -1,0 +1,80 @@
+import { startApi, type TestApi } from '../support/api.js';
+
+let api: TestApi;
+let leaseToken: string;
+beforeAll(async () => {
+  api = await startApi();
+  leaseToken = await join('builder-01');
+  await join('other');
+});
+afterAll(async () => await api.stop());
+
+async function join(agentId: string): Promise<string> {
+  const body = { agentId, name: 'swarm-builder', capabilities: ['build'] };
+  return (await api.call<{ leaseToken: string }>('POST', '/v1/agents', { body })).body.leaseToken;
+}
+
+const BEAT = '/v1/agents/builder-01/heartbeat';
+const QUERY = '/v1/agents/query';
+const CASES: [string, string, () => string | null, unknown, string][] = [
+  ['a beat', BEAT, () => leaseToken, { generation: 1, inFlight: 3 }, '200'],
+  ['a beat by an operator', BEAT, () => api.adminKey, { generation: 1 }, '200'],
+  ['a beat without a credential', BEAT, () => null, { generation: 1 }, '401 UNAUTHENTICATED'],
+  ['a beat with an unknown credential', BEAT, () => 'rk_unknown_key', { generation: 1 }, '401 UNAUTHENTICATED'],
+  ['a beat from the future', BEAT, () => leaseToken, { generation: 7 }, '409 GENERATION_AHEAD'],
+  [
+    'a beat with wrong fields',
+    BEAT,
+    () => leaseToken,
+    { generation: 0, load: -1, mood: 'fine' },
+    '400 VALIDATION_FAILED',
+  ],
+  ['a beat that is a list', BEAT, () => leaseToken, [], '400 VALIDATION_FAILED'],
+  ['a beat that is no JSON', BEAT, () => leaseToken, '{"generation":', '400 MALFORMED_JSON'],
+  ['a beat with a NUL character', BEAT, () => leaseToken, '{"generation":1,"mood":"\\u0000"}', '400 MALFORMED_JSON'],
+  ['a beat nested too deep', BEAT, () => leaseToken, `${'['.repeat(200)}${']'.repeat(200)}`, '400 MALFORMED_JSON'],
+  ['a query without a match', QUERY, () => api.adminKey, { capabilities: ['nothing.such'] }, '200'],
+  ['a query with a lease token', QUERY, () => leaseToken, { capabilities: ['build'] }, '403 FORBIDDEN'],
+  ['a strong query', QUERY, () => api.adminKey, { any: ['none'], consistency: 'strong' }, '200'],
+  [
+    'a query with wrong fields',
+    QUERY,
+    () => api.adminKey,
+    { capabilities: 'build', limit: 0 },
+    '400 VALIDATION_FAILED',
+  ],
+  ['a query for an unknown strategy', QUERY, () => api.adminKey, { prefer: 'luck' }, '400 UNKNOWN_STRATEGY'],
+];
+
+describe('heartbeats and queries', () => {
+  it.each(CASES)('S3.4 S3.6 %s has its own answer', async (_what, path, key, body, expected) => {
+    const answer = await api.call('POST', path, { key: key(), body });
+    const { code } = answer.body;
+    expect(code ? `${answer.status} ${String(code)}` : String(answer.status)).toBe(expected);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    if (code) expect(answer.body['requestId']).toBe(answer.headers.get('x-request-id'));
+  });
+
+  it('S3.4 a beat whose body arrives in pieces is accepted and keeps the request id of the caller', async () => {
+    const pieces = ['{"gener', 'ation":1,', '"inFlight":2}'];
+    const body = new ReadableStream({
+      async pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(piece));
+      },
+    });
+    const response = await fetch(api.url + BEAT, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${leaseToken}`,
+        'content-type': 'application/json',
+        'content-length': '29',
+        'x-request-id': 'mine-1',
+      },
+      body,
+      duplex: 'half',
+    });
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([200, 'mine-1']);
+  });
+});
