@@ -171,6 +171,42 @@ describe('capabilities of many levels', () => {
   });
 });
 
+describe('an endpoint', () => {
+  it('A13 is kept as it is understood, not as it is sent', async () => {
+    const endpoint = 'https://Agent.invalid:443/a/../b#part';
+    const { body } = await register({ agentId: 'normal', endpoint });
+    expect(body['agent']).toMatchObject({ endpoint: 'https://agent.invalid/b' });
+    const changed = await api.call('PATCH', '/v1/agents/normal', { body: { endpoint: 'HTTPS://agent.invalid:8443/' } });
+    expect(changed.body).toMatchObject({ endpoint: 'https://agent.invalid:8443' });
+  });
+
+  it.each(['https://1.1.1.1\\@169.254.169.254/', 'https://agent.invalid/a\u0001b', 'https://agent.invalid/\n'])(
+    'A13 %j is rejected, in a registration and in a change',
+    async (endpoint) => {
+      await register({ agentId: 'steady' });
+      const answers = [
+        await register({ endpoint }),
+        await api.call('PATCH', '/v1/agents/steady', { body: { endpoint } }),
+        await api.call('POST', '/v1/webhooks', { body: { url: endpoint } }),
+      ];
+      for (const answer of answers) expect(answer).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
+    },
+  );
+
+  it('A19 goes into the audit log without its query', async () => {
+    await register({ agentId: 'audited' });
+    const endpoint = 'https://agent.invalid/a?token=hunter2';
+    expect((await api.call('PATCH', '/v1/agents/audited', { body: { endpoint } })).body).toMatchObject({ endpoint });
+    const audit = await api.call<{ items: { details: object }[] }>('GET', '/v1/audit?target=audited');
+    expect(audit.body.items[0]?.details).toEqual({ endpoint: 'https://agent.invalid/a?…' });
+  });
+
+  it('A13 of a webhook is kept as it is understood', async () => {
+    const body = { url: 'https://Hooks.invalid:443/a/../b' };
+    expect((await api.call('POST', '/v1/webhooks', { body })).body).toMatchObject({ url: 'https://hooks.invalid/b' });
+  });
+});
+
 describe('the documentation page', () => {
   it('A17 answers 404 for files it does not need, and for paths that leave its folder', async () => {
     for (const path of [
