@@ -1,5 +1,8 @@
 import { connect } from 'node:net';
+import { until } from '#rollcall/registry/testing';
+import { AgentClient, type Life } from '../support/agent-client.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { EventClient } from '../support/event-client.js';
 
 interface Fault {
   field: string;
@@ -168,6 +171,33 @@ describe('capabilities of many levels', () => {
       body: { generation: 1, capabilities: claims(17) },
     });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+});
+
+describe('a frame on a WebSocket', () => {
+  it.each([
+    ['a NUL character', { agentIds: ['a\0b'] }, 'MALFORMED_JSON'],
+    ['an inherited name', { valueOf: 1 }, 'VALIDATION_FAILED'],
+    ['an unknown field inside a list', { agentIds: [{ toString: 1 }] }, 'VALIDATION_FAILED'],
+    ['501 keys', keys(501), 'VALIDATION_FAILED'],
+    ['10,000 names', { agentIds: Array.from({ length: 10_000 }, () => 'a') }, 'VALIDATION_FAILED'],
+  ])('A4 A14 with %s is answered with an error, and the socket stays open', async (_what, data, code) => {
+    const client = await EventClient.connect(api.url, { key: api.adminKey });
+    client.say('subscribe', data);
+    await until('an error', () => client.count('error') === 1);
+    expect(client.frames[0]?.data).toMatchObject({ status: 400, code });
+    await client.subscribe();
+    client.socket.close();
+  });
+
+  it('A4 of more than 4 KB is not read as a beat', async () => {
+    const { body } = await register({ agentId: 'verbose' });
+    const agent = await AgentClient.connect(api.url, body as unknown as Life);
+    agent.say({ event: 'beat', data: keys(2_000) });
+    expect(await agent.heard('error')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
+    agent.say({ event: 'beat' });
+    await agent.heard('beaten');
+    agent.socket.close();
   });
 });
 

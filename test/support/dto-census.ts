@@ -7,8 +7,8 @@ import type { App } from '../../apps/api/src/app.js';
 export type DtoClass = new () => object;
 
 /** A gateway's `@MessageBody` has the number of a controller's `@Body`. */
-const READ = [RouteParamtypes.BODY, RouteParamtypes.QUERY, RouteParamtypes.PARAM];
-const PLAIN: unknown[] = [Object, String, Number, Boolean, Array];
+const READ = new Set<unknown>([RouteParamtypes.BODY, RouteParamtypes.QUERY, RouteParamtypes.PARAM]);
+const PLAIN = new Set<unknown>([Object, String, Number, Boolean, Array]);
 
 /** Every class that a controller or a gateway reads a body, a query, parameters or a message into. */
 export function receivedDtos({ nest }: App): DtoClass[] {
@@ -26,7 +26,7 @@ function dtosOf(owner: DtoClass): DtoClass[] {
     const types = (Reflect.getMetadata('design:paramtypes', prototype, method) ?? []) as unknown[];
     return [...parameterIndexes(owner, method).map((index) => types[index]), ...documentedBodies(prototype[method])]
       .filter((type): type is DtoClass => typeof type === 'function')
-      .filter((type) => !PLAIN.includes(type));
+      .filter((type) => !PLAIN.has(type));
   });
 }
 
@@ -35,7 +35,7 @@ function parameterIndexes(owner: DtoClass, method: string): number[] {
   const declared = (Reflect.getMetadata(ROUTE_ARGS_METADATA, owner, method) ?? {}) as object;
   return Object.keys(declared)
     .map((key) => key.split(':').map(Number))
-    .filter(([kind]) => READ.includes(kind as RouteParamtypes))
+    .filter(([kind]) => READ.has(kind))
     .map(([, index = 0]) => index);
 }
 

@@ -34,10 +34,11 @@ describe('the check of an endpoint', () => {
       { address, url: 'http://agent.example/' },
     ]);
     const messages = await Promise.all(
-      [...urls, { address: '93.184.216.34', url: 'http://agent.example/' }].map(async ({ address, url }) =>
-        checking([address])
-          .check(url)
-          .catch((error: unknown) => (error as Error).message),
+      [...urls, { address: '93.184.216.34', url: 'http://agent.example/' }].map(
+        async ({ address, url }) =>
+          await checking([address])
+            .check(url)
+            .catch((error: unknown) => (error as Error).message),
       ),
     );
     expect(new Set(messages).size).toBe(1);
