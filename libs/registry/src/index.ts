@@ -1,5 +1,12 @@
 export { Database } from './db/database.js';
-export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from './db/database.options.js';
+export {
+  joinSchemas,
+  migrationOptions,
+  STATEMENTS_PER_TRANSACTION,
+  USUAL_RESERVED_POOL_SIZE,
+  type DatabaseOptions,
+  type Schema,
+} from './db/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
 export { REGISTRY_SCHEMA } from './db/schema.js';
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
@@ -27,6 +34,7 @@ export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
+export { USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
@@ -85,7 +93,8 @@ export { compareNumbers, type SelectionStrategy } from './discovery/strategies/s
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
-export * from './leases/self-preservation.js';
+export type { ProtectionExplanation } from './leases/protection.explanation.js';
+export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
 export { Loop, type LoopOptions } from './loop.js';
 export { PgListener } from './db/pg.listener.js';
 export {
