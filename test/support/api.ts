@@ -26,8 +26,8 @@ export interface TestApi {
   keyFor(...roles: Role[]): Promise<string>;
   /** With the admin key, unless told otherwise; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** One more replica on the same database. */
-  replica(): Promise<TestApi>;
+  /** One more replica on the same database, with other settings if told. */
+  replica(changes?: Record<string, string>): Promise<TestApi>;
   stop(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ async function serve(database: TestDatabase, environment: Record<string, string>
     adminKey,
     keyFor,
     call: async (method, path, { key = adminKey, ...rest } = {}) => await call(url, method, path, { key, ...rest }),
-    replica: async () => await serve(database, environment),
+    replica: async (changes = {}) => await serve(database, { ...environment, ...changes }),
     stop: async () => await app.nest.close(),
   };
 }

@@ -65,7 +65,13 @@ export {
 } from './discovery/agent.query.js';
 export { assess, STANDINGS, type Assessment, type CandidateMark, type Standing } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
-export { answers, normaliseCapability, withContainers } from './discovery/capability.js';
+export {
+  answers,
+  capabilityKeys,
+  MOST_CAPABILITY_KEYS,
+  normaliseCapability,
+  withContainers,
+} from './discovery/capability.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export { isNewer, type DirectoryEntry, type Revision, type Vitals } from './discovery/directory.entry.js';
 export { CapabilityAliasError, InvalidQueryError, UnknownStrategyError } from './discovery/discovery.errors.js';

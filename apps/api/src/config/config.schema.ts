@@ -181,6 +181,12 @@ const auth = z.strictObject({
     about: "Where the issuer's keys are, if it has no discovery document.",
     expects: 'a URL',
   }),
+  oidcPlainHttp: setting(z.enum(['refuse', 'allow']).default('refuse'), {
+    env: 'ROLLCALL_OIDC_PLAIN_HTTP',
+    about:
+      "Whether the issuer's keys may be fetched over plain http from another machine. `allow` only in a network you trust: who can change the keys on the way can sign tokens.",
+    expects: 'refuse or allow',
+  }),
   oidcRolesClaim: setting(z.string().min(1).default('roles'), {
     env: 'ROLLCALL_OIDC_ROLES_CLAIM',
     about: 'Claim that lists roles; dots go deeper, as in `realm_access.roles`.',

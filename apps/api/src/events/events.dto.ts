@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
+import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayNotEmpty,
@@ -15,6 +15,7 @@ import {
 } from 'class-validator';
 import { CURSOR_PATTERN, EVENT_TYPES, typesMeant } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
+import { QueryNumber } from '../http/query-number.js';
 import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
@@ -50,10 +51,10 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @KnownType()
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @KnownType()
   types?: string[];
 
   @ApiPropertyOptional({
@@ -63,10 +64,10 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @Length(1, 300, { each: true })
   agentIds?: string[];
 
   @ApiPropertyOptional({
@@ -76,10 +77,10 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @Length(1, 300, { each: true })
   capabilities?: string[];
 }
 
@@ -96,7 +97,7 @@ export class EventsQuery extends EventFilterQuery {
 
   @ApiPropertyOptional({ default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(1)
   @Max(LARGEST_PAGE)
@@ -109,7 +110,7 @@ export class EventsQuery extends EventFilterQuery {
     maximum: LONGEST_WAIT_MS,
   })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(0)
   @Max(LONGEST_WAIT_MS)

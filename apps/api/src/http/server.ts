@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler }
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
+import { addressFault, LONGEST_PARAMETER } from './address.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
@@ -29,10 +30,6 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const LEAVING = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
   retryAfterMs: 1_000,
 });
-const NUL_IN_ADDRESS = new ApiError(
-  'MALFORMED_REQUEST',
-  'The address has a NUL character (%00), which nothing here has.',
-);
 
 /**
  * Fastify with every limit set: its own defaults are "none". A connection on which nothing arrives falls under the time for
@@ -46,6 +43,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     keepAliveTimeout: http.keepAliveTimeout,
     http: { headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout) },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
     return503OnClosing: false,
     logger: false,
     genReqId: requestIdOf,
@@ -73,7 +71,8 @@ function observeRequests(server: FastifyInstance, { config, log, metrics, lifecy
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
     if (lifecycle.phase === 'closing')
       return void sendProblem(reply.header('connection', 'close'), LEAVING, request.id);
-    if (request.url.includes('%00')) return void sendProblem(reply, NUL_IN_ADDRESS, request.id);
+    const fault = addressFault(request.url);
+    if (fault) return void sendProblem(reply, fault, request.id);
     requestContext.run(request, done);
   });
   server.addHook('onRoute', (route) => {

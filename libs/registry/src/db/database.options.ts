@@ -41,7 +41,7 @@ export function joinSchemas(...parts: Schema[]): Schema {
 
 /** A migration's name ends with it. */
 function timestampOf(migration: { name: string }): number {
-  return Number(/\d+$/.exec(migration.name)?.[0]);
+  return Number(/(?<!\d)\d+$/.exec(migration.name)?.[0]);
 }
 
 export function dataSourceOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
