@@ -23,10 +23,10 @@ describe('the consumers of docs/events.md', () => {
     const node = examples.node(script);
     const curl = examples.shell(exampleOf('events.md', 'sh'));
     await until('node has the first', () => node.output() === '1 agent.joined early\n');
-    await until('curl has the first', () => curl.output().includes('id: 1\nevent: agent.joined\n'));
+    await until('curl has the first', () => /^id: 1-[0-9a-f]{8}\nevent: agent.joined\n/m.test(curl.output()));
     await tell(api, left('early'));
     await until('node has the second', () => node.output() === '1 agent.joined early\n2 agent.left early\n');
-    await until('curl has the second', () => curl.output().includes('id: 2\nevent: agent.left\n'));
+    await until('curl has the second', () => /^id: 2-[0-9a-f]{8}\nevent: agent.left\n/m.test(curl.output()));
     expect(curl.output()).toContain('"type":"agent.left","subject":"early"');
   });
 });

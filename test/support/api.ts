@@ -26,8 +26,8 @@ export interface TestApi {
   keyFor(...roles: Role[]): Promise<string>;
   /** With the admin key, unless told otherwise; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** One more replica on the same database. */
-  replica(): Promise<TestApi>;
+  /** One more replica on the same database, with other settings if told. */
+  replica(changes?: Record<string, string>): Promise<TestApi>;
   stop(): Promise<void>;
 }
 
@@ -39,8 +39,9 @@ const UNLIMITED = {
   ROLLCALL_CONCURRENT_UNAUTHENTICATED: '0',
 };
 
-export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
-  const database = await testDatabase();
+/** On a new database, unless one is given; the database ends with it. */
+export async function startApi(environment: Record<string, string> = {}, given?: TestDatabase): Promise<TestApi> {
+  const database = given ?? (await testDatabase());
   const api = await serve(database, environment);
   const stop = async (): Promise<void> => {
     await api.stop();
@@ -66,7 +67,7 @@ async function serve(database: TestDatabase, environment: Record<string, string>
     adminKey,
     keyFor,
     call: async (method, path, { key = adminKey, ...rest } = {}) => await call(url, method, path, { key, ...rest }),
-    replica: async () => await serve(database, environment),
+    replica: async (changes = {}) => await serve(database, { ...environment, ...changes }),
     stop: async () => await app.nest.close(),
   };
 }

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import {
-  CursorAheadError,
+  CursorExpiredError,
   EventFeed,
   EventLog,
   type FeedSubscription,
@@ -58,7 +58,7 @@ export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdo
       take: (events) => {
         for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
       },
-      expired: (error) => this.follow(error instanceof CursorAheadError ? error.head : error.oldest),
+      expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),
     });
   }
 }

@@ -94,7 +94,7 @@ export class AgentsController {
     },
   })
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
-    if (body.endpoint) await this.endpoints.check(body.endpoint);
+    if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
     const { agentId = null, leaseToken: token = null } = body;
     const { record, leaseToken } = await this.registry.agents.register({
       agentId,
@@ -157,7 +157,7 @@ export class AgentsController {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
       await this.registry.agents.check(claim); // who may not act must not make us resolve names
-      await this.endpoints.check(body.endpoint);
+      body.endpoint = await this.endpoints.check(body.endpoint);
     }
     return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
   }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags, ApiTooManyRequestsResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type AgentSnapshot, LiveRegistry } from '#rollcall/registry';
+import { type AgentSnapshot, formatCursor, LiveRegistry } from '#rollcall/registry';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
@@ -25,9 +25,11 @@ export class SnapshotController {
   @ApiOperation({
     summary: 'All agents, and the event they are true at',
     description:
-      'For consumers that begin, or whose cursor has expired: take this, then follow events after `sequence`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
+      'For consumers that begin, or whose cursor has expired: take this, then follow events after `cursor`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
   })
-  @ApiOkResponse({ schema: { example: { sequence: '1042', items: [AGENT_EXAMPLE], count: 1 } } })
+  @ApiOkResponse({
+    schema: { example: { sequence: '1042', cursor: '1042-9f3c27d1', items: [AGENT_EXAMPLE], count: 1 } },
+  })
   @ApiTooManyRequestsResponse({ description: 'SNAPSHOTS_BUSY: this replica sends several already.' })
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
@@ -46,7 +48,8 @@ export class SnapshotController {
 
 async function* document(snapshot: AgentSnapshot): AsyncGenerator<string, void, void> {
   let count = 0;
-  yield `{"sequence":"${snapshot.seq}","items":[`;
+  const { position } = snapshot;
+  yield `{"sequence":"${position.seq}","cursor":"${formatCursor(position)}","items":[`;
   for await (const records of snapshot.slices()) {
     yield (count > 0 ? ',' : '') + records.map((record) => JSON.stringify(record)).join(',');
     count += records.length;

@@ -1,19 +1,28 @@
-import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/registry';
+import {
+  type EventFeed,
+  type EventFilter,
+  formatCursor,
+  matcherOf,
+  type EventMatcher,
+  type LogPosition,
+  type RegistryEvent,
+} from '#rollcall/registry';
 import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
 /** Our end of a connection that events are written to. */
 export interface StreamSink {
   /** Bytes that wait to be sent. */
   readonly buffered: number;
-  send(events: readonly RegistryEvent[]): void;
+  /** Events of the log with this epoch. */
+  send(events: readonly RegistryEvent[], epoch: string): void;
   /** Tells how far the log was read when nothing in it was for this consumer. */
-  tellPosition(seq: number): void;
+  tellPosition(position: LogPosition): void;
   end(reason: StreamEnd): void;
 }
 
 export interface StreamOptions {
-  after: number;
-  matches: EventMatcher;
+  after: LogPosition;
+  filter: EventFilter;
   /** How many may be under way to a consumer that acknowledges. */
   window?: number;
   buffer: number;
@@ -26,6 +35,7 @@ export interface StreamOptions {
  */
 export class EventStream {
   private readonly way: ReturnType<EventFeed['subscribe']>;
+  private readonly matches: EventMatcher;
   private readonly underWay: number[] = [];
   private told: number;
   private full?: NodeJS.Timeout;
@@ -35,15 +45,15 @@ export class EventStream {
     private readonly sink: StreamSink,
     private readonly options: StreamOptions,
   ) {
-    this.told = options.after;
-    this.way = feed.subscribe(options.after, {
-      take: (events) => this.take(events),
-      expired: (error) => this.sink.end(unusableCursor(error)),
-    });
+    const { after, filter } = options;
+    this.told = after.seq;
+    this.matches = matcherOf(filter);
+    const take = (events: readonly RegistryEvent[]): boolean => this.take(events);
+    this.way = feed.subscribe(after.seq, { take, expired: (error) => this.sink.end(unusableCursor(error)) }, filter);
   }
 
-  get cursor(): number {
-    return this.way.cursor;
+  get cursor(): string {
+    return formatCursor(this.position);
   }
 
   /** Some of what waited was sent. */
@@ -60,9 +70,10 @@ export class EventStream {
 
   /** Now and then, so that a consumer whose filter lets little pass has a cursor that does not grow old. */
   tellPosition(): void {
-    if (this.cursor <= this.told) return;
-    this.told = this.cursor;
-    this.sink.tellPosition(this.cursor);
+    const { position } = this;
+    if (position.seq <= this.told) return;
+    this.told = position.seq;
+    this.sink.tellPosition(position);
   }
 
   close(): void {
@@ -70,11 +81,15 @@ export class EventStream {
     this.way.close();
   }
 
+  private get position(): LogPosition {
+    return { seq: this.way.cursor, epoch: this.options.after.epoch };
+  }
+
   private take(events: readonly RegistryEvent[]): boolean {
-    const wanted = events.filter(this.options.matches);
+    const wanted = events.filter(this.matches);
     const last = wanted.at(-1);
     if (last) {
-      this.sink.send(wanted);
+      this.sink.send(wanted, this.options.after.epoch);
       this.told = last.seq;
       if (this.options.window !== undefined) this.underWay.push(...wanted.map(({ seq }) => seq));
     }

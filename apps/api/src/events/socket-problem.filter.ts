@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
-import { CursorAheadError, CursorExpiredError } from '#rollcall/registry';
+import { isUnusableCursor } from '#rollcall/registry';
 import type { WebSocket } from 'ws';
 import { tellProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
@@ -16,7 +16,7 @@ export class SocketProblemFilter implements WsExceptionFilter {
     const { body, unexpected } = toProblem(error, randomUUID());
     if (unexpected) this.log.error({ event: 'socket.unexpected_error', requestId: body['requestId'], err: error });
     tellProblem(socket, body);
-    if (error instanceof CursorExpiredError || error instanceof CursorAheadError) {
+    if (isUnusableCursor(error)) {
       socket.close(CLOSE_CODES[error.code], JSON.stringify({ code: error.code, snapshot: body['snapshot'] }));
     }
   }

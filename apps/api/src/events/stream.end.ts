@@ -1,9 +1,9 @@
-import type { CursorAheadError, CursorExpiredError } from '#rollcall/registry';
+import type { UnusableCursorError } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
 
 /** Why we end a stream, and where the consumer goes on from. */
 export interface StreamEnd {
-  code: 'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | 'CURSOR_EXPIRED' | 'CURSOR_AHEAD';
+  code: 'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | UnusableCursorError['code'];
   detail: string;
   /** Resume after this one. */
   after?: string;
@@ -19,24 +19,25 @@ export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
   CREDENTIAL_ENDED: 4401,
   SLOW_CONSUMER: 4408,
   CURSOR_EXPIRED: 4410,
+  CURSOR_FOREIGN: 4410,
 };
 
-export function slowConsumer(cursor: number): StreamEnd {
+export function slowConsumer(cursor: string): StreamEnd {
   const detail = 'You did not read for so long that your buffer stayed full. Resume with `after`, and read faster.';
-  return { code: 'SLOW_CONSUMER', after: String(cursor), detail };
+  return { code: 'SLOW_CONSUMER', after: cursor, detail };
 }
 
-export function credentialEnded(cursor?: number): StreamEnd {
+export function credentialEnded(cursor?: string): StreamEnd {
   const detail = 'The credential was revoked or has expired. Resume with `after` and a valid one.';
-  return { code: 'CREDENTIAL_ENDED', ...(cursor !== undefined && { after: String(cursor) }), detail };
+  return { code: 'CREDENTIAL_ENDED', ...(cursor !== undefined && { after: cursor }), detail };
 }
 
-export function shuttingDown(cursor?: number): StreamEnd {
+export function shuttingDown(cursor?: string): StreamEnd {
   const detail = 'This replica is leaving. Resume with `after`; another one will answer.';
-  return { code: 'SHUTTING_DOWN', ...(cursor !== undefined && { after: String(cursor) }), detail };
+  return { code: 'SHUTTING_DOWN', ...(cursor !== undefined && { after: cursor }), detail };
 }
 
-export function unusableCursor(error: CursorExpiredError | CursorAheadError): StreamEnd {
+export function unusableCursor(error: UnusableCursorError): StreamEnd {
   const { oldest, head, snapshot } = toProblem(error, '').body as Record<string, string | undefined>;
   return {
     code: error.code,

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { ProviderError } from '#rollcall/providers';
-import { BudgetExhaustedError, CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
+import { CursorAheadError, CursorExpiredError, CursorForeignError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -42,9 +42,9 @@ const SNAPSHOT = '/v1/events/snapshot';
 
 function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
-  if (error instanceof BudgetExhaustedError) return error.details;
   if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
-  return undefined;
+  if (error instanceof CursorForeignError) return { head: String(error.head), snapshot: SNAPSHOT };
+  return error.details;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler }
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
+import { addressFault, LONGEST_PARAMETER } from './address.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
@@ -33,10 +34,6 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const LEAVING = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
   retryAfterMs: 1_000,
 });
-const NUL_IN_ADDRESS = new ApiError(
-  'MALFORMED_REQUEST',
-  'The address has a NUL character (%00), which nothing here has.',
-);
 
 /**
  * Fastify with every limit set: its own defaults are "none". A connection on which nothing arrives falls under the time for
@@ -53,6 +50,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
       shouldUpgradeCallback: (request: IncomingMessage) => parts.routes.isSocket(request),
     },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
     return503OnClosing: false,
     logger: false,
     genReqId: requestIdOf,
@@ -82,8 +80,9 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
     if (lifecycle.phase !== 'serving') void reply.header('connection', 'close');
     if (lifecycle.phase === 'closing') return replyProblem(reply, LEAVING);
+    const fault = addressFault(request.url);
+    if (fault) return replyProblem(reply, fault);
     if (request.is404) return replyProblem(reply, routes.missing(request.method, request.url));
-    if (request.url.includes('%00')) return replyProblem(reply, NUL_IN_ADDRESS);
     requestContext.run(request, done);
   });
   server.addHook('onRoute', (route) => {

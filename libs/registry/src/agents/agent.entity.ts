@@ -38,7 +38,10 @@ export class AgentEntity {
   @Column({ type: 'jsonb' }) circuit: CircuitState;
   @Column({ type: 'jsonb' }) flap: FlapState;
   @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
-  @Column({ type: 'text', name: 'registered_by' }) registeredBy: string;
+  /** The principal that registered this life; the index counts its live agents, for its quota. */
+  @Index('agent_registered_by', { where: 'left_at IS NULL' })
+  @Column({ type: 'text', name: 'registered_by' })
+  registeredBy: string;
   @Column({ type: 'timestamptz', name: 'last_task_at', nullable: true }) lastTaskAt: Date | null;
   @Index('agent_left_at')
   @Column({ type: 'timestamptz', name: 'left_at', nullable: true })

@@ -22,7 +22,7 @@ export function newAgentId(name: string): string {
   const stem = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
+    .replaceAll(/^-|-$/g, '')
     .slice(0, 40);
   return `${stem || 'agent'}-${randomBytes(5).toString('hex')}`;
 }

@@ -19,6 +19,8 @@ import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness
 import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-taken-by.js';
+import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
+import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-forgotten-generations.js';
 import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
 
@@ -49,5 +51,7 @@ export const REGISTRY_SCHEMA: Schema = {
     BeatsTakenBy1763280900000,
     ForgottenGenerations1763281000000,
     LeaseTokenIndex1763281500000,
+    Quotas1763290000000,
+    LogEpoch1763290100000,
   ],
 };

@@ -13,6 +13,7 @@ export {
 } from './event-storm.js';
 export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 export { FreezablePostgres } from './freezable-postgres.js';
+export { SlowProxy } from './slow-proxy.js';
 export { TwoReplicas } from './two-replicas.js';
 export { RecordingSink } from './recording-sink.js';
 export { aBudget, aBudgetState, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
