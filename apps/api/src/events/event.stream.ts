@@ -1,5 +1,5 @@
 import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/registry';
-import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
 /** Our end of a connection that events are written to. */
 export interface StreamSink {
@@ -20,6 +20,9 @@ export interface StreamOptions {
   slowAfterMs: number;
 }
 
+/** Consumers of a replica that cannot read the log are sent away at random moments within this time, not all at once. */
+const SEND_AWAY_WITHIN_MS = 2_000;
+
 /**
  * The way of one consumer through the log, at the pace its connection allows. No more than the buffer ever waits for
  * it; a connection that leaves it full for too long is told where to resume, and given up.
@@ -29,6 +32,7 @@ export class EventStream {
   private readonly underWay: number[] = [];
   private told: number;
   private full?: NodeJS.Timeout;
+  private sendingAway?: NodeJS.Timeout;
 
   constructor(
     feed: EventFeed,
@@ -39,6 +43,7 @@ export class EventStream {
     this.way = feed.subscribe(options.after, {
       take: (events) => this.take(events),
       expired: (error) => this.sink.end(unusableCursor(error)),
+      interrupted: () => this.sendAway(),
     });
   }
 
@@ -67,6 +72,7 @@ export class EventStream {
 
   close(): void {
     this.stopWatch();
+    clearTimeout(this.sendingAway);
     this.way.close();
   }
 
@@ -95,6 +101,13 @@ export class EventStream {
       this.close();
       this.sink.end(slowConsumer(this.cursor));
     }, this.options.slowAfterMs).unref();
+  }
+
+  private sendAway(): void {
+    this.sendingAway ??= setTimeout(() => {
+      this.close();
+      this.sink.end(databaseUnavailable(this.cursor));
+    }, Math.random() * SEND_AWAY_WITHIN_MS).unref();
   }
 
   private stopWatch(): void {

@@ -64,6 +64,7 @@ export class EventsService implements OnModuleDestroy {
         if (found.items.length > 0) over.resolve();
       },
       expired: over.reject,
+      interrupted: over.reject,
     });
     gone.addEventListener('abort', () => over.resolve());
     if (gone.aborted) over.resolve();

@@ -9,6 +9,8 @@ export interface FeedConsumer {
   take(events: readonly RegistryEvent[]): boolean | void;
   /** The cursor cannot be gone on from, and the subscription is over: take a snapshot and subscribe anew. */
   expired(error: CursorExpiredError | CursorAheadError): void;
+  /** The feed has failed for several seconds. The subscription stays; the consumer may fare better on another replica. */
+  interrupted?(error: unknown): void;
 }
 
 /** What a subscription needs of the feed. */
@@ -69,6 +71,10 @@ export class FeedSubscription {
   expire(error: CursorExpiredError | CursorAheadError): void {
     this.close();
     this.consumer.expired(error);
+  }
+
+  interrupt(error: unknown): void {
+    this.consumer.interrupted?.(error);
   }
 
   private isDue(): boolean {
