@@ -2,7 +2,7 @@
 /**
  * A complete agent. Needs Node 22 or newer and no packages:
  *
- *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… node examples/agent.js
+ *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… TRANSPORT=websocket node examples/agent.js
  *
  * It ends when it receives SIGTERM, when an operator drains it, and when its registration is ended on purpose. Everything
  * else (errors, closed sockets, timeouts, an eviction) makes it try again, after a random pause well below its lease.
@@ -199,9 +199,10 @@ function nextAfter({ status, body }) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { ROLLCALL_URL: url = 'http://127.0.0.1:8080', ROLLCALL_KEY: key = '' } = process.env;
+  const transport = process.env.TRANSPORT === 'http' ? 'http' : 'websocket';
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
   const agent = { agentId: 'builder-02', name: 'swarm-builder', capabilities: ['build'] };
-  await runAgent({ url, key, agent, signal: ending.signal });
+  await runAgent({ url, key, agent, transport, signal: ending.signal });
   process.exit();
 }

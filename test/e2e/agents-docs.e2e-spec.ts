@@ -75,6 +75,17 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'deregistered' });
   });
 
+  it('D2 registers again after an eviction and ends after a deregistration over plain HTTP, too', async () => {
+    const agent = examples.program('agent.js', { TRANSPORT: 'http' });
+    const exit = once(agent.child, 'exit');
+    await until('it is there', () => agent.output().includes('registered builder-02, generation 1\n'));
+    await api.call('POST', `${AGENT}/evict`);
+    await until('it is back', () => agent.output().includes('REGISTER_AGAIN\nregistered builder-02, generation 2\n'));
+    await api.call('DELETE', AGENT);
+    expect(await exit).toEqual([0, null]);
+    expect(await record()).toMatchObject({ status: 'left', leaveReason: 'deregistered', generation: 2 });
+  });
+
   it('D2 deregisters when it receives SIGTERM', async () => {
     const agent = examples.program('agent.js');
     const exit = once(agent.child, 'exit');

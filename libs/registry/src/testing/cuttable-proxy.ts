@@ -53,8 +53,7 @@ export class CuttableProxy {
 
   private async accept(client: Socket): Promise<void> {
     this.track(client);
-    if (this.condition === 'cut') return void client.destroy();
-    const upstream = await this.dial();
+    const upstream = this.condition === 'cut' ? undefined : await this.dial();
     if (!upstream || client.destroyed) {
       upstream?.destroy();
       return void client.destroy();
@@ -62,8 +61,15 @@ export class CuttableProxy {
     this.track(upstream);
     this.join(client, upstream);
     this.join(upstream, client);
-    if (this.condition === 'cut') return this.cut();
-    if (this.condition === 'open') for (const socket of [client, upstream]) socket.resume();
+    this.apply(client, upstream);
+  }
+
+  /** The condition may have changed while the connection was made. */
+  private apply(...sockets: Socket[]): void {
+    for (const socket of sockets) {
+      if (this.condition === 'cut') socket.destroy();
+      if (this.condition === 'open') socket.resume();
+    }
   }
 
   private async dial(): Promise<Socket | undefined> {
