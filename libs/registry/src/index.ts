@@ -79,7 +79,8 @@ export { compareNumbers, type SelectionStrategy } from './discovery/strategies/s
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
-export * from './leases/self-preservation.js';
+export type { ProtectionExplanation } from './leases/protection.explanation.js';
+export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
 export { Loop, type LoopOptions } from './loop.js';
 export { PgListener } from './db/pg.listener.js';
 export {

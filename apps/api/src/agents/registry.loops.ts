@@ -81,12 +81,20 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
     await this.registry.sync.load();
     this.lost = false;
     this.subscription = this.feed.subscribe(head, {
-      take: (events) => this.registry.sync.refreshSoon(agentsIn(events)),
-      expired: () => {
-        this.lost = true;
-        void this.followAgain();
-      },
+      take: (events) => this.take(events),
+      expired: () => this.loseFeed(),
     });
+  }
+
+  private take(events: readonly RegistryEvent[]): void {
+    this.registry.sync.refreshSoon(agentsIn(events));
+    if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.loseFeed();
+  }
+
+  /** The directory is loaded again as a whole, and follows the log from there. */
+  private loseFeed(): void {
+    this.lost = true;
+    void this.followAgain();
   }
 
   /** A pass that takes longer than its interval is not started twice, and one that fails is tried again. */

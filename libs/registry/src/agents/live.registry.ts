@@ -9,13 +9,14 @@ import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
 import { StrongReader } from '../discovery/strong.reader.js';
 import type { RegistryEvents } from '../events/registry.events.js';
+import { ClockStore } from '../leases/clock.store.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
 import type { LeasePolicy } from '../leases/lease.policy.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
-import type { ProtectionPolicy } from '../leases/self-preservation.js';
+import type { ProtectionPolicy } from '../leases/protection.state.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
@@ -58,7 +59,7 @@ export class LiveRegistry {
     this.heartbeats = new HeartbeatBatcher(db, leases);
     this.sweeper = new EvictionSweeper(
       db,
-      { leases, protection: this.protection },
+      { leases, protection: this.protection, clock: new ClockStore(db) },
       events,
       this.budgets.agents,
       options,
