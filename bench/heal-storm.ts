@@ -19,7 +19,7 @@ const say = (text: string): void =>
   console.log(`${String(Math.round((performance.now() - started) / 1_000))} s  ${text}`);
 
 async function everyoneRoutable(replicas: readonly Replica[]): Promise<boolean> {
-  const counts = await Promise.all(replicas.map(routable));
+  const counts = await Promise.all(replicas.map(async (replica) => await routable(replica, agents)));
   return counts.every((count) => count === agents);
 }
 
@@ -65,7 +65,7 @@ async function run(stage: Stage, clients: Clients): Promise<boolean> {
   const telling = progress(clients, over.signal);
   const windows = await storm(stage);
   const back = until('everyone is routable', async () => await everyoneRoutable(stage.replicas), SETTLE_MS);
-  const notRoutable = await back.then(() => 0).catch(async () => agents - (await routable(first)));
+  const notRoutable = await back.then(() => 0).catch(async () => agents - (await routable(first, agents)));
   over.abort();
   await Promise.all([writing, telling]);
   const log = await readLog(first);

@@ -46,8 +46,8 @@ async function start({
   consumers,
 }: Extract<ClientsOrder, { start: object }>['start']): Promise<void> {
   const [{ runAgent }, { runConsumer }] = await Promise.all([load('agent.js'), load('consumer.js')]);
-  for (const { agentId, transport } of agents) {
-    const agent = { agentId, name: agentId, capabilities: ['storm'] };
+  for (const { agentId, capability, transport } of agents) {
+    const agent = { agentId, name: agentId, capabilities: [capability] };
     watch(agentId, runAgent({ url, key, agent, transport, log: count }));
   }
   for (const transport of consumers) {

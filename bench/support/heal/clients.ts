@@ -14,7 +14,7 @@ export interface ClientsStatus {
 export interface ClientsStart {
   url: string;
   key: string;
-  agents: { agentId: string; transport: string }[];
+  agents: { agentId: string; capability: string; transport: string }[];
   /** The transport of each consumer. */
   consumers: string[];
 }
@@ -23,6 +23,13 @@ export type ClientsOrder = { start: ClientsStart } | { status: true } | { compar
 
 /** `compared` has null for each consumer that equals the log, or else the difference. */
 export type ClientsReport = { status: ClientsStatus } | { compared: (string | null)[] };
+
+/** A query answers at most this many, so each group of agents has a capability of its own. */
+export const GROUP_SIZE = 100;
+
+export function groupOf(index: number): string {
+  return `storm.${Math.floor(index / GROUP_SIZE)}`;
+}
 
 const CONSUMER_TRANSPORTS = ['websocket', 'sse', 'rest'];
 
@@ -37,6 +44,7 @@ export class Clients {
       key,
       agents: Array.from({ length: agents }, (_, index) => ({
         agentId: `storm-${index}`,
+        capability: groupOf(index),
         transport: index % 3 === 0 ? 'http' : 'websocket',
       })),
       consumers: Array.from({ length: consumers }, (_, index) => CONSUMER_TRANSPORTS[index % 3] ?? 'rest'),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { GROUP_SIZE, groupOf } from './clients.js';
 import type { FaultWindow } from './faults.js';
 import type { Replica } from './stage.js';
 
@@ -23,11 +24,15 @@ async function call<Body>(
   return (await response.json()) as Body;
 }
 
-/** How many agents a replica would send work to. 0 while it does not answer. */
-export async function routable(replica: Replica): Promise<number> {
-  const body = { capabilities: ['storm'], limit: 1_000 };
-  const answer = call<{ candidates: unknown[] }>(replica, '/v1/agents/query', body);
-  return await answer.then(({ candidates }) => candidates.length).catch(() => 0);
+/** How many of the agents a replica would send work to; while it does not answer, none. */
+export async function routable(replica: Replica, agents: number): Promise<number> {
+  let count = 0;
+  for (let first = 0; first < agents; first += GROUP_SIZE) {
+    const body = { capabilities: [groupOf(first)], limit: GROUP_SIZE };
+    const answer = call<{ candidates: unknown[] }>(replica, '/v1/agents/query', body);
+    count += await answer.then(({ candidates }) => candidates.length).catch(() => 0);
+  }
+  return count;
 }
 
 /** The whole log, as far as it goes now. */
