@@ -1,16 +1,17 @@
 /**
  * Documented agents and consumers (examples/) on two replicas, through random faults that heal. No agent may be evicted while
  * no fault is active, no client may end by itself, in the end every agent is routable on both replicas, and every consumer
- * has received exactly the log. `node heal-storm.js <seconds> <seed> <agents> <consumers>`.
+ * has received exactly the log. `node heal-storm.js <seconds> <seed> <agents> <consumers> <heartbeat interval in ms>`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '#rollcall/registry/testing';
 import { Clients } from './support/heal/clients.js';
 import { type FaultWindow, faultStorm } from './support/heal/faults.js';
 import { evictionsIn, keepChanging, type LoggedEvent, readLog, routable } from './support/heal/observer.js';
-import { LEASE_MS, type Replica, Stage } from './support/heal/stage.js';
+import { type Replica, Stage } from './support/heal/stage.js';
 
-const [seconds = 600, seed = Date.now() % 1_000_000, agents = 300, consumers = 20] = process.argv.slice(2).map(Number);
+const given = process.argv.slice(2).map(Number);
+const [seconds = 600, seed = Date.now() % 1_000_000, agents = 300, consumers = 20, intervalMs = 3_000] = given;
 const PROGRESS_EVERY_MS = 5_000;
 const SETTLE_MS = 120_000;
 
@@ -40,7 +41,7 @@ async function storm(stage: Stage): Promise<FaultWindow[]> {
     say(`${window.kind} for ${window.to - window.from} ms, healed`);
     windows.push(window);
   }
-  await delay(LEASE_MS); // in which nobody may be evicted
+  await delay(stage.leaseMs); // in which nobody may be evicted
   return windows;
 }
 
@@ -97,7 +98,7 @@ function countOf([kind, list]: [string, unknown[]]): [string, number] {
   return [kind, list.length];
 }
 
-const stage = await Stage.start();
+const stage = await Stage.start(intervalMs);
 const clients = new Clients(stage.url, stage.key, { agents, consumers });
 try {
   if (!(await run(stage, clients))) process.exitCode = 1;

@@ -71,7 +71,7 @@ class Agent {
       }
       if ([400, 401, 403, 413, 422].includes(answer.status)) throw new Error(`Cannot register: ${answer.body.detail}`);
       log(`not registered yet: ${answer.body.code}`); // a 409 passes when the lease of our last process ends
-      await this.pause(answer.body.retryAfterMs);
+      await this.rest(this.pauseMs(answer.body.retryAfterMs));
     }
     return 'leave';
   }
@@ -88,7 +88,7 @@ class Agent {
       await this.rest(answer.body.nextIntervalMs);
     } else if (next === 'beat') next = await this.followSocket();
     else log(`beat failed: ${answer.body.code}`);
-    if (next === 'retry' || next === 'register') await this.pause(answer.body.retryAfterMs);
+    if (next === 'retry' || next === 'register') await this.rest(this.pauseMs(answer.body.retryAfterMs));
     return next;
   }
 
@@ -116,7 +116,12 @@ class Agent {
       const onFrame = (/** @type {{ event: string, data: Record<string, any> }} */ { event, data }) => {
         clearTimeout(timer);
         log(`${event} ${data.action ?? data.code ?? ''}`.trim());
-        if (event === 'error') return end(nextAfter({ status: data.status, body: data }));
+        if (event === 'error') {
+          const next = nextAfter({ status: data.status, body: data });
+          if (next !== 'retry' || this.failures >= 2) return end(next);
+          timer = setTimeout(beat, this.pauseMs(data.retryAfterMs));
+          return;
+        }
         if (data.action === 'drain' || data.desiredState === 'draining') return end('leave');
         if (data.action === 'stop' || data.action === 'register') return end(data.action);
         if (event === 'beaten') this.failures = 0;
@@ -156,10 +161,10 @@ class Agent {
   }
 
   /** Grows with every failure in a row, up to a limit, and is never the same for two agents. */
-  async pause(retryAfterMs = 0) {
+  pauseMs(retryAfterMs = 0) {
     const longest = this.timeoutMs();
     const grown = (longest / 4) * 2 ** Math.min(this.failures++, 10);
-    await this.rest(Math.min(longest, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2));
+    return Math.min(longest, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2);
   }
 
   /** @param {number} ms */

@@ -47,23 +47,27 @@ describe('the consumers of docs/events.md', () => {
     expect(curl.output()).toContain('"type":"agent.left","subject":"early"');
   });
 
-  it.each(TRANSPORTS)('D2 resume after their database and their gateway failed (%s)', async (TRANSPORT) => {
-    database.cut();
-    const consumer = examples.program('consumer.js', { TRANSPORT });
-    await until('it was refused', () => consumer.output().includes('no events: DATABASE_UNAVAILABLE'));
-    database.heal();
-    for (const [index, fault] of ['none', 'database', 'gateway', 'database'].entries()) {
-      if (fault === 'database') database.cut();
-      if (fault === 'gateway') gateway.cut();
-      await tell(api, joined(`a-${index + 1}`));
-      const refusals = consumer.output().length;
-      if (index === 3) await until('it was sent away', () => consumer.output().length > refusals, 30_000);
+  it.each(TRANSPORTS)(
+    'D2 resume after their database and their gateway failed (%s)',
+    async (TRANSPORT) => {
+      database.cut();
+      const consumer = examples.program('consumer.js', { TRANSPORT });
+      await until('it was refused', () => consumer.output().includes('no events: DATABASE_UNAVAILABLE'));
       database.heal();
-      gateway.heal();
-      await until('it has all', () => printed(consumer).length > index, 30_000);
-      expect(printed(consumer)).toEqual(upTo(index + 1));
-    }
-  }, 120_000);
+      for (const [index, fault] of ['none', 'database', 'gateway', 'database'].entries()) {
+        if (fault === 'database') database.cut();
+        if (fault === 'gateway') gateway.cut();
+        await tell(api, joined(`a-${index + 1}`));
+        const refusals = consumer.output().length;
+        if (index === 3) await until('it was sent away', () => consumer.output().length > refusals, 30_000);
+        database.heal();
+        gateway.heal();
+        await until('it has all', () => printed(consumer).length > index, 30_000);
+        expect(printed(consumer)).toEqual(upTo(index + 1));
+      }
+    },
+    120_000,
+  );
 
   it('D2 continue with a snapshot when their cursor is not of this log', async () => {
     const body = { agentId: 'b-1', name: 'b-1', capabilities: ['build'] };

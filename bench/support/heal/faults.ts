@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CuttableProxy } from '#rollcall/registry/testing';
 import { seededRandom, shuffled } from './random.js';
-import { LEASE_MS, type Replica, type Stage } from './stage.js';
+import type { Replica, Stage } from './stage.js';
 
 export interface Fault {
   kind: string;
@@ -17,10 +17,10 @@ export interface FaultWindow {
 }
 
 const SHORTEST_MS = 1_000;
-const LONGEST_MS = 1.5 * LEASE_MS;
-/** Agents have this long to be heard again before the next fault. */
-const SHORTEST_CALM_MS = LEASE_MS;
-const LONGEST_CALM_MS = 2 * LEASE_MS;
+/** In leases: faults become longer than one, and agents have at least one to be heard again before the next fault. */
+const LONGEST = 1.5;
+const SHORTEST_CALM = 1;
+const LONGEST_CALM = 1.75;
 
 /** All kinds of faults, those of a replica for either of them. */
 function allFaults({ gateway, postgres, replicas }: Stage): Fault[] {
@@ -71,8 +71,8 @@ export async function* faultStorm(stage: Stage, seed: number, durationMs: number
   for (let bag: Fault[] = []; performance.now() < ends;) {
     if (bag.length === 0) bag = shuffled(faults, random);
     const fault = bag.pop() as Fault;
-    await delay(between(SHORTEST_CALM_MS, LONGEST_CALM_MS));
-    yield await strike(fault, between(SHORTEST_MS, LONGEST_MS));
+    await delay(between(SHORTEST_CALM, LONGEST_CALM) * stage.leaseMs);
+    yield await strike(fault, between(SHORTEST_MS, LONGEST * stage.leaseMs));
   }
 }
 

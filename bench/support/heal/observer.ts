@@ -3,6 +3,8 @@ import { GROUP_SIZE, groupOf } from './clients.js';
 import type { FaultWindow } from './faults.js';
 import type { Replica } from './stage.js';
 
+const MOST_TRIES = 20;
+
 export interface LoggedEvent {
   id: string;
   type: string;
@@ -11,7 +13,19 @@ export interface LoggedEvent {
   data: { reason?: string };
 }
 
-async function call<Body>(
+/** As patient as the documented clients: the machine may be busy. */
+async function call<Body>(what: Pick<Replica, 'url' | 'headers'>, path: string, body?: object): Promise<Body> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await callOnce<Body>(what, path, body);
+    } catch (error) {
+      if (tries === MOST_TRIES) throw error;
+      await delay(500);
+    }
+  }
+}
+
+async function callOnce<Body>(
   { url, headers }: Pick<Replica, 'url' | 'headers'>,
   path: string,
   body?: object,

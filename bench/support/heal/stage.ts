@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { leaseTtlMs, USUAL_LEASE_POLICY } from '#rollcall/registry';
 import { CuttableProxy, FreezablePostgres, proxyPostgres } from '#rollcall/registry/testing';
 import { type Server, startRollcall } from '../servers.js';
 
-export const LEASE_MS = 7_000;
-
 const KEY = randomBytes(32).toString('hex');
 
-/** The proportions of the defaults, about four times as fast: a lease is three intervals and a second. */
-const SETTINGS = {
+/** Like the defaults, but faster, so that a storm has time for many faults. */
+const settings = (intervalMs: number): Record<string, string> => ({
   ROLLCALL_ADMIN_KEY: KEY,
-  ROLLCALL_HEARTBEAT_EVERY: '2s',
-  ROLLCALL_MISSED_BEATS: '3',
-  ROLLCALL_DATABASE_TIMEOUT: '500ms',
-};
+  ROLLCALL_HEARTBEAT_EVERY: `${intervalMs}ms`,
+  ROLLCALL_DATABASE_TIMEOUT: '1s',
+});
 
 export interface Replica extends Server {
   /** Between this replica and Postgres. */
@@ -27,13 +25,15 @@ export class Stage {
     readonly postgres: FreezablePostgres,
     readonly replicas: readonly Replica[],
     readonly gateway: CuttableProxy,
+    readonly leaseMs: number,
   ) {}
 
-  static async start(): Promise<Stage> {
+  static async start(intervalMs: number): Promise<Stage> {
     const postgres = await FreezablePostgres.start();
-    const replicas = [await startReplica(postgres.url), await startReplica(postgres.url)];
+    const replicas = [await startReplica(postgres.url, intervalMs), await startReplica(postgres.url, intervalMs)];
     const targets = replicas.map(({ url }) => ({ host: '127.0.0.1', port: Number(new URL(url).port) }));
-    return new Stage(postgres, replicas, await CuttableProxy.start(...targets));
+    const leaseMs = leaseTtlMs({ ...USUAL_LEASE_POLICY, intervalMs });
+    return new Stage(postgres, replicas, await CuttableProxy.start(...targets), leaseMs);
   }
 
   get url(): string {
@@ -48,8 +48,8 @@ export class Stage {
   }
 }
 
-async function startReplica(databaseUrl: string): Promise<Replica> {
+async function startReplica(databaseUrl: string, intervalMs: number): Promise<Replica> {
   const { proxy: database, url } = await proxyPostgres(databaseUrl);
-  const server = await startRollcall({ ...SETTINGS, DATABASE_URL: url });
+  const server = await startRollcall({ ...settings(intervalMs), DATABASE_URL: url });
   return { ...server, database };
 }

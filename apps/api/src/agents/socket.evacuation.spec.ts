@@ -5,7 +5,7 @@ import { SocketEvacuation } from './socket.evacuation.js';
 const LOST = { ok: false, error: new DatabaseUnavailableError('cut') } as const;
 const BUSY = { ok: false, error: new DatabaseBusyError('locked') } as const;
 const RECORDED = { ok: true, beatAt: 0 } as const;
-const HALF_AN_INTERVAL_MS = USUAL_LEASE_POLICY.intervalMs / 2;
+const INTERVAL_MS = USUAL_LEASE_POLICY.intervalMs;
 
 class RecordedSocket {
   open = true;
@@ -27,36 +27,44 @@ afterEach(() => jest.useRealTimers());
 const open = (): number => sockets.filter((socket) => socket.open).length;
 
 describe('evacuation of agent sockets', () => {
-  it('D3 closes every socket within half an interval, and not all at once', () => {
+  it('D3 closes every socket within an interval, and not all at once', () => {
     evacuation.onBeat(LOST);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS / 2);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
     expect(open()).toBeGreaterThan(300);
     expect(open()).toBeLessThan(700);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS / 2);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
     expect(open()).toBe(0);
+  });
+
+  it('D3 closes no socket when a beat is recorded soon after the one that was not', () => {
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS / 5);
+    evacuation.onBeat(RECORDED);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    expect(open()).toBe(1_000);
   });
 
   it('D3 spares the remaining sockets when a beat is recorded again', () => {
     evacuation.onBeat(LOST);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS / 2);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
     const spared = open();
     evacuation.onBeat(RECORDED);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS);
+    jest.advanceTimersByTime(INTERVAL_MS);
     expect(open()).toBe(spared);
   });
 
   it('D3 starts again for sockets that were opened meanwhile', () => {
     evacuation.onBeat(LOST);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS);
+    jest.advanceTimersByTime(INTERVAL_MS);
     sockets.push(new RecordedSocket());
     evacuation.onBeat(LOST);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS);
+    jest.advanceTimersByTime(INTERVAL_MS);
     expect(open()).toBe(0);
   });
 
   it('D3 keeps the sockets when the database is only busy', () => {
     evacuation.onBeat(BUSY);
-    jest.advanceTimersByTime(HALF_AN_INTERVAL_MS);
+    jest.advanceTimersByTime(INTERVAL_MS);
     expect(open()).toBe(1_000);
   });
 });

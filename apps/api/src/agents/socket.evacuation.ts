@@ -1,8 +1,9 @@
 import { type BeatResult, DatabaseUnavailableError, type LeasePolicy } from '#rollcall/registry';
 import type { AgentSocket } from './agent.socket.js';
 
-/** Well within a lease, which lasts three intervals at least. */
-const SHARE_OF_INTERVAL = 0.5;
+/** Shares of the interval: both are well within a lease, which lasts three intervals at least. */
+const PATIENCE = 0.25;
+const SPREAD = 0.5;
 
 const REASON = {
   code: 'DATABASE_UNAVAILABLE',
@@ -11,8 +12,9 @@ const REASON = {
 
 /**
  * Sends agents to other replicas when this replica cannot record their beats: otherwise they would stay connected here until
- * another replica evicts them. The sockets close at random moments, so that agents do not reconnect all at once, and a beat
- * that is recorded meanwhile spares the rest.
+ * another replica evicts them. The sockets close at random moments, so that agents do not reconnect all at once. A beat that is
+ * recorded meanwhile calls it off: a database that is slow or that dropped a connection would only get more work from agents
+ * that reconnect.
  */
 export class SocketEvacuation {
   private running?: AbortController;
@@ -32,14 +34,14 @@ export class SocketEvacuation {
     if (this.running) return;
     const run = new AbortController();
     this.running = run;
-    const withinMs = this.lease.intervalMs * SHARE_OF_INTERVAL;
-    for (const socket of this.sockets()) {
-      const close = (): void => {
-        if (!run.signal.aborted && socket.open) socket.end(REASON);
-      };
-      setTimeout(close, Math.random() * withinMs).unref();
-    }
-    setTimeout(() => this.running === run && this.stop(), withinMs).unref();
+    const { intervalMs } = this.lease;
+    const later = (share: number, act: () => void): void => {
+      setTimeout(() => !run.signal.aborted && act(), share * intervalMs).unref();
+    };
+    later(PATIENCE, () => {
+      for (const socket of this.sockets()) later(Math.random() * SPREAD, () => socket.open && socket.end(REASON));
+    });
+    later(PATIENCE + SPREAD, () => this.stop());
   }
 
   private stop(): void {

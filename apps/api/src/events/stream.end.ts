@@ -4,12 +4,7 @@ import { toProblem } from '../http/problem.js';
 /** Why we end a stream, and where the consumer goes on from. */
 export interface StreamEnd {
   code:
-    | 'SLOW_CONSUMER'
-    | 'CREDENTIAL_ENDED'
-    | 'SHUTTING_DOWN'
-    | 'DATABASE_UNAVAILABLE'
-    | 'CURSOR_EXPIRED'
-    | 'CURSOR_AHEAD';
+    'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | 'DATABASE_UNAVAILABLE' | 'CURSOR_EXPIRED' | 'CURSOR_AHEAD';
   detail: string;
   /** Resume after this one. */
   after?: string;
@@ -47,7 +42,8 @@ export function shuttingDown(cursor?: number): StreamEnd {
 }
 
 export function databaseUnavailable(cursor?: number): StreamEnd {
-  const detail = 'This replica does not reach its database. Connect again and resume with `after`; another one may answer.';
+  const detail =
+    'This replica does not reach its database. Connect again and resume with `after`; another one may answer.';
   return { code: 'DATABASE_UNAVAILABLE', ...(cursor !== undefined && { after: String(cursor) }), detail };
 }
 
