@@ -1,5 +1,12 @@
 export { Database } from './db/database.js';
-export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from './db/database.options.js';
+export {
+  joinSchemas,
+  migrationOptions,
+  STATEMENTS_PER_TRANSACTION,
+  USUAL_RESERVED_POOL_SIZE,
+  type DatabaseOptions,
+  type Schema,
+} from './db/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
 export { REGISTRY_SCHEMA } from './db/schema.js';
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
@@ -27,6 +34,7 @@ export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
+export { USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { STATEMENTS_PER_TRANSACTION, USUAL_RESERVED_POOL_SIZE } from '#rollcall/registry';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
@@ -88,14 +89,32 @@ const database = z.strictObject({
   ),
   poolSize: setting(integer(2, 1_000, 20), {
     env: 'ROLLCALL_DATABASE_POOL_SIZE',
-    about: 'Connections each replica may hold.',
+    about: 'Connections each replica may hold for requests and background work.',
     expects: 'a whole number from 2 to 1000',
+  }),
+  reservedPoolSize: setting(integer(1, 100, USUAL_RESERVED_POOL_SIZE), {
+    env: 'ROLLCALL_DATABASE_RESERVED_POOL_SIZE',
+    about: 'Connections each replica holds beside them, only for heartbeats, sweeps, the event log and readiness.',
+    expects: 'a whole number from 1 to 100',
   }),
   operationTimeout: setting(duration('1500ms'), {
     env: 'ROLLCALL_DATABASE_TIMEOUT',
-    about: 'The longest one query or transaction may take; then the request is answered with 503.',
+    about: 'The longest wait for the answer to one statement; then the request is answered with 503.',
     expects: A_DURATION,
     defaultText: '1500ms',
+  }),
+  transactionFactor: setting(integer(1, 100, STATEMENTS_PER_TRANSACTION), {
+    env: 'ROLLCALL_DATABASE_TRANSACTION_FACTOR',
+    about:
+      'All statements of a transaction together may take this many times `database.operationTimeout`, and no longer than `http.handlerTimeout`.',
+    expects: 'a whole number from 1 to 100',
+  }),
+  slowRoundTrip: setting(duration('500ms'), {
+    env: 'ROLLCALL_DATABASE_SLOW_ROUND_TRIP',
+    about:
+      'When three round trips to the database in a row take longer than this, `/health/ready` is 503 until three in a row are faster.',
+    expects: A_DURATION,
+    defaultText: '500ms',
   }),
   connectWait: setting(duration('30s'), {
     env: 'ROLLCALL_DATABASE_CONNECT_WAIT',

@@ -1,6 +1,7 @@
 import {
   USUAL_CIRCUIT_POLICY,
   USUAL_FLAP_POLICY,
+  USUAL_FOLLOWER_OPTIONS,
   USUAL_LEASE_POLICY,
   USUAL_LOW_BUDGET,
   USUAL_PROTECTION_POLICY,
@@ -20,7 +21,8 @@ function faultsOf(environment: Record<string, string>): string[] {
 
 describe('the policies of the registry', () => {
   it('S3.8 B5 are the usual ones unless told', () => {
-    const { directory, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
+    const { directory, follower, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
+    expect(follower?.staleMs).toBe(USUAL_FOLLOWER_OPTIONS.staleMs);
     expect(policies).toEqual({
       lease: USUAL_LEASE_POLICY,
       protection: USUAL_PROTECTION_POLICY,

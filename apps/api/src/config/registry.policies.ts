@@ -24,6 +24,8 @@ export function registryPolicies(config: Config): LiveRegistryOptions {
     flap: flapPolicy(config),
     directory: directoryOptions(config),
     budgets: { low: lowBudgetPolicy(config) },
+    // the second one goes on while the machine sleeps
+    follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
   };
 }
 

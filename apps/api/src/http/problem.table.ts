@@ -63,6 +63,7 @@ export const PROBLEMS = {
   SEALING_KEY_MISSING: { status: 500, title: 'This deployment has no key to keep secrets with' },
   DATABASE_BUSY: { status: 503, title: 'The database is busy' },
   DATABASE_UNAVAILABLE: { status: 503, title: 'The database does not answer' },
+  DIRECTORY_STALE: { status: 503, title: 'This replica does not know which agents are there' },
   IDENTITY_PROVIDER_UNAVAILABLE: { status: 503, title: 'The identity provider does not answer' },
   SNAPSHOTS_BUSY: { status: 503, title: 'Too many snapshots are being read' },
   NOT_READY: { status: 503, title: 'Not ready to serve' },

@@ -3,6 +3,7 @@ import type { CircuitPolicy } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import type { Database } from '../db/database.js';
 import { Directory, type DirectoryOptions } from '../discovery/directory.js';
+import { DirectoryFollower, USUAL_FOLLOWER_OPTIONS, type FollowerOptions } from '../discovery/directory.follower.js';
 import { DirectorySync } from '../discovery/directory.sync.js';
 import { CandidateStore } from '../discovery/candidate.store.js';
 import { Ranker } from '../discovery/ranker.js';
@@ -30,6 +31,7 @@ export interface LiveRegistryOptions {
   /** Which budgets are low is for the budgets to say. */
   directory?: Omit<DirectoryOptions, 'lowBudget'>;
   budgets?: RegistryBudgetsOptions;
+  follower?: Partial<FollowerOptions>;
 }
 
 /** One replica's view of who is there, wired on one database and its events. */
@@ -41,6 +43,7 @@ export class LiveRegistry {
   readonly protection: ProtectionStore;
   readonly directory: Directory;
   readonly sync: DirectorySync;
+  readonly follower: DirectoryFollower;
   readonly ranker: Ranker;
   readonly strong: StrongReader;
   readonly budgets: RegistryBudgets;
@@ -71,6 +74,8 @@ export class LiveRegistry {
       options.flap,
       this.clock,
     );
+    const follower = { ...USUAL_FOLLOWER_OPTIONS, ...options.follower };
+    this.follower = new DirectoryFollower(this.sync, registryEvents, follower);
     this.ranker = new Ranker(this.directory);
     this.strong = new StrongReader(this.directory, this.ranker.strategies, new CandidateStore(db), this.sync);
     this.snapshots = new AgentSnapshots(registryEvents.sequencer);

@@ -95,6 +95,11 @@ export class DirectorySync {
     this.records.add(agentIds);
   }
 
+  /** For how long a change that we know of has not been read, in milliseconds. */
+  get behindMs(): number {
+    return this.records.behindMs;
+  }
+
   /** Settles when no reading is under way. */
   async idle(): Promise<void> {
     await Promise.all([this.records.idle(), this.beats.idle()]);

@@ -10,6 +10,13 @@ export interface FeedOptions {
   pollMs(): number;
 }
 
+/** Is called around every look at the log. A look that fails is started again, and not done. */
+export interface FeedWatcher {
+  started(): void;
+  /** Every event that was in the log at the start is known, and consumers who are up to date have it. */
+  done(): void;
+}
+
 const PAGE = 1_000;
 /** How many events are kept at hand, so that consumers who are up to date cost no query. */
 const AT_HAND = 4_096;
@@ -23,6 +30,7 @@ const PATIENCE_MS = 3_000;
  */
 export class EventFeed {
   private readonly subscriptions = new Set<FeedSubscription>();
+  private readonly watchers: FeedWatcher[] = [];
   private readonly loop: Loop;
   private atHand: RegistryEvent[] = [];
   private newest?: number;
@@ -58,6 +66,10 @@ export class EventFeed {
     if (head === undefined || this.newest === undefined || head > this.newest) this.loop.wake();
   }
 
+  watch(watcher: FeedWatcher): void {
+    this.watchers.push(watcher);
+  }
+
   /** `after` is the seq of the last event the consumer has; 0 for all that are kept. */
   subscribe(after: number, consumer: FeedConsumer): FeedSubscription {
     const subscription = new FeedSubscription(this, after, consumer, {
@@ -82,6 +94,7 @@ export class EventFeed {
   }
 
   private async follow(): Promise<void> {
+    for (const watcher of this.watchers) watcher.started();
     this.newest ??= await this.log.head();
     for (let full = true; full;) {
       const events = await this.next(this.newest);
@@ -90,6 +103,7 @@ export class EventFeed {
       this.failingSince = undefined;
       for (const subscription of this.subscriptions) subscription.serve();
     }
+    for (const watcher of this.watchers) watcher.done();
   }
 
   private fail(error: unknown): void {
@@ -101,7 +115,7 @@ export class EventFeed {
 
   private async next(after: number): Promise<RegistryEvent[]> {
     try {
-      return await this.readLog(after, PAGE);
+      return (await this.log.page(after, PAGE, 'reserved')).events;
     } catch (error) {
       if (error instanceof CursorExpiredError) this.restartAt(error.oldest);
       else if (error instanceof CursorAheadError) this.restartAt(error.head, error);

@@ -1,3 +1,4 @@
+import type { PoolName } from '../db/database.js';
 import { CursorAheadError, CursorExpiredError } from './event.errors.js';
 import type { EventStore, LogPage } from './event.store.js';
 
@@ -15,8 +16,8 @@ export class EventLog {
     return (events[0]?.seq ?? head + 1) - 1;
   }
 
-  async page(after: number, limit: number): Promise<LogPage> {
-    const page = await this.store.page(after, limit);
+  async page(after: number, limit: number, pool?: PoolName): Promise<LogPage> {
+    const page = await this.store.page(after, limit, pool);
     if (after > page.head) throw new CursorAheadError(after, page.head);
     const first = page.events[0]?.seq ?? page.head + 1;
     if (first !== after + 1) throw new CursorExpiredError(after, first - 1);

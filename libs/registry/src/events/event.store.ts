@@ -1,5 +1,5 @@
 import { escapeLiteral } from 'pg';
-import type { Database } from '../db/database.js';
+import type { Database, PoolName } from '../db/database.js';
 import type { RegistryEvent } from './event.types.js';
 
 /** Where the sequencer says how far the log goes now. */
@@ -96,7 +96,7 @@ export class EventStore {
   }
 
   /** Events after `after`, and the head, both as of one moment. */
-  async page(after: number, limit: number): Promise<LogPage> {
+  async page(after: number, limit: number, pool?: PoolName): Promise<LogPage> {
     const rows = await this.db.query<LogRow>(
       `SELECT counter.head, event.* FROM event_counter AS counter
        LEFT JOIN LATERAL (
@@ -104,6 +104,7 @@ export class EventStore {
        ) AS event ON true
        WHERE counter.id = 1 ORDER BY event.seq`,
       [after, limit],
+      pool,
     );
     return { head: Number(rows[0]?.head), events: rows.filter((row) => row.seq !== null).map(toEvent) };
   }

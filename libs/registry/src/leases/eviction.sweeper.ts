@@ -59,7 +59,7 @@ export class EvictionSweeper {
       await this.stores.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
       return result;
-    });
+    }, 'reserved');
   }
 
   private async stepBack(byMs: number, now: number): Promise<void> {

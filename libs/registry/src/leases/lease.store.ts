@@ -94,7 +94,7 @@ export class LeaseStore {
 
   /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
-    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, [
+    const parameters = [
       textArray(beats.map((beat) => beat.agentId)),
       bigintArray(beats.map((beat) => beat.generation)),
       textArray(beats.map((beat) => beat.tokenHash)),
@@ -103,7 +103,8 @@ export class LeaseStore {
       realArray(beats.map((beat) => beat.observedMs)),
       bigintArray(beats.map((beat) => beat.usedTokens)),
       this.replica,
-    ]);
+    ];
+    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, parameters, 'reserved');
     if (!rows[0]) throw new Error('a batch of beats was not answered');
     return rows[0];
   }
@@ -113,6 +114,7 @@ export class LeaseStore {
       `SELECT agent_id AS "agentId", generation, token_hash AS "tokenHash", leave_reason AS "leaveReason", left_at IS NULL AS live
        FROM agent WHERE agent_id = ANY ($1)`,
       [agentIds],
+      'reserved',
     );
   }
 

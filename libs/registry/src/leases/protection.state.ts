@@ -47,11 +47,11 @@ export interface ProtectionState {
   credit: number;
   lastSweepAt: number | null;
   /** When the time box of this episode ends. An episode goes on until protection has been off for two leases. */
-  boxUntil?: number | null;
+  boxUntil?: number;
   /** Whether this episode has forgiven silence after the end of its time box. It may do so once. */
   forgaveLate?: boolean;
   /** In `throttled`: agents are coming back, so nobody is evicted until then. */
-  heldUntil?: number | null;
+  heldUntil?: number;
 }
 
 export interface SweepFacts {
@@ -75,8 +75,13 @@ export function calmProtection(now: number): ProtectionState {
 /** The state as it would be had everything happened `ms` later; a negative number means earlier. */
 export function shifted(state: ProtectionState, ms: number): ProtectionState {
   const { since, until, boxUntil, heldUntil } = state;
-  const move = (at: number | null | undefined): number | null => (at == null ? null : at + ms);
-  return { ...state, since: since + ms, until: move(until), boxUntil: move(boxUntil), heldUntil: move(heldUntil) };
+  return {
+    ...state,
+    since: since + ms,
+    until: until === null ? null : until + ms,
+    boxUntil: boxUntil === undefined ? undefined : boxUntil + ms,
+    heldUntil: heldUntil === undefined ? undefined : heldUntil + ms,
+  };
 }
 
 export function nextState(
@@ -103,11 +108,11 @@ export function nextState(
  * ever. The time box is therefore one for the whole episode, and after its end silence is forgiven once.
  */
 export function mayForgive({ boxUntil, forgaveLate }: ProtectionState, now: number): boolean {
-  return boxUntil == null || now < boxUntil || forgaveLate !== true;
+  return boxUntil === undefined || now < boxUntil || forgaveLate !== true;
 }
 
 export function isTimeBoxOver({ boxUntil }: ProtectionState, now: number): boolean {
-  return boxUntil != null && now >= boxUntil;
+  return boxUntil !== undefined && now >= boxUntil;
 }
 
 export function silentShare({ fleet, expired, suspect }: SweepFacts): number {
@@ -123,10 +128,10 @@ function calm(before: ProtectionState, now: number): ProtectionState {
 /** After two leases without protection every dead agent has been evicted: what comes then is a new episode. */
 function entered(before: ProtectionState, now: number, policy: SweepPolicy): ProtectionState {
   const isSameEpisode = before.mode === 'normal' && now - before.since < 2 * policy.leaseMs;
-  const known = isSameEpisode ? before.boxUntil : null;
+  const known = isSameEpisode ? before.boxUntil : undefined;
   const boxUntil = known ?? now + policy.longestMs;
-  const forgaveLate = known == null ? false : before.forgaveLate;
-  const entry = { ...before, since: now, credit: 0, boxUntil, forgaveLate, heldUntil: null };
+  const forgaveLate = known !== undefined && before.forgaveLate;
+  const entry = { ...before, since: now, credit: 0, boxUntil, forgaveLate, heldUntil: undefined };
   return now < boxUntil
     ? { ...entry, mode: 'protecting', until: boxUntil }
     : { ...entry, mode: 'throttled', until: null };

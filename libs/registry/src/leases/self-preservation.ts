@@ -55,7 +55,7 @@ function healed(state: ProtectionState, facts: SweepFacts, now: number, policy: 
 
 function throttled(state: ProtectionState, facts: SweepFacts, now: number, policy: SweepPolicy): ProtectionDecision {
   const heldUntil = holdUntil(state, facts, now, policy);
-  if (heldUntil !== null && now < heldUntil) {
+  if (heldUntil !== undefined && now < heldUntil) {
     return decision({ ...state, heldUntil, credit: 0 }, facts, policy, { reason: 'healing', mayEvict: 0 });
   }
   const mayEvict = Math.min(facts.expired, Math.floor(state.credit));
@@ -64,9 +64,14 @@ function throttled(state: ProtectionState, facts: SweepFacts, now: number, polic
 }
 
 /** Agents that come back show that the fault heals. At most half of the time is spent waiting for the others. */
-function holdUntil({ heldUntil }: ProtectionState, facts: SweepFacts, now: number, policy: SweepPolicy): number | null {
-  const isRested = heldUntil == null || now >= heldUntil + policy.leaseMs;
-  return facts.heardAgain > 0 && isRested ? now + policy.leaseMs : (heldUntil ?? null);
+function holdUntil(
+  { heldUntil }: ProtectionState,
+  facts: SweepFacts,
+  now: number,
+  policy: SweepPolicy,
+): number | undefined {
+  const isRested = heldUntil === undefined || now >= heldUntil + policy.leaseMs;
+  return facts.heardAgain > 0 && isRested ? now + policy.leaseMs : heldUntil;
 }
 
 /** Time in which nobody could beat is no part of the time box. */

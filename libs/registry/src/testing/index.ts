@@ -14,6 +14,7 @@ export {
 export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
 export { FreezablePostgres } from './freezable-postgres.js';
+export { SlowProxy } from './slow-proxy.js';
 export { TwoReplicas } from './two-replicas.js';
 export { RecordingSink } from './recording-sink.js';
 export { aBudget, aBudgetState, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
