@@ -11,7 +11,7 @@ import { evictionsIn, keepChanging, type LoggedEvent, readLog, routable } from '
 import { type Replica, Stage } from './support/heal/stage.js';
 
 const given = process.argv.slice(2).map(Number);
-const [seconds = 600, seed = Date.now() % 1_000_000, agents = 300, consumers = 20, intervalMs = 3_000] = given;
+const [seconds = 600, seed = Date.now() % 1_000_000, agents = 300, consumers = 20, intervalMs = 4_000] = given;
 const PROGRESS_EVERY_MS = 5_000;
 const SETTLE_MS = 120_000;
 

@@ -83,8 +83,9 @@ class Consumer {
     this.options.log('the cursor is of no use any more; reading the snapshot');
     const { status, body } = await this.request(path, 60_000);
     if (status !== 200) return;
-    await this.options.onSnapshot(body.items, body.sequence);
-    this.cursor = body.sequence;
+    const cursor = body.cursor ?? body.sequence;
+    await this.options.onSnapshot(body.items, cursor);
+    this.cursor = cursor;
   }
 
   /** @param {Event[]} events @param {string} cursor */
@@ -108,11 +109,11 @@ class Consumer {
         resolve(undefined);
       };
       let timer = setTimeout(end, ANSWER_WITHIN_MS);
-      const onFrame = async (/** @type {{ event: string, data: any }} */ { event, data }) => {
+      const onFrame = async (/** @type {{ event: string, data: any, cursor?: string }} */ { event, data, cursor }) => {
         if (event === 'error') return end();
         if (event === 'subscribed') this.failures = 0;
-        if (event === 'events') await this.take(data, data.at(-1).sequence);
-        if (event === 'position') await this.take([], data.sequence);
+        if (event === 'events') await this.take(data, cursor ?? data.at(-1).sequence);
+        if (event === 'position') await this.take([], data.cursor ?? data.sequence);
       };
       signal.addEventListener('abort', end);
       socket.onopen = () => {

@@ -40,7 +40,7 @@ describe('the agent sockets of a replica that lost its database', () => {
     for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
     expect(await agents[0]?.heard('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     expect(await agents[1]?.heard('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    const again = await AgentClient.connect(healthy.url, lives[1] as Life);
+    const again = await AgentClient.connect(healthy.url, lives[1]);
     again.say({ event: 'beat' });
     await again.heard('beaten');
     again.socket.close();

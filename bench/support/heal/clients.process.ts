@@ -1,4 +1,5 @@
 /** The documented agents and consumers in a process of their own. It runs the files of examples/ as they are. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientsOrder, ClientsReport } from './clients.js';
 
 interface AgentOptions {
@@ -22,6 +23,8 @@ interface Examples {
   runConsumer(options: ConsumerOptions): Promise<void>;
 }
 
+/** A fleet is not started in one moment. */
+const JOIN_EVERY_MS = 20;
 const EXAMPLES = '../../../../examples/';
 const load = async (file: string): Promise<Examples> =>
   (await import(new URL(EXAMPLES + file, import.meta.url).href)) as Examples;
@@ -49,6 +52,7 @@ async function start({
   for (const { agentId, capability, transport } of agents) {
     const agent = { agentId, name: agentId, capabilities: [capability] };
     watch(agentId, runAgent({ url, key, agent, transport, log: count }));
+    await delay(JOIN_EVERY_MS);
   }
   for (const transport of consumers) {
     const ids: string[] = [];

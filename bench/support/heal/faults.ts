@@ -72,11 +72,11 @@ export async function* faultStorm(stage: Stage, seed: number, durationMs: number
     if (bag.length === 0) bag = shuffled(faults, random);
     const fault = bag.pop() as Fault;
     await delay(between(SHORTEST_CALM, LONGEST_CALM) * stage.leaseMs);
-    yield await strike(fault, between(SHORTEST_MS, LONGEST * stage.leaseMs));
+    yield await happen(fault, between(SHORTEST_MS, LONGEST * stage.leaseMs));
   }
 }
 
-async function strike(fault: Fault, ms: number): Promise<FaultWindow> {
+async function happen(fault: Fault, ms: number): Promise<FaultWindow> {
   const from = Date.now();
   fault.start();
   try {

@@ -32,7 +32,10 @@ export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdo
     private readonly keeper: StreamKeeper,
     @Inject(LEASE_POLICY) lease: LeasePolicy,
   ) {
-    this.evacuation = new SocketEvacuation(() => [...this.byAgent.values()].flatMap((sockets) => [...sockets]), lease);
+    this.evacuation = new SocketEvacuation(
+      () => [...this.byAgent.values()].flatMap((sockets) => Array.from(sockets)),
+      lease,
+    );
   }
 
   get count(): number {

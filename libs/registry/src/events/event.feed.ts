@@ -110,7 +110,7 @@ export class EventFeed {
     this.options.onError(error);
     this.failingSince ??= performance.now();
     if (performance.now() - this.failingSince < PATIENCE_MS) return;
-    for (const subscription of [...this.subscriptions]) subscription.interrupt(error);
+    for (const subscription of this.subscriptions) subscription.interrupt(error);
   }
 
   private async next(after: number): Promise<RegistryEvent[]> {
