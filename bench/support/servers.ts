@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export interface Server {
+  pid: number;
   url: string;
   headers: Record<string, string>;
   stop(): Promise<void>;
@@ -33,7 +34,7 @@ export async function startSqlQuery(databaseUrl: string): Promise<Server> {
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
   const child = spawnNode(join(DIST, `bench/support/${name}.js`), [], environment);
   const { url } = await startedLine(child);
-  return { url, headers: {}, stop: async () => await end(child) };
+  return { pid: child.pid ?? 0, url, headers: {}, stop: async () => await end(child) };
 }
 
 /** The real application with its real defaults, except for limits per caller that a benchmark is meant to exceed. */
@@ -54,7 +55,7 @@ export async function startRollcall(environment: Record<string, string> = {}): P
     await end(child);
     rmSync(folder, { recursive: true, force: true });
   };
-  return { url, headers: { authorization: `Bearer ${key}` }, stop };
+  return { pid: child.pid ?? 0, url, headers: { authorization: `Bearer ${key}` }, stop };
 }
 
 function spawnNode(file: string, flags: string[], environment: Record<string, string>): ChildProcess {

@@ -26,8 +26,8 @@ export interface TestApi {
   keyFor(...roles: Role[]): Promise<string>;
   /** With the admin key, unless told otherwise; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** One more replica on the same database, with other settings if told. */
-  replica(changes?: Record<string, string>): Promise<TestApi>;
+  /** One more replica on the same database, with other settings or by another URL, such as one through a proxy. */
+  replica(changes?: Record<string, string>, databaseUrl?: string): Promise<TestApi>;
   stop(): Promise<void>;
 }
 
@@ -50,9 +50,13 @@ export async function startApi(environment: Record<string, string> = {}, given?:
   return { ...api, stop };
 }
 
-async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
+async function serve(
+  database: TestDatabase,
+  environment: Record<string, string>,
+  databaseUrl: string = database.url,
+): Promise<TestApi> {
   const config = loadConfig({ ...UNLIMITED, ...environment }, '/nowhere');
-  const db = await database.connectAgain({ operationTimeoutMs: 1_500 });
+  const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: 1_500 });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');
@@ -67,7 +71,7 @@ async function serve(database: TestDatabase, environment: Record<string, string>
     adminKey,
     keyFor,
     call: async (method, path, { key = adminKey, ...rest } = {}) => await call(url, method, path, { key, ...rest }),
-    replica: async (changes = {}) => await serve(database, { ...environment, ...changes }),
+    replica: async (changes = {}, otherUrl) => await serve(database, { ...environment, ...changes }, otherUrl),
     stop: async () => await app.nest.close(),
   };
 }

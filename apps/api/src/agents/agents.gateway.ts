@@ -65,7 +65,10 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       this.guard.allow(principal, 'agents:self');
       const { agentId, generation, tokenHash } = agent.claim;
       const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
-      this.registry.heartbeats.beat(beat, (result) => agent.answer(result, nextIntervalMs(this.lease, Math.random())));
+      this.registry.heartbeats.beat(beat, (result) => {
+        agent.answer(result, nextIntervalMs(this.lease, Math.random()));
+        this.sockets.onBeat(result);
+      });
     } catch (error) {
       agent.refuse(error);
     }

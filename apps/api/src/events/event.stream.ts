@@ -6,8 +6,9 @@ import {
   type EventMatcher,
   type LogPosition,
   type RegistryEvent,
+  type UnusableCursorError,
 } from '#rollcall/registry';
-import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
 /** Our end of a connection that events are written to. */
 export interface StreamSink {
@@ -29,6 +30,9 @@ export interface StreamOptions {
   slowAfterMs: number;
 }
 
+/** Consumers of a replica that cannot read the log are sent away at random moments within this time, not all at once. */
+const SEND_AWAY_WITHIN_MS = 2_000;
+
 /**
  * The way of one consumer through the log, at the pace its connection allows. No more than the buffer ever waits for
  * it; a connection that leaves it full for too long is told where to resume, and given up.
@@ -39,6 +43,7 @@ export class EventStream {
   private readonly underWay: number[] = [];
   private told: number;
   private full?: NodeJS.Timeout;
+  private sendingAway?: NodeJS.Timeout;
 
   constructor(
     feed: EventFeed,
@@ -48,8 +53,12 @@ export class EventStream {
     const { after, filter } = options;
     this.told = after.seq;
     this.matches = matcherOf(filter);
-    const take = (events: readonly RegistryEvent[]): boolean => this.take(events);
-    this.way = feed.subscribe(after.seq, { take, expired: (error) => this.sink.end(unusableCursor(error)) }, filter);
+    const consumer = {
+      take: (events: readonly RegistryEvent[]) => this.take(events),
+      expired: (error: UnusableCursorError) => this.sink.end(unusableCursor(error)),
+      interrupted: () => this.sendAway(),
+    };
+    this.way = feed.subscribe(after.seq, consumer, filter);
   }
 
   get cursor(): string {
@@ -78,10 +87,11 @@ export class EventStream {
 
   close(): void {
     this.stopWatch();
+    clearTimeout(this.sendingAway);
     this.way.close();
   }
 
-  private get position(): LogPosition {
+  get position(): LogPosition {
     return { seq: this.way.cursor, epoch: this.options.after.epoch };
   }
 
@@ -110,6 +120,13 @@ export class EventStream {
       this.close();
       this.sink.end(slowConsumer(this.cursor));
     }, this.options.slowAfterMs).unref();
+  }
+
+  private sendAway(): void {
+    this.sendingAway ??= setTimeout(() => {
+      this.close();
+      this.sink.end(databaseUnavailable(this.cursor));
+    }, Math.random() * SEND_AWAY_WITHIN_MS).unref();
   }
 
   private stopWatch(): void {

@@ -15,6 +15,11 @@ export class EventStreams {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
+  /** Throws when the log cannot be read here and now. */
+  async check(): Promise<void> {
+    await this.events.log.head();
+  }
+
   /** Answers how to start it and where it starts, or throws when it cannot start there. */
   async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
     const after = await this.pages.locate(query.after);

@@ -34,7 +34,11 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     doors: SocketDoors,
     tickets: TicketsService,
   ) {
-    doors.open(PATH, { permission: 'events:read', redeem: async (ticket) => await tickets.redeem(ticket) });
+    doors.open(PATH, {
+      permission: 'events:read',
+      redeem: async (ticket) => await tickets.redeem(ticket),
+      check: async () => await this.streams.check(),
+    });
   }
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {

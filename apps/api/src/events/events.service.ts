@@ -66,7 +66,8 @@ export class EventsService implements OnModuleDestroy {
       if (found.items.length > 0) over.resolve();
       return true;
     };
-    const way = this.events.feed.subscribe(found.next, { take, expired: over.reject }, filter);
+    const consumer = { take, expired: over.reject, interrupted: over.reject };
+    const way = this.events.feed.subscribe(found.next, consumer, filter);
     gone.addEventListener('abort', () => over.resolve());
     if (gone.aborted) over.resolve();
     this.waits.add(over.resolve);

@@ -59,12 +59,15 @@ export class SocketConnection implements StreamSink, KeptConnection {
     this.write(JSON.stringify({ event, data }));
   }
 
-  /** Whoever did not answer the last beat is gone. */
+  /**
+   * Whoever did not answer the last beat is gone. Clients often cannot see pings, so a position is sent even when it is the
+   * same as before: a consumer that receives nothing for several beats knows that its connection is dead.
+   */
   beat(): void {
     if (!this.answered) return this.socket.terminate();
     this.answered = false;
     this.socket.ping();
-    this.stream?.tellPosition();
+    if (this.stream) this.tellPosition(this.stream.position);
   }
 
   end(reason: StreamEnd): void {

@@ -3,7 +3,7 @@ import { toProblem } from '../http/problem.js';
 
 /** Why we end a stream, and where the consumer goes on from. */
 export interface StreamEnd {
-  code: 'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | UnusableCursorError['code'];
+  code: 'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | 'DATABASE_UNAVAILABLE' | UnusableCursorError['code'];
   detail: string;
   /** Resume after this one. */
   after?: string;
@@ -12,9 +12,13 @@ export interface StreamEnd {
   snapshot?: string;
 }
 
+/** RFC 6455's "try again later". */
+export const TRY_AGAIN_LATER = 1013;
+
 /** What a WebSocket is closed with. The 4000s are for applications; ours follow HTTP's numbers. */
 export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
   SHUTTING_DOWN: 1001,
+  DATABASE_UNAVAILABLE: TRY_AGAIN_LATER,
   CURSOR_AHEAD: 4400,
   CREDENTIAL_ENDED: 4401,
   SLOW_CONSUMER: 4408,
@@ -35,6 +39,12 @@ export function credentialEnded(cursor?: string): StreamEnd {
 export function shuttingDown(cursor?: string): StreamEnd {
   const detail = 'This replica is leaving. Resume with `after`; another one will answer.';
   return { code: 'SHUTTING_DOWN', ...(cursor !== undefined && { after: cursor }), detail };
+}
+
+export function databaseUnavailable(cursor?: string): StreamEnd {
+  const detail =
+    'This replica does not reach its database. Connect again and resume with `after`; another one may answer.';
+  return { code: 'DATABASE_UNAVAILABLE', ...(cursor !== undefined && { after: cursor }), detail };
 }
 
 export function unusableCursor(error: UnusableCursorError): StreamEnd {

@@ -1,6 +1,12 @@
 import { HttpException } from '@nestjs/common';
 import { ProviderError } from '#rollcall/providers';
-import { CursorAheadError, CursorExpiredError, CursorForeignError, RegistryError } from '#rollcall/registry';
+import {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  RegisterAgainError,
+  RegistryError,
+} from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -44,6 +50,7 @@ function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
   if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
   if (error instanceof CursorForeignError) return { head: String(error.head), snapshot: SNAPSHOT };
+  if (error instanceof RegisterAgainError && error.reason) return { reason: error.reason };
   return error.details;
 }
 

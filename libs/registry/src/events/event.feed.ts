@@ -22,6 +22,8 @@ export interface FeedWatcher {
 const PAGE = 1_000;
 /** How many events are kept at hand, so that consumers who are up to date cost no query. */
 const AT_HAND = 4_096;
+/** The feed fails for this long before it reports that to its consumers. */
+const PATIENCE_MS = 3_000;
 
 /**
  * Follows the log, once for the whole process, and lets any number of consumers follow it in turn, each at its own
@@ -35,13 +37,17 @@ export class EventFeed {
   private atHand: RegistryEvent[] = [];
   private newest?: number;
   private epoch = '';
+  private failingSince?: number;
 
   constructor(
     private readonly log: EventLog,
     private readonly options: FeedOptions,
   ) {
-    const { onError, pollMs } = options;
-    this.loop = new Loop({ pass: async () => await this.follow(), everyMs: pollMs, onError });
+    this.loop = new Loop({
+      pass: async () => await this.follow(),
+      everyMs: options.pollMs,
+      onError: (error) => this.fail(error),
+    });
   }
 
   /** The newest event this process has seen; undefined until it has looked for the first time. */
@@ -104,9 +110,17 @@ export class EventFeed {
       const events = await this.next(this.newest);
       full = events.length === PAGE;
       this.keep(events);
+      this.failingSince = undefined;
       for (const subscription of this.subscriptions) subscription.serve();
     }
     for (const watcher of this.watchers) watcher.done();
+  }
+
+  private fail(error: unknown): void {
+    this.options.onError(error);
+    this.failingSince ??= performance.now();
+    if (performance.now() - this.failingSince < PATIENCE_MS) return;
+    for (const subscription of this.subscriptions) subscription.interrupt(error);
   }
 
   private async next(after: number): Promise<readonly RegistryEvent[]> {

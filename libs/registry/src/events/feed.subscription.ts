@@ -10,6 +10,8 @@ export interface FeedConsumer {
   take(events: readonly RegistryEvent[]): boolean | void;
   /** The cursor cannot be gone on from, and the subscription is over: take a snapshot and subscribe anew. */
   expired(error: UnusableCursorError): void;
+  /** The feed has failed for several seconds. The subscription stays; the consumer may fare better on another replica. */
+  interrupted?(error: unknown): void;
 }
 
 /** A piece of the log. */
@@ -79,6 +81,10 @@ export class FeedSubscription {
   expire(error: UnusableCursorError): void {
     this.close();
     this.consumer.expired(error);
+  }
+
+  interrupt(error: unknown): void {
+    this.consumer.interrupted?.(error);
   }
 
   private isDue(): boolean {
