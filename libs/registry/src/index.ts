@@ -1,5 +1,12 @@
 export { Database } from './db/database.js';
-export { joinSchemas, migrationOptions, type DatabaseOptions, type Schema } from './db/database.options.js';
+export {
+  joinSchemas,
+  migrationOptions,
+  STATEMENTS_PER_TRANSACTION,
+  USUAL_RESERVED_POOL_SIZE,
+  type DatabaseOptions,
+  type Schema,
+} from './db/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './db/database.errors.js';
 export { REGISTRY_SCHEMA } from './db/schema.js';
 export { DatabaseRefusedError, migrate } from './db/migrator.js';
@@ -20,6 +27,7 @@ export {
 export * from './agents/agent.record.js';
 export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
+export { LeaseTokenStore } from './agents/lease-token.store.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
@@ -27,6 +35,7 @@ export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
+export { USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
@@ -57,7 +66,13 @@ export {
 } from './discovery/agent.query.js';
 export { assess, STANDINGS, type Assessment, type CandidateMark, type Standing } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
-export { answers, normaliseCapability, withContainers } from './discovery/capability.js';
+export {
+  answers,
+  capabilityKeys,
+  MOST_CAPABILITY_KEYS,
+  normaliseCapability,
+  withContainers,
+} from './discovery/capability.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export { isNewer, type DirectoryEntry, type Revision, type Vitals } from './discovery/directory.entry.js';
 export { CapabilityAliasError, InvalidQueryError, UnknownStrategyError } from './discovery/discovery.errors.js';
@@ -79,8 +94,11 @@ export { compareNumbers, type SelectionStrategy } from './discovery/strategies/s
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
-export * from './leases/self-preservation.js';
+export type { ProtectionExplanation } from './leases/protection.explanation.js';
+export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
 export { Loop, type LoopOptions } from './loop.js';
+export { type Quota, QuotaExceededError } from './quota.js';
+export { type Spender, type SpendingLimits, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { PgListener } from './db/pg.listener.js';
 export {
   EVENT_SUBJECTS,
@@ -91,7 +109,14 @@ export {
   type SubjectKind,
 } from './events/event.types.js';
 export { agentOf, type EventFilter, type EventMatcher, matcherOf, typesMeant } from './events/event.filter.js';
-export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
+export {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  isUnusableCursor,
+  type UnusableCursorError,
+} from './events/event.errors.js';
+export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';

@@ -41,6 +41,7 @@ export class DiscoveryController {
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.registry.strong.prepare(query);
+    else if (!this.registry.follower.isFresh) await this.registry.follower.refresh();
     void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
   }
 

@@ -29,6 +29,13 @@ export const discovery = z.strictObject({
     expects: 'pairs of text such as {"coding": "code"}',
     defaultText: '{}',
   }),
+  staleAfter: setting(duration('5s'), {
+    env: 'ROLLCALL_DIRECTORY_STALE_AFTER',
+    about:
+      'A replica that has not followed the event log for this long answers no query from memory. It catches up first; when it cannot, the answer is 503 `DIRECTORY_STALE`.',
+    expects: A_DURATION,
+    defaultText: '5s',
+  }),
 });
 
 export const circuit = z.strictObject({

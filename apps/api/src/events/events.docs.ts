@@ -80,6 +80,10 @@ const EVENT_DOCS: EventDocs = {
     about: 'It is over. `outcome`: `confirmed`, `no_bids`, `declined` or `cancelled`.',
     data: { outcome: 'confirmed' },
   },
+  'registry.clock_stepped_back': {
+    about: "The database's clock went back. Leases, circuits and reservations were corrected.",
+    data: { byMs: 60_000 },
+  },
   'protection.entered': {
     about: 'Too many agents expired at once; none is evicted for now.',
     data: { expiring: 40, fleet: 120 },

@@ -1,6 +1,12 @@
 import { HttpException } from '@nestjs/common';
 import { ProviderError } from '#rollcall/providers';
-import { BudgetExhaustedError, CursorAheadError, CursorExpiredError, RegistryError } from '#rollcall/registry';
+import {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  RegisterAgainError,
+  RegistryError,
+} from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -42,9 +48,10 @@ const SNAPSHOT = '/v1/events/snapshot';
 
 function detailsOf(error: RegistryError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
-  if (error instanceof BudgetExhaustedError) return error.details;
   if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
-  return undefined;
+  if (error instanceof CursorForeignError) return { head: String(error.head), snapshot: SNAPSHOT };
+  if (error instanceof RegisterAgainError && error.reason) return { reason: error.reason };
+  return error.details;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */
@@ -65,7 +72,8 @@ function isHungUp(error: unknown): boolean {
   return code === 'ECONNRESET' || message === 'aborted';
 }
 
-function statusOf(error: unknown): number | undefined {
+/** Of an error that Nest or Fastify made. */
+export function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();
   if (error instanceof Error && error.name === 'FastifyError')
     return (error as Error & { statusCode?: number }).statusCode;

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker.js';
 import { Database } from '../db/database.js';
 import { type EventDraft, EventOutbox } from '../events/event.outbox.js';
-import type { ProtectionExplanation, ProtectionMode } from '../leases/self-preservation.js';
+import type { ProtectionExplanation } from '../leases/protection.explanation.js';
+import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 
 /** Whom an event is about: which of its lives, and what it can do. */
@@ -108,6 +109,11 @@ export class AgentEvents {
     } else if (before !== 'normal' && state === 'normal') {
       await this.outbox.append('protection.left', REGISTRY, { fleet });
     }
+  }
+
+  /** Replicas load their directories again when they read this. */
+  async clockSteppedBack(byMs: number): Promise<void> {
+    await this.outbox.append('registry.clock_stepped_back', REGISTRY, { byMs });
   }
 
   private async tell(drafts: readonly EventDraft[]): Promise<void> {

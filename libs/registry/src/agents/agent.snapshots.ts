@@ -1,4 +1,5 @@
 import { RegistryError } from '../errors.js';
+import type { LogPosition } from '../events/event.cursor.js';
 import type { EventSequencer } from '../events/event.sequencer.js';
 import type { EventSnapshot } from '../events/event.snapshot.js';
 import type { AgentRecord } from './agent.record.js';
@@ -19,7 +20,7 @@ export class SnapshotsBusyError extends RegistryError {
 
 /** All agents that are there, as of one seq. */
 export interface AgentSnapshot {
-  seq: number;
+  position: LogPosition;
   /** By agentId, in slices, read as they are asked for. Ends the snapshot when it is over or abandoned. */
   slices(): AsyncGenerator<AgentRecord[], void, void>;
   close(): Promise<void>;
@@ -37,7 +38,7 @@ export class AgentSnapshots {
     try {
       const shot = await this.sequencer.snapshot();
       const close = this.closing(shot);
-      return { seq: shot.seq, slices: () => slices(shot, close), close };
+      return { position: shot.position, slices: () => slices(shot, close), close };
     } catch (error) {
       this.open -= 1;
       throw error;

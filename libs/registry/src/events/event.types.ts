@@ -45,6 +45,8 @@ export interface EventPayloads {
   'agent.shutdown_failed': { agentType: string; provider: string; error: string };
   'registry.shutdown_all': { succeeded: string[]; failed: Record<string, string> };
 
+  'registry.clock_stepped_back': { byMs: number };
+
   'circuit.opened': { consecutiveFailures: number; retryAt: string };
   'circuit.half_opened': Record<string, never>;
   'circuit.closed': Record<string, never>;
@@ -93,6 +95,7 @@ export const EVENT_SUBJECTS = {
   'agent.shutdown': 'agent',
   'agent.shutdown_failed': 'agent',
   'registry.shutdown_all': 'registry',
+  'registry.clock_stepped_back': 'registry',
   'circuit.opened': 'agent',
   'circuit.half_opened': 'agent',
   'circuit.closed': 'agent',

@@ -6,6 +6,7 @@ import { EventOutbox } from './event.outbox.js';
 import { EventPruner } from './event.pruner.js';
 import { EventSequencer } from './event.sequencer.js';
 import { EVENT_CHANNEL, EventStore } from './event.store.js';
+import { LogIdentity } from './log.identity.js';
 
 export interface RegistryEventsOptions {
   keepMs: number;
@@ -35,7 +36,8 @@ export class RegistryEvents {
     const told = (part: EventPart) => (error: unknown) => onError(part, error);
     this.outbox = new EventOutbox(db, store);
     this.sequencer = new EventSequencer(db, store, { onError: told('sequencer') });
-    this.log = new EventLog(store);
+    const identity = new LogIdentity(db);
+    this.log = new EventLog(store, identity);
     this.listener = new PgListener(db, told('listener'));
     this.feed = new EventFeed(this.log, {
       onError: told('feed'),
@@ -45,7 +47,10 @@ export class RegistryEvents {
     this.outbox.onCommitted(() => this.sequencer.wake());
     this.sequencer.onMoved((head) => this.feed.wake(head));
     this.listener.on(EVENT_CHANNEL, (head) => this.feed.wake(Number(head)));
-    this.listener.onConnected(() => this.feed.wake());
+    this.listener.onConnected(() => {
+      identity.doubt();
+      this.feed.wake();
+    });
   }
 
   start(): void {

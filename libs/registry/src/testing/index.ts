@@ -12,7 +12,9 @@ export {
   type StormReport,
 } from './event-storm.js';
 export { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
+export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
 export { FreezablePostgres } from './freezable-postgres.js';
+export { SlowProxy } from './slow-proxy.js';
 export { TwoReplicas } from './two-replicas.js';
 export { RecordingSink } from './recording-sink.js';
 export { aBudget, aBudgetState, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';

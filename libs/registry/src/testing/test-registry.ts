@@ -4,7 +4,7 @@ import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import type { Database } from '../db/database.js';
 import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
 import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from '../leases/self-preservation.js';
+import { USUAL_PROTECTION_POLICY } from '../leases/protection.state.js';
 import { testEvents, type TestEvents } from './test-events.js';
 
 export interface TestRegistry extends LiveRegistry {

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { SlowProxy } from '../testing/slow-proxy.js';
+import { testDatabase, type TestDatabase } from '../testing/test-database.js';
+import { aRegistration, testRegistry } from '../testing/test-registry.js';
+import { until } from '../testing/until.js';
+import { hashOfToken } from '../agents/lease.token.js';
+import type { Database } from './database.js';
+import { sessionLimits } from './database.options.js';
+
+let database: TestDatabase;
+let outsider: Client;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  await database.db.query('CREATE TABLE counter (id int PRIMARY KEY, value int NOT NULL)');
+  await database.db.query('INSERT INTO counter SELECT id, 0 FROM generate_series(1, 100) AS id');
+  outsider = new Client({ connectionString: database.url });
+  outsider.on('error', () => undefined); // a test ends it from outside
+  await outsider.connect();
+});
+afterEach(async () => {
+  await outsider.end();
+  await database.drop();
+});
+
+const count = async (db: Database, id: number): Promise<unknown> =>
+  await db.query('UPDATE counter SET value = value + 1 WHERE id = $1', [id]);
+
+describe('a replica that freezes in a transaction', () => {
+  it('D5 stops others at its row locks for about one operation timeout', async () => {
+    const operationTimeoutMs = 1_000;
+    const db = await database.connectAgain({ operationTimeoutMs });
+    const frozen = new Client({ connectionString: database.url, ...sessionLimits({ operationTimeoutMs }) });
+    frozen.on('error', () => undefined); // the server ends it
+    await frozen.connect();
+    await frozen.query('BEGIN');
+    await frozen.query('UPDATE counter SET value = value + 1 WHERE id = 1');
+    const started = performance.now();
+    await until('another replica has the row', async () => await succeeds(count(db, 1)), 10_000);
+    expect(performance.now() - started).toBeLessThan(3 * operationTimeoutMs);
+  });
+});
+
+async function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return await work.then(
+    () => true,
+    () => false,
+  );
+}
+
+describe('a slow network', () => {
+  let proxy: SlowProxy;
+  afterEach(() => proxy.stop());
+
+  it('D6 with 200 ms for each round trip lets a registration succeed', async () => {
+    proxy = await SlowProxy.start(database.url, 200);
+    const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 1_500 });
+    const registry = testRegistry(db);
+    const facts = aRegistration();
+    const { record } = await registry.agents.register({ agentId: 'far', leaseToken: null, by: 'test', facts });
+    expect(record.agentId).toBe('far');
+    await registry.idle();
+  }, 20_000);
+
+  it('D6 ends a transaction at its own limit, however fast its statements are', async () => {
+    proxy = await SlowProxy.start(database.url, 50);
+    const db = await database.connectAgain({
+      url: proxy.url,
+      operationTimeoutMs: 500,
+      transactionTimeoutMs: 1_000,
+    });
+    const endless = db.transaction(async () => {
+      for (;;) await count(db, 1);
+    });
+    await expect(endless).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+  });
+});
+
+describe('connections that are kept for beats', () => {
+  it('D7 answer beats while every other connection waits for a row lock', async () => {
+    const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 3_000 });
+    const registry = testRegistry(db);
+    const facts = aRegistration();
+    const joined = await registry.agents.register({ agentId: 'beating', leaseToken: null, by: 'test', facts });
+    await registry.idle();
+    await outsider.query('BEGIN; UPDATE counter SET value = value + 1');
+    const writers = Promise.allSettled(Array.from({ length: 40 }, async (_, id) => await count(db, id + 1)));
+    await until('the other connections wait', async () => (await waiting()) === 4);
+    const beat = { agentId: 'beating', generation: 1, tokenHash: hashOfToken(joined.leaseToken) };
+    for (let times = 0; times < 20; times++) {
+      expect(await registry.heartbeats.beatAll([beat])).toMatchObject([{ ok: true }]);
+    }
+    expect((await registry.sweeper.sweep()).swept).toBe(true);
+    expect(await waiting()).toBe(4);
+    await outsider.query('ROLLBACK');
+    await writers;
+    await registry.idle();
+  });
+
+  it('D7 wait for one another when the server takes no more connections', async () => {
+    const role = `limited_${randomBytes(4).toString('hex')}`;
+    await database.db.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
+    await database.db.query(`GRANT ALL ON counter TO ${role}`);
+    const url = new URL(database.url);
+    url.username = role;
+    const db = await database.connectAgain({ url: url.toString(), poolSize: 20, reservedPoolSize: 10 });
+    const beats = Array.from({ length: 30 }, async () => await db.query('SELECT pg_sleep(0.02)', [], 'reserved'));
+    expect((await Promise.allSettled(beats)).filter(({ status }) => status === 'rejected')).toEqual([]);
+    await db.close();
+    await database.db.query(`DROP OWNED BY ${role}`);
+    await database.db.query(`DROP ROLE ${role}`);
+  });
+});
+
+async function waiting(): Promise<number> {
+  const [row] = await database.db.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return row?.count ?? 0;
+}
