@@ -101,6 +101,12 @@ describe('bad input is a problem+json with a stable code', () => {
     expect(text).toContain('"code":"MALFORMED_REQUEST"');
   });
 
+  it('F1 ignores an Expect header it does not know, as HTTP allows', async () => {
+    const text = await raw('GET /v1/me HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n');
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    expect(text).toContain('"code":"UNAUTHENTICATED"');
+  });
+
   it('headers that are too large', async () => {
     const text = await raw(`GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Long: ${'y'.repeat(40_000)}\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 431 /);

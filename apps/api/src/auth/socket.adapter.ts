@@ -41,6 +41,15 @@ export class SocketAdapter extends WsAdapter {
     return httpServer;
   }
 
+  /** An invalid frame is the client's mistake. It closes the socket with a code that says so, and is no error of ours. */
+  override bindErrorHandler(server: WebSocketServer): WebSocketServer {
+    server.on('connection', (socket) => {
+      socket.on('error', ({ message }) => this.logger.debug({ event: 'socket.invalid_frame', message }));
+    });
+    server.on('error', (error) => this.logger.error(error));
+    return server;
+  }
+
   /** A gateway without message handlers reads its sockets itself. Of the others Nest drops what it does not know. */
   override bindMessageHandlers(...[client, handlers, transform]: Parameters<WsAdapter['bindMessageHandlers']>): void {
     if (handlers.length === 0) return;

@@ -64,7 +64,13 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   useJsonBodies(server);
   observeRequests(server, parts);
   endSilentConnections(server);
+  ignoreUnknownExpectations(server);
   return adapter;
+}
+
+/** Node answers an `Expect` header other than 100-continue with a bare 417. RFC 9110 allows to ignore it. */
+function ignoreUnknownExpectations({ server }: FastifyInstance): void {
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
 }
 
 /** The one hook at the start of every request, and the one at the end of those that have a route. */
