@@ -19,7 +19,7 @@ const PREFIX = 'fuzz-agent-';
 /** So many things that the fuzzer created by chance may exist at once. */
 const MOST_STRAYS = 20;
 const QUICK_MS = 200;
-const SETTLE_MS = 20_000;
+const SETTLE_MS = 40_000;
 const NO_LIMIT = { tokens: null, microUsd: null };
 
 /**
