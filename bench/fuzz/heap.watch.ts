@@ -4,8 +4,8 @@ const MB = 1_024 * 1_024;
 /** Before this share of the run, caches fill and code is compiled. */
 const WARM_UP = 0.4;
 /** Growth below this is noise, however short the run is. */
-const LEAST_GROWTH_MB = 64;
-const LEAST_SLOPE_MB_PER_MINUTE = 16;
+const LEAST_GROWTH_MB = 24;
+const LEAST_SLOPE_MB_PER_MINUTE = 8;
 
 export interface HeapReport {
   firstMb: number;

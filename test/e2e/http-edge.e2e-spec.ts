@@ -101,6 +101,15 @@ describe('bad input is a problem+json with a stable code', () => {
     expect(text).toContain('"code":"MALFORMED_REQUEST"');
   });
 
+  it.each([
+    ['If-Match', '"another"'],
+    ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
+    ['Range', 'bytes=99999999-'],
+  ])('F3 a file of the documentation with the condition %s: %s that it does not meet', async (name, value) => {
+    const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
+    expectProblem(answer, 400, 'MALFORMED_REQUEST');
+  });
+
   it('F1 ignores an Expect header it does not know, as HTTP allows', async () => {
     const text = await raw('GET /v1/me HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 401 /);

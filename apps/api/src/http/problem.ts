@@ -39,7 +39,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   }
   if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
   const status = statusOf(error);
-  const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
+  const code = status === undefined ? undefined : frameworkCode(status);
   return code && { code, message: (error as Error).message, extras: {} };
 }
 
@@ -65,6 +65,11 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   431: 'HEADERS_TOO_LARGE',
   503: 'TIMED_OUT',
 };
+
+/** A status of the framework that the table lacks is still the client's fault when it is a 4xx: 412 and 416 of a file. */
+function frameworkCode(status: number): ApiErrorCode | undefined {
+  return FRAMEWORK_CODES[status] ?? (status >= 400 && status < 500 ? 'MALFORMED_REQUEST' : undefined);
+}
 
 /** The client closed the connection before its request had arrived; no one reads the answer. */
 function isHungUp(error: unknown): boolean {
