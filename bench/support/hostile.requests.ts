@@ -26,7 +26,9 @@ const VARIANTS = 20;
 /** The requests of A1 to A8 in `findings.md`, as bytes that are made once. Some in variants, so that no cache answers them. */
 export function hostileRequests(host: string, keys: HostileKeys): HostileRequest[] {
   const make = (finding: string, request: Request): HostileRequest => ({ finding, bytes: serialise(host, request) });
-  const fields = Object.fromEntries(Array.from({ length: UNKNOWN_FIELDS }, (_, index) => [`f${index.toString(36)}`, 1]));
+  const fields = Object.fromEntries(
+    Array.from({ length: UNKNOWN_FIELDS }, (_, index) => [`f${index.toString(36)}`, 1]),
+  );
   return Array.from({ length: VARIANTS }, (_, variant): HostileRequest[] => [
     make('A1', {
       method: 'PATCH',
