@@ -21,8 +21,8 @@ export interface FuzzParts {
 interface Attempt {
   exchange: Exchange;
   late: boolean;
-  /** The faults that are a 503. */
-  unavailable: Fault[];
+  /** The faults that count only if they repeat. */
+  doubtful: Fault[];
 }
 
 const TRIES = 3;
@@ -39,6 +39,8 @@ export class Fuzzer {
   lateOnce = 0;
   /** Answered with 503 at the first try. */
   unavailableOnce = 0;
+  /** Without an answer at the first try, because we were still sending when the server closed. */
+  brokenPipeOnce = 0;
   readonly statuses: Record<string, number> = {};
   /** Of the errors: they show how far requests get before they are refused. */
   readonly codes: Record<string, number> = {};
@@ -64,7 +66,7 @@ export class Fuzzer {
     this.delay.stop();
   }
 
-  /** Sends a case. When the answer is late or 503 it is sent again, alone: the machine may be busy with something else. */
+  /** Sends a case. When the answer is late, 503 or lost it is sent again, alone: the machine may be busy. */
   async runCase(index: number): Promise<Exchange | undefined> {
     const fuzzCase = this.parts.cases.make(index);
     this.sent += 1;
@@ -73,11 +75,11 @@ export class Fuzzer {
     try {
       let attempt = await this.crossing.together(once);
       this.lateOnce += attempt.late ? 1 : 0;
-      this.unavailableOnce += attempt.unavailable.length;
+      for (const { kind } of attempt.doubtful) this[kind === 'no-answer' ? 'brokenPipeOnce' : 'unavailableOnce'] += 1;
       for (let again = 1; again < TRIES && isDoubtful(attempt); again++)
         attempt = await this.crossing.exclusively(once);
-      const { exchange, late, unavailable } = attempt;
-      for (const fault of [...unavailable, ...(late ? [lateFault(exchange)] : [])])
+      const { exchange, late, doubtful } = attempt;
+      for (const fault of [...doubtful, ...(late ? [lateFault(exchange)] : [])])
         await this.found(index, fuzzCase, attempt, fault);
       return exchange;
     } catch (error) {
@@ -89,9 +91,9 @@ export class Fuzzer {
   private async attempt(index: number, fuzzCase: FuzzCase): Promise<Attempt> {
     const result = fuzzCase.kind === 'http' ? await this.request(fuzzCase) : await this.session(fuzzCase);
     this.count(fuzzCase, result.exchange);
-    const unavailable = result.faults.filter(({ detail }) => detail.startsWith('503 '));
-    const attempt = { ...result, unavailable };
-    for (const fault of result.faults.filter((one) => !unavailable.includes(one)))
+    const doubtful = result.faults.filter((fault) => mayPass(fault, result.exchange));
+    const attempt = { ...result, doubtful };
+    for (const fault of result.faults.filter((one) => !doubtful.includes(one)))
       await this.found(index, fuzzCase, attempt, fault);
     return attempt;
   }
@@ -134,6 +136,11 @@ export class Fuzzer {
   }
 }
 
-function isDoubtful({ late, unavailable }: Attempt): boolean {
-  return late || unavailable.length > 0;
+/** A 503, or an answer that our own client lost. */
+function mayPass({ kind, detail }: Fault, { brokenPipe = false }: Exchange): boolean {
+  return detail.startsWith('503 ') || (kind === 'no-answer' && brokenPipe);
+}
+
+function isDoubtful({ late, doubtful }: Attempt): boolean {
+  return late || doubtful.length > 0;
 }

@@ -15,6 +15,11 @@ export interface Exchange {
   ms: number;
   /** The server neither answered nor closed the connection in time. */
   timedOut: boolean;
+  /**
+   * The server answered and closed before it had the whole request. Node then destroys our socket, at times before we have
+   * read the answer; other clients read it.
+   */
+  brokenPipe?: boolean;
   fault?: string;
 }
 
@@ -32,6 +37,8 @@ const PATIENCE_MS = 100;
 /** Sends the bytes on a connection of their own and reads one answer. */
 export async function send(wire: Wire, options: SendOptions): Promise<Exchange> {
   const socket = await open(options.port);
+  let brokenPipe = false;
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => (brokenPipe = code === 'EPIPE'));
   const reader = new AnswerReader(options.method);
   const over = reading(socket, reader, options.headOnly);
   const sent = await sendParts(socket, wire.parts, reader);
@@ -45,7 +52,8 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
   socket.destroy();
   const { head, body, size: received, fault } = reader;
   const ms = performance.now() - sentAt;
-  return { head, body, received, sent, ms, timedOut: timedOut && !wire.mayStaySilent, ...(fault && { fault }) };
+  const silent = timedOut && !wire.mayStaySilent;
+  return { head, body, received, sent, ms, timedOut: silent, brokenPipe, ...(fault && { fault }) };
 }
 
 export async function open(port: number): Promise<Socket> {

@@ -21,6 +21,7 @@ export interface Summary {
   codes: Record<string, number>;
   lateOnce: number;
   unavailableOnce: number;
+  brokenPipeOnce: number;
   heap: HeapReport;
   /** Operations that never answered 2xx: their handlers may not have been fuzzed. */
   unreached: string[];
@@ -29,7 +30,7 @@ export interface Summary {
 
 /** Reports what is wrong with the server as a whole, prints how often each fault was found, and sums up. */
 export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap: HeapReport): Summary {
-  const { sent, statuses, codes, lateOnce, unavailableOnce, inFlight, succeeded } = fuzzer;
+  const { sent, statuses, codes, lateOnce, unavailableOnce, brokenPipeOnce, inFlight, succeeded } = fuzzer;
   if (server.exited !== undefined) {
     const answer = `cases in flight: ${[...inFlight].join(', ')}; ${server.exited}`;
     report.addGlobal({ kind: 'exit', detail: '', answer });
@@ -40,7 +41,8 @@ export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap:
   reportLoggedErrors(server, report);
   report.printCounts();
   const unreached = operations.map(({ id }) => id).filter((id) => !succeeded.has(id));
-  return { sent, statuses, codes, lateOnce, unavailableOnce, heap, unreached, faults: report.faults.length };
+  const once = { lateOnce, unavailableOnce, brokenPipeOnce };
+  return { sent, statuses, codes, ...once, heap, unreached, faults: report.faults.length };
 }
 
 /** Errors of background work: those of a request are shown with it, and a slow database is counted by its 503s. */
