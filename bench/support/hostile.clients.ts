@@ -1,7 +1,12 @@
+import { constants, setPriority } from 'node:os';
 import { HostileClient } from './hostile.client.js';
 import { type HostileKeys, hostileRequests } from './hostile.requests.js';
 
-/** A process of its own, told by its arguments: `<url> <clients> <seconds> <findings, or all> <keys as JSON>`. Ends by itself. */
+/**
+ * A process of its own, with the arguments `<url> <clients> <seconds> <findings, or all> <keys as JSON>`. Ends by itself. It has
+ * the lowest priority: an attacker works on machines of its own, and does not take the CPU time that nginx and the replicas need.
+ */
+setPriority(constants.priority.PRIORITY_LOW);
 const [url = '', clients = '', seconds = '', findings = '', keys = ''] = process.argv.slice(2);
 const { hostname, port, host } = new URL(url);
 const all = hostileRequests(host, JSON.parse(keys) as HostileKeys);
