@@ -38,9 +38,9 @@ async function startSupport(name: string, environment: Record<string, string>): 
 }
 
 /** The real application with its real defaults, except for limits per caller that a benchmark is meant to exceed. */
-export async function startRollcall(environment: Record<string, string> = {}): Promise<Server> {
+export async function startRollcall(environment: Record<string, string> = {}, dist = DIST): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
-  const child = spawnNode(join(DIST, 'apps/api/src/main.js'), HOW_WE_START, {
+  const child = spawnNode(join(dist, 'apps/api/src/main.js'), HOW_WE_START, {
     PORT: '0',
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_RATE_LIMIT: '1000000',

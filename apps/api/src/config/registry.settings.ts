@@ -29,12 +29,12 @@ export const discovery = z.strictObject({
     expects: 'pairs of text such as {"coding": "code"}',
     defaultText: '{}',
   }),
-  staleAfter: setting(duration('5s'), {
+  staleAfter: setting(duration('60s'), {
     env: 'ROLLCALL_DIRECTORY_STALE_AFTER',
     about:
-      'A replica that has not followed the event log for this long answers no query from memory. It catches up first; when it cannot, the answer is 503 `DIRECTORY_STALE`.',
+      'How long a replica that cannot read the event log answers queries from memory, with the age in the header `Age`. Then the answer is 503 `DIRECTORY_STALE`.',
     expects: A_DURATION,
-    defaultText: '5s',
+    defaultText: '60s',
   }),
 });
 

@@ -1,3 +1,4 @@
+import { DatabaseUnavailableError } from '../db/database.errors.js';
 import type { EventLog } from '../events/event.log.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import { until } from '../testing/until.js';
@@ -7,10 +8,12 @@ let replicas: TwoReplicas;
 let now: number;
 /** Holds the second replica back from the log, as a freeze would. */
 let gate: PromiseWithResolvers<void> | undefined;
+let isUnavailable: boolean;
 
 beforeEach(async () => {
   now = 0;
   gate = undefined;
+  isUnavailable = false;
   replicas = await TwoReplicas.start({ follower: { clocks: [() => now], waitMs: 300 } });
   const { there } = replicas;
   holdBack(there.events.log);
@@ -28,6 +31,7 @@ function holdBack(log: EventLog): void {
   const page = log.page.bind(log);
   log.page = async (...request) => {
     await gate?.promise;
+    if (isUnavailable) throw new DatabaseUnavailableError('cut off');
     return await page(...request);
   };
 }
@@ -51,7 +55,7 @@ async function leaveUnnoticed(): Promise<void> {
   there.events.feed.wake();
   await here.agents.deregister(replicas.claimOf(joined));
   await here.events.sequencer.runOnce();
-  now += 20_000;
+  now += 90_000;
 }
 
 describe('a directory that was held back', () => {
@@ -69,6 +73,20 @@ describe('a directory that was held back', () => {
   it('D10 refuses to be answered from when it cannot catch up in time', async () => {
     await leaveUnnoticed();
     await expect(replicas.there.follower.refresh()).rejects.toMatchObject({ code: 'DIRECTORY_STALE' });
+  });
+
+  it('D10 is answered from for a limited time while the database is unavailable, with its age', async () => {
+    const { there } = replicas;
+    isUnavailable = true;
+    there.events.feed.wake();
+    await until('a look has failed', () => there.events.faults.length > 0);
+    now += 30_000;
+    await there.follower.refresh();
+    expect([there.follower.isFresh, there.follower.ageMs() >= 30_000]).toEqual([false, true]);
+    now += 60_000;
+    await expect(there.follower.refresh()).rejects.toMatchObject({ code: 'DIRECTORY_STALE' });
+    isUnavailable = false;
+    await until('it has caught up', () => there.follower.isFresh);
   });
 
   it('D10 is fresh without a wait as long as it follows the log', async () => {

@@ -8,7 +8,9 @@ import { DirectoryStaleError } from './discovery.errors.js';
 import type { DirectorySync } from './directory.sync.js';
 
 export interface FollowerOptions {
-  /** A directory that has not been in step with the log for this long is not answered from. */
+  /** A directory that has not been in step with the log for this long has to catch up before a query is answered from it. */
+  catchUpMs: number;
+  /** A directory that has not been in step for this long, and cannot catch up, is not answered from. */
   staleMs: number;
   /** How long a query waits for a directory that has to catch up. */
   waitMs: number;
@@ -17,15 +19,16 @@ export interface FollowerOptions {
 }
 
 export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
-  staleMs: 5_000,
+  catchUpMs: 5_000,
+  staleMs: 60_000,
   waitMs: 1_500,
   clocks: [() => performance.now()],
 };
 
 /**
- * Keeps this replica's directory in step with the event log, and knows how old it is. A replica that was frozen, or that
- * cannot reach the log, does not answer from memory: a query first waits until the directory has caught up, and fails when
- * that takes too long.
+ * Keeps this replica's directory in step with the event log, and knows how old it is. On a replica that was frozen, a query
+ * first waits until the directory has caught up. While the database is unavailable, queries are answered from memory for a
+ * limited time, because an outage of the database must not make a healthy fleet unreachable.
  */
 export class DirectoryFollower {
   private subscription?: FeedSubscription;
@@ -36,6 +39,7 @@ export class DirectoryFollower {
   /** By each clock, empty at first: the start of the last look at the log after which the directory had all of it. */
   private inStepAt: readonly number[] = [];
   private lookStartedAt: readonly number[] = [];
+  private lookFailed = false;
   private waiting: (() => void)[] = [];
   private served: (() => void)[] = [];
 
@@ -44,7 +48,11 @@ export class DirectoryFollower {
     private readonly events: { feed: EventFeed; log: EventLog },
     private readonly options: FollowerOptions = USUAL_FOLLOWER_OPTIONS,
   ) {
-    events.feed.watch({ started: () => this.lookStarted(), done: () => this.lookDone() });
+    events.feed.watch({
+      started: () => this.lookStarted(),
+      done: () => this.lookDone(),
+      failed: () => this.lookEnded(true),
+    });
   }
 
   /** Loads the whole directory unless it follows the log already. */
@@ -57,20 +65,23 @@ export class DirectoryFollower {
   }
 
   get isFresh(): boolean {
-    return this.ageMs() <= this.options.staleMs && this.sync.behindMs <= this.options.staleMs;
+    return this.ageMs() <= Math.min(this.options.catchUpMs, this.options.staleMs);
   }
 
   /** Settles when the directory may be answered from; fails with a DirectoryStaleError when it may not in time. */
   async refresh(): Promise<void> {
     if (this.isFresh) return;
-    this.refreshing ??= this.catchUp().finally(() => (this.refreshing = undefined));
-    await Promise.race([this.refreshing, delay(this.options.waitMs, undefined, { ref: false })]);
-    if (!this.isFresh) throw new DirectoryStaleError();
+    if (!this.lookFailed) {
+      this.refreshing ??= this.catchUp().finally(() => (this.refreshing = undefined));
+      await Promise.race([this.refreshing, delay(this.options.waitMs, undefined, { ref: false })]);
+    }
+    if (this.ageMs() > this.options.staleMs) throw new DirectoryStaleError();
   }
 
-  private ageMs(): number {
+  /** How long the directory has not been in step with the log. */
+  ageMs(): number {
     const { clocks } = this.options;
-    let age = this.inStepAt.length === 0 ? Infinity : 0;
+    let age = this.inStepAt.length === 0 ? Infinity : this.sync.behindMs;
     for (let index = 0; index < clocks.length; index++) age = Math.max(age, clocks[index]() - this.inStepAt[index]);
     return age;
   }
@@ -116,6 +127,11 @@ export class DirectoryFollower {
     const { subscription } = this;
     const hasAll = subscription !== undefined && subscription.cursor >= (this.events.feed.position ?? 0);
     if (hasAll && !this.lost) this.inStepAt = this.lookStartedAt;
+    this.lookEnded(false);
+  }
+
+  private lookEnded(hasFailed: boolean): void {
+    this.lookFailed = hasFailed;
     for (const resolve of this.served.splice(0)) resolve();
   }
 

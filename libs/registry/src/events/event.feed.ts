@@ -12,11 +12,12 @@ export interface FeedOptions {
   pollMs(): number;
 }
 
-/** Is called around every look at the log. A look that fails is started again, and not done. */
+/** Is called around every look at the log. A look ends in `done` or in `failed`. */
 export interface FeedWatcher {
   started(): void;
   /** Every event that was in the log at the start is known, and consumers who are up to date have it. */
   done(): void;
+  failed(): void;
 }
 
 const PAGE = 1_000;
@@ -119,6 +120,7 @@ export class EventFeed {
   private fail(error: unknown): void {
     this.options.onError(error);
     this.failingSince ??= performance.now();
+    for (const watcher of this.watchers) watcher.failed();
     if (performance.now() - this.failingSince < PATIENCE_MS) return;
     for (const subscription of this.subscriptions) subscription.interrupt(error);
   }
