@@ -16,7 +16,7 @@ const STORM = resolve(import.meta.dirname, '../../dist/bench/heal-storm.js');
 const SHORT = ['30', '4', '30', '6', '2000'];
 
 describe('a storm of faults that heal', () => {
-  it('D1 D2 D3 evicts nobody afterwards, ends no documented client, and every consumer equals the log', async () => {
+  it('D1 B10 D2 D3 evicts nobody afterwards, ends no documented client, and every consumer equals the log', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [STORM, ...SHORT], { timeout: 240_000 });
     const report = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
     expect(report).toMatchObject({

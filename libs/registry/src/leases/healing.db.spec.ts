@@ -47,7 +47,7 @@ const everybody = (): boolean => true;
 const notCutOff = (agent: number): boolean => agent >= CUT_OFF;
 
 describe('a fault that heals', () => {
-  it('D1 evicts none of the 180 of 300 agents that were cut off for 45 s and come back within 9.5 s', async () => {
+  it('D1 B10 evicts none of the 180 of 300 agents that were cut off for 45 s and come back within 9.5 s', async () => {
     await joinAll(FLEET);
     await run(10_000, everybody);
     await run(45_000, notCutOff);
@@ -57,7 +57,7 @@ describe('a fault that heals', () => {
     expect((await replicas.here.protection.read()).explanation).toMatchObject({ state: 'normal', reason: 'healthy' });
   });
 
-  it('D1 gives agents that do not come back one lease from then on, and leaves them suspect meanwhile', async () => {
+  it('D1 B10 gives agents that do not come back one lease from then on, and leaves them suspect meanwhile', async () => {
     await joinAll(20);
     const gone = (agent: number): boolean => agent >= 2;
     await run(10_000, everybody);
@@ -72,7 +72,7 @@ describe('a fault that heals', () => {
     expect(await replicas.told('agent.recovered')).toHaveLength(6);
   });
 
-  it('D1 gives agents a full lease when an operator ends the protection', async () => {
+  it('D1 B10 gives agents a full lease when an operator ends the protection', async () => {
     await joinAll(4);
     const gone = (agent: number): boolean => agent >= 1;
     await run(10_000, everybody);
