@@ -134,7 +134,7 @@ class Agent {
     });
   }
 
-  /** Says goodbye, a few times if it must. */
+  /** Deregisters, and retries a few times. */
   async leave() {
     if (!this.lease) return;
     const { generation, leaseToken } = this.lease;

@@ -23,15 +23,17 @@ export class Gate {
 
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.running >= this.options.most) await this.turn();
-    this.running += 1;
+    else this.running += 1;
     try {
       return await work();
     } catch (error) {
       if (this.options.failsAll(error)) this.fail(error);
       throw error;
     } finally {
-      this.running -= 1;
-      this.queue.shift()?.enter();
+      const next = this.queue.shift();
+      if (next)
+        next.enter(); // it takes over our place
+      else this.running -= 1;
     }
   }
 

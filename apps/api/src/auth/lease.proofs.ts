@@ -9,7 +9,7 @@ interface Waiting {
 const LARGEST_BATCH = 1_000;
 
 /**
- * Proves lease tokens that this replica has not seen yet. While one look-up is under way the next ones collect, so that a fleet
+ * Proves lease tokens that this replica has not seen yet. While one look-up is in progress the next ones collect, so that a fleet
  * that reconnects after a restart costs a few statements and not one for each agent.
  */
 export class LeaseProofs {

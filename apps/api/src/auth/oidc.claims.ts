@@ -4,7 +4,7 @@ import type { JWTPayload } from 'jose';
 const LONGEST = 255;
 const CONTROL = /\p{Cc}/u;
 
-/** Whom a token is for; undefined when that is no text that can be told apart, stored and shown. */
+/** The subject of a token; undefined when it is not a text that can be compared, stored and displayed. */
 export function subjectOf({ sub }: JWTPayload): string | undefined {
   return isNameable(sub) ? sub : undefined;
 }

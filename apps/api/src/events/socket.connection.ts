@@ -60,7 +60,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
   }
 
   /**
-   * Whoever did not answer the last beat is gone. Clients often cannot see pings, so a position is sent even when it is the
+   * A client that did not answer the last ping is disconnected. Clients often cannot see pings, so a position is sent even when it is the
    * same as before: a consumer that receives nothing for several beats knows that its connection is dead.
    */
   beat(): void {
