@@ -42,14 +42,12 @@ describe('a credential is proven before the body is read', () => {
     expect(await status('/v1/nothing-here', {})).toBe('404');
   });
 
-  it('A1 does not parse the body of a made-up lease token, however costly it is to parse', async () => {
-    const body = JSON.stringify({ generation: 1, capabilities: [`a${' '.repeat(120_000)}b`] });
-    const started = performance.now();
-    const patch = async (): Promise<Answer> =>
-      await api.call('PATCH', '/v1/agents/nosuch', { key: madeUpToken(), body });
-    const answers = Array.from({ length: 5 }, patch);
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
-    expect(performance.now() - started).toBeLessThan(5_000);
+  it('A1 does not parse the body of a made-up lease token', async () => {
+    const patch = async (key: string): Promise<Answer> =>
+      await api.call('PATCH', '/v1/agents/nosuch', { key, body: '{"generation":' });
+    const { leaseToken } = await register();
+    expect(await patch(leaseToken)).toMatchObject({ status: 400, body: { code: 'MALFORMED_JSON' } });
+    expect(await patch(madeUpToken())).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
   });
 });
 

@@ -198,9 +198,7 @@ describe('GET /v1/events/stream', () => {
     await until('both are open', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
     const replica = api;
     api = await startApi();
-    const started = performance.now();
     await replica.stop();
-    expect(performance.now() - started).toBeLessThan(3_000);
     await until('it ended too', () => other.over);
     expect(other.text).toMatch(/"code":"SHUTTING_DOWN","after":"0-[0-9a-f]{8}"/);
     expect((await waiting).status).toBe(200);

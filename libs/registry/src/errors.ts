@@ -19,6 +19,7 @@ export type RegistryErrorCode =
   | 'LEASE_TOKEN_REFUSED'
   | 'CIRCUIT_OPEN'
   | 'SNAPSHOTS_BUSY'
+  | 'EVENTS_BUSY'
   | 'SINK_NOT_FOUND'
   | 'DELIVERY_NOT_FOUND'
   | 'BUDGET_NOT_FOUND'

@@ -3,6 +3,10 @@ export interface GateOptions {
   most: number;
   /** Whether the failure of one is a failure of all that wait. */
   failsAll(error: unknown): boolean;
+  /** What a caller is told that would have to wait too long. */
+  busy(): Error;
+  /** In milliseconds. */
+  now?(): number;
 }
 
 interface Waiting {
@@ -10,21 +14,30 @@ interface Waiting {
   fail(error: unknown): void;
 }
 
-/** Runs a few pieces of work at the same time, and the others in the order they came in. */
+/**
+ * Runs a few pieces of work at the same time, and the others in the order they came in. For work that keeps the event loop
+ * busy for milliseconds: hundreds of it at once would delay everything else by seconds.
+ */
 export class Gate {
   private running = 0;
   private queue: Waiting[] = [];
+  private readonly now: () => number;
 
-  constructor(private readonly options: GateOptions) {}
+  constructor(private readonly options: GateOptions) {
+    this.now = options.now ?? (() => performance.now());
+  }
 
   get waiting(): number {
     return this.queue.length;
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** Refused when its turn comes later than `patienceMs`: whoever asked will have given up, or can ask another replica. */
+  async run<T>(work: () => Promise<T>, patienceMs = Infinity): Promise<T> {
+    const since = this.now();
     if (this.running >= this.options.most) await this.turn();
     else this.running += 1;
     try {
+      if (this.now() - since > patienceMs) throw this.options.busy();
       return await work();
     } catch (error) {
       if (this.options.failsAll(error)) this.fail(error);
@@ -32,7 +45,7 @@ export class Gate {
     } finally {
       const next = this.queue.shift();
       if (next)
-        next.enter(); // it takes over our place
+        setImmediate(() => next.enter()); // it takes over our place, after what else is to be done
       else this.running -= 1;
     }
   }

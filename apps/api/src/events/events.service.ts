@@ -10,7 +10,6 @@ import {
   type RegistryEvent,
 } from '#rollcall/registry';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
-import { PageGate } from './page.gate.js';
 
 export interface FoundEvents {
   items: RegistryEvent[];
@@ -21,14 +20,13 @@ export interface FoundEvents {
   epoch: string;
 }
 
-/** How many pages this replica reads at the same time, for all callers together. */
-const PAGES_AT_ONCE = 2;
+/** Whoever would wait longer for a page is asked to come again. */
+const LONGEST_WAIT_MS = 3_000;
 
 /** Pages of the log, and waiting for the next one. */
 @Injectable()
 export class EventsService implements OnModuleDestroy {
   private readonly waits = new Set<() => void>();
-  private readonly gate = new PageGate(PAGES_AT_ONCE);
 
   constructor(private readonly events: RegistryEvents) {}
 
@@ -39,7 +37,7 @@ export class EventsService implements OnModuleDestroy {
 
   /** One page costs one bounded look into the log, however little matches: `next` advances also when it is empty. */
   async page(query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
-    const found = await this.gate.run(async () => await this.search(query));
+    const found = await this.search(query);
     if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
     return await this.wait(found, query, gone);
   }
@@ -51,7 +49,7 @@ export class EventsService implements OnModuleDestroy {
   private async search(query: EventsQuery): Promise<FoundEvents> {
     const { log } = this.events;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
-    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query));
+    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }
 

@@ -65,6 +65,7 @@ export const PROBLEMS = {
   RATE_LIMITED: { status: 429, title: 'Too many requests' },
   TOO_MANY_CONCURRENT_REQUESTS: { status: 429, title: 'Too many requests at the same time' },
   SNAPSHOTS_BUSY: { status: 429, title: 'Too many snapshots are being read' },
+  EVENTS_BUSY: { status: 429, title: 'Too many pages of events are being read' },
   DATABASE_BUSY: { status: 429, title: 'Other requests hold the same records' },
   HEADERS_TOO_LARGE: { status: 431, title: 'The headers are too large' },
   INTERNAL: { status: 500, title: 'Something went wrong on our side' },

@@ -50,3 +50,13 @@ export class CursorAheadError extends RegistryError {
     );
   }
 }
+
+/** The page would have had to wait too long for the pages asked for before it. */
+export class EventsBusyError extends RegistryError {
+  readonly code = 'EVENTS_BUSY';
+  override readonly retryAfterMs = 1_000;
+
+  constructor() {
+    super('This replica has many pages of events to read. Try again in a moment, or follow the event stream instead.');
+  }
+}

@@ -2,18 +2,19 @@ import { DatabaseUnavailableError } from '../db/database.errors.js';
 import { Gate } from '../gate.js';
 import type { Cursor, LogPosition } from './event.cursor.js';
 import { parseCursor } from './event.cursor.js';
-import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.errors.js';
+import { CursorAheadError, CursorExpiredError, CursorForeignError, EventsBusyError } from './event.errors.js';
 import type { EventFilter } from './event.filter.js';
 import type { EventStore, LogPage } from './event.store.js';
 import type { LogIdentity } from './log.identity.js';
 
 /** How many consumers' pages one replica reads at the same time; the others wait, and the event loop stays free. */
-const SEARCHES_AT_ONCE = 4;
+const PAGES_AT_ONCE = 1;
 
 /** Reads the log. A page starts right after its cursor or not at all: there is no gap it would pass over in silence. */
 export class EventLog {
-  private readonly searches = new Gate({
-    most: SEARCHES_AT_ONCE,
+  private readonly pages = new Gate({
+    most: PAGES_AT_ONCE,
+    busy: () => new EventsBusyError(),
     failsAll: (error) => error instanceof DatabaseUnavailableError,
   });
 
@@ -55,13 +56,13 @@ export class EventLog {
 
   /**
    * A page for a consumer. With a filter it looks through a bounded piece of the log, so it may be empty although there is
-   * more: `upTo` says how far it looked.
+   * more: `upTo` says how far it looked. Refused when its turn does not come within `patienceMs`.
    */
-  async search(cursor: Cursor, limit: number, filter: EventFilter): Promise<LogPage> {
-    return await this.searches.run(async () => {
+  async search(cursor: Cursor, limit: number, filter: EventFilter, patienceMs?: number): Promise<LogPage> {
+    return await this.pages.run(async () => {
       await this.identity.confirm();
       return checked(cursor, await this.store.search(cursor.seq, limit, filter));
-    });
+    }, patienceMs);
   }
 
   /** The log is behind what it was: it is another one from now on. */

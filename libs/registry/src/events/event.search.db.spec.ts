@@ -79,13 +79,13 @@ describe('a page of events that match a filter', () => {
     expect([rest.events.length, rest.upTo, reads.rows]).toEqual([497, 500, 497]);
   });
 
-  it('A8 reads four pages at the same time when 500 are asked for', async () => {
+  it('A8 reads one page after the other when 500 are asked for at once', async () => {
     await fill(3_000);
     await events.log.end();
     const reads = countReads();
     const ask = async (): Promise<unknown> => await events.log.search({ seq: 0 }, 10, { agentIds: ['nobody'] });
     const pages = await Promise.all(Array.from({ length: 500 }, ask));
-    expect([pages.length, reads.statements, reads.mostAtOnce]).toEqual([500, 500, 4]);
+    expect([pages.length, reads.statements, reads.mostAtOnce]).toEqual([500, 500, 1]);
   });
 
   it('A8 brings a consumer that is behind past what does not match in as few steps', async () => {
