@@ -1,19 +1,20 @@
 # syntax=docker/dockerfile:1
-ARG NODE=24.21.0
+# Named by exact version; to pin the bytes too, build with --build-arg NODE=24.21.0-bookworm-slim@sha256:… of your registry.
+ARG NODE=24.21.0-bookworm-slim
 
-FROM node:${NODE}-bookworm-slim AS build
+FROM node:${NODE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build
 
-FROM node:${NODE}-bookworm-slim AS packages
+FROM node:${NODE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 
-FROM node:${NODE}-bookworm-slim
+FROM node:${NODE}
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json ROLLCALL_DATA_DIR=/tmp/rollcall
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules

@@ -10,6 +10,21 @@ function fill(page, mark, table) {
   writeFileSync(file, readFileSync(file, 'utf8').replace(between, `$1\n${table}\n$2`));
 }
 
+/** Quotes a program of examples/ as it is. A function, because `$` means something in a replacement text. */
+function quote(page, name) {
+  const file = new URL(`../docs/${page}`, import.meta.url);
+  const code = readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8');
+  const between = new RegExp(`<!-- examples/${name}:begin -->[\\s\\S]*?<!-- examples/${name}:end -->`);
+  const block = `<!-- examples/${name}:begin -->\n\n\`\`\`js\n${code}\`\`\`\n\n<!-- examples/${name}:end -->`;
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace(between, () => block),
+  );
+}
+
+quote('agents.md', 'agent.js');
+quote('events.md', 'consumer.js');
+quote('webhooks.md', 'receiver.js');
 fill('configuration.md', 'settings', configurationTable());
 fill('errors.md', 'errors', problemTable());
 fill('events.md', 'events', eventTable());

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export interface Server {
+  pid: number;
   url: string;
   headers: Record<string, string>;
   stop(): Promise<void>;
@@ -33,26 +34,28 @@ export async function startSqlQuery(databaseUrl: string): Promise<Server> {
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
   const child = spawnNode(join(DIST, `bench/support/${name}.js`), [], environment);
   const { url } = await startedLine(child);
-  return { url, headers: {}, stop: async () => await end(child) };
+  return { pid: child.pid ?? 0, url, headers: {}, stop: async () => await end(child) };
 }
 
-/** The real application with its real defaults, except for a rate limit that a benchmark is meant to exceed. */
-export async function startRollcall(environment: Record<string, string> = {}): Promise<Server> {
+/** The real application with its real defaults, except for limits per caller that a benchmark is meant to exceed. */
+export async function startRollcall(environment: Record<string, string> = {}, dist = DIST): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
-  const child = spawnNode(join(DIST, 'apps/api/src/main.js'), HOW_WE_START, {
+  const child = spawnNode(join(dist, 'apps/api/src/main.js'), HOW_WE_START, {
     PORT: '0',
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_RATE_LIMIT: '1000000',
+    ROLLCALL_CONCURRENT_REQUESTS: '100000',
+    ROLLCALL_CONCURRENT_STREAMS: '100000',
     LOG_FORMAT: 'json',
     ...environment,
   });
   const { url, adminKeyFile = '' } = await startedLine(child);
-  const key = readFileSync(adminKeyFile, 'utf8').trim();
+  const key = environment['ROLLCALL_ADMIN_KEY'] ?? readFileSync(adminKeyFile, 'utf8').trim();
   const stop = async (): Promise<void> => {
     await end(child);
     rmSync(folder, { recursive: true, force: true });
   };
-  return { url, headers: { authorization: `Bearer ${key}` }, stop };
+  return { pid: child.pid ?? 0, url, headers: { authorization: `Bearer ${key}` }, stop };
 }
 
 function spawnNode(file: string, flags: string[], environment: Record<string, string>): ChildProcess {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Database, RegistryEvents } from '#rollcall/platform';
+import { SOME_EVENTS } from '#rollcall/platform/testing';
 
 const now = (): string => String(performance.timeOrigin + performance.now());
 
@@ -8,7 +9,7 @@ export function writingReplica(db: Database): RegistryEvents {
   const onError = (_part: string, error: unknown): void => {
     throw error;
   };
-  return new RegistryEvents(db, { keepMs: 86_400_000, keepCount: 1_000_000, onError });
+  return new RegistryEvents(db, { catalog: SOME_EVENTS, keepMs: 86_400_000, keepCount: 1_000_000, onError });
 }
 
 /** Changes rows, each writer its own, with or without telling of it. Answers transactions per second. */

@@ -61,7 +61,7 @@ async function beat(index: number): Promise<number> {
       body: '{"generation":1}',
     });
     await response.text();
-    if (response.status !== 503 || tries === MOST_TRIES) return response.status;
+    if ((response.status !== 503 && response.status !== 429) || tries === MOST_TRIES) return response.status;
     turnedAway += 1;
   }
 }

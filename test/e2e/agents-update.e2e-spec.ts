@@ -124,8 +124,8 @@ describe('PATCH /v1/agents/{id}', () => {
   it('S3.2 is refused to strangers before their endpoint is looked at', async () => {
     const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
     expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
-      status: 403,
-      body: { code: 'LEASE_TOKEN_REFUSED' },
+      status: 401,
+      body: { code: 'UNAUTHENTICATED' },
     });
   });
 

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { seqOf } from '../support/events.js';
 import { EventClient } from '../support/event-client.js';
 
 interface Document {
   sequence: string;
+  cursor: string;
   items: { agentId: string; generation: number }[];
   count: number;
 }
@@ -61,17 +63,18 @@ describe('GET /v1/events/snapshot', () => {
 
   it('is where a consumer with an expired cursor is sent, and gets it going again', async () => {
     await join('a-1');
-    await until('logged', async () => (await api.call('GET', '/v1/events')).body['head'] === '1');
+    await until('logged', async () => seqOf((await api.call('GET', '/v1/events')).body['head']) === '1');
     await api.database.db.query('DELETE FROM event_log');
     const refused = await api.call('GET', '/v1/events?after=0');
     expect(refused).toMatchObject({ status: 410, body: { code: 'CURSOR_EXPIRED' } });
     const { body } = await api.call<Document>('GET', String(refused.body['snapshot']));
     expect(body).toMatchObject({ sequence: '1', items: [{ agentId: 'a-1', status: 'active' }], count: 1 });
-    expect((await api.call('GET', `/v1/events?after=${body.sequence}`)).status).toBe(200);
+    expect((await api.call('GET', `/v1/events?after=${body.cursor}`)).status).toBe(200);
   });
 
   it('of an empty registry is empty, and HEAD has no body', async () => {
-    expect(await take()).toEqual({ sequence: '0', items: [], count: 0 });
+    const cursor = expect.stringMatching(/^0-[0-9a-f]{8}$/) as string;
+    expect(await take()).toEqual({ sequence: '0', cursor, items: [], count: 0 });
     const headers = { authorization: `Bearer ${api.adminKey}` };
     const head = await fetch(`${api.url}/v1/events/snapshot`, { method: 'HEAD', headers });
     expect([head.status, await head.text()]).toEqual([200, '']);

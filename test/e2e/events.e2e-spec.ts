@@ -3,7 +3,7 @@ import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
-import { joined, left, many, tell, upTo } from '../support/events.js';
+import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
 
 interface Page {
   items: CloudEvent[];
@@ -18,7 +18,12 @@ beforeEach(async () => {
 });
 afterEach(async () => await api.stop());
 
-const page = async (query = ''): Promise<Answer<Page>> => await api.call<Page>('GET', `/v1/events${query}`);
+/** With bare sequence numbers for cursors. */
+const page = async (query = ''): Promise<Answer<Page>> => {
+  const { body, ...answer } = await api.call<Page>('GET', `/v1/events${query}`);
+  if (answer.status !== 200) return { ...answer, body };
+  return { ...answer, body: { ...body, next: seqOf(body.next), head: seqOf(body.head) } };
+};
 const seqs = ({ body }: Answer<Page>): number[] => body.items.map(({ sequence }) => Number(sequence));
 const logged = async (head: number): Promise<void> =>
   await until(`event ${head} is logged`, async () => (await page('?after=latest')).body.head === String(head));
@@ -94,6 +99,21 @@ describe('GET /v1/events', () => {
     expect(await page('?after=x')).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
+  it('A8 answers a filter that matches nothing in bounded steps whose cursor advances', async () => {
+    await api.database.db.query(`WITH logged AS (
+        INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+        SELECT n, gen_random_uuid(), 'agent.resumed', 'a-' || n, '{}', '{"by": "test"}', clock_timestamp()
+        FROM generate_series(1, 5000) AS n)
+      UPDATE event_counter SET head = 5000 WHERE id = 1`);
+    const steps: string[] = [];
+    for (let after = '0'; after !== '5000'; steps.push(after)) {
+      const { body } = await page(`?after=${after}&types=agent.left&limit=1000`);
+      expect([body.items, body.head]).toEqual([[], '5000']);
+      after = body.next;
+    }
+    expect(steps).toEqual(['2000', '4000', '5000']);
+  });
+
   it('is for those who may read events', async () => {
     expect((await api.call('GET', '/v1/events', { key: await api.keyFor('viewer') })).status).toBe(200);
     expect((await api.call('GET', '/v1/events', { key: await api.keyFor('operator') })).status).toBe(200);
@@ -127,7 +147,7 @@ async function openStream(query = '', headers: Record<string, string> = {}, key 
   return stream;
 }
 
-const idsIn = (text: string): number[] => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+const idsIn = (text: string): number[] => [...text.matchAll(/^id: (\d+)-[0-9a-f]{8}$/gm)].map(([, id]) => Number(id));
 
 describe('GET /v1/events/stream', () => {
   it('B3 goes on after Last-Event-ID without a hole or a repetition', async () => {
@@ -178,11 +198,9 @@ describe('GET /v1/events/stream', () => {
     await until('both are open', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
     const replica = api;
     api = await startApi();
-    const started = performance.now();
     await replica.stop();
-    expect(performance.now() - started).toBeLessThan(3_000);
     await until('it ended too', () => other.over);
-    expect(other.text).toContain('"code":"SHUTTING_DOWN","after":"0"');
+    expect(other.text).toMatch(/"code":"SHUTTING_DOWN","after":"0-[0-9a-f]{8}"/);
     expect((await waiting).status).toBe(200);
   });
 });

@@ -7,7 +7,8 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
 afterAll(async () => await api.stop());
 
-const JSON_OF_9_BYTES = 'Host: here\r\nContent-Type: application/json\r\nContent-Length: 9';
+const JSON_OF_9_BYTES =
+  'Host: here\r\nAuthorization: Bearer KEY\r\nContent-Type: application/json\r\nContent-Length: 9';
 
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.headers.get('content-type')).toContain('application/problem+json');
@@ -83,7 +84,8 @@ describe('bad input is a problem+json with a stable code', () => {
   it('a client that hangs up before it has sent all is no fault of ours', async () => {
     const { hostname, port } = new URL(api.url);
     const socket = connect(Number(port), hostname);
-    socket.write('POST /v1/keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
+    const head = `Host: x\r\nAuthorization: Bearer ${api.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100`;
+    socket.write(`POST /v1/keys HTTP/1.1\r\n${head}\r\n\r\n{`);
     await until('the request is being read', async () =>
       /in_flight 2/.test((await api.call<string>('GET', '/metrics')).body),
     );
@@ -97,6 +99,21 @@ describe('bad input is a problem+json with a stable code', () => {
     const text = await raw('HELLO\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toContain('"code":"MALFORMED_REQUEST"');
+  });
+
+  it.each([
+    ['If-Match', '"another"'],
+    ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
+    ['Range', 'bytes=99999999-'],
+  ])('F3 a file of the documentation with the condition %s: %s that it does not meet', async (name, value) => {
+    const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
+    expectProblem(answer, 400, 'MALFORMED_REQUEST');
+  });
+
+  it('F1 ignores an Expect header it does not know, as HTTP allows', async () => {
+    const text = await raw('GET /v1/me HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n');
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    expect(text).toContain('"code":"UNAUTHENTICATED"');
   });
 
   it('headers that are too large', async () => {
@@ -190,7 +207,8 @@ describe('operation', () => {
     const [fresh, used] = [connect(Number(port), hostname), connect(Number(port), hostname)];
     used.write('GET /health/live HTTP/1.1\r\nHost: here\r\n\r\n');
     await once(used, 'data');
-    for (const socket of [fresh, used]) socket.on('error', () => undefined).write(half);
+    const sent = half.replace('KEY', leaving.adminKey);
+    for (const socket of [fresh, used]) socket.on('error', () => undefined).write(sent);
     await leaving.call('GET', '/health/live'); // when it is answered, what was sent before has come
     await leaving.stop();
     await until('they are closed', () => fresh.closed && used.closed);

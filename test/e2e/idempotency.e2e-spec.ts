@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createDecipheriv, createHash, hkdfSync, randomUUID } from 'node:crypto';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
@@ -91,5 +91,52 @@ describe('an Idempotency-Key', () => {
 
   it.each(['', 'a b', 'é', 'x'.repeat(256)])('that is not acceptable is 400: %j', async (key) => {
     expect(await issue(key, 'never')).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID' } });
+  });
+});
+
+describe('a remembered answer', () => {
+  /** What the database has of it. */
+  async function stored(key: string): Promise<Buffer> {
+    const hash = createHash('sha256').update(key).digest();
+    const sql = 'SELECT answer FROM idempotency_key WHERE key_hash = $1';
+    const [row] = await api.database.db.query<{ answer: Buffer }>(sql, [hash]);
+    return row?.answer ?? Buffer.alloc(0);
+  }
+
+  /** As everything was sealed once: with the Idempotency-Key alone. */
+  function openedWith(secret: string, sealed: Buffer, purpose: string): string {
+    const key = Buffer.from(hkdfSync('sha256', secret, sealed.subarray(0, 16), purpose, 32));
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(16, 28));
+    decipher.setAuthTag(sealed.subarray(28, 44));
+    return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8');
+  }
+
+  it('A12 cannot be read by a reader of the database who guesses the Idempotency-Key', async () => {
+    const issued = await issue('tour-1', 'guessed');
+    const sealed = await stored('tour-1');
+    expect(issued.status).toBe(201);
+    for (const purpose of ['rollcall idempotency', 'rollcall idempotency 2'])
+      for (const secret of ['tour-1', 'tour-1\n']) expect(() => openedWith(secret, sealed, purpose)).toThrow();
+    expect(openedWith(`tour-1\n${api.adminKey}`, sealed, 'rollcall idempotency 2')).toContain(
+      String(issued.body['key']),
+    );
+    expect((await issue('tour-1', 'guessed')).body).toEqual(issued.body);
+  });
+
+  it('A12 is sealed with the sealing key where there is one, and opened with every one that is configured', async () => {
+    const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
+    const before = await api.replica({ ROLLCALL_SEALING_KEY: older });
+    const first = await issue('tour-2', 'sealed', before);
+    expect(openedWith(`tour-2\n${older}`, await stored('tour-2'), 'rollcall idempotency 2')).toContain('rk_');
+    const after = await api.replica({ ROLLCALL_SEALING_KEY: `${newer},${older}` });
+    expect((await issue('tour-2', 'sealed', after)).body).toEqual(first.body);
+    await Promise.all([before.stop(), after.stop()]);
+  });
+
+  it('A12 from before there was a sealing key is opened with the credential', async () => {
+    const first = await issue('tour-3', 'unsealed');
+    const after = await api.replica({ ROLLCALL_SEALING_KEY: 's'.repeat(32) });
+    expect((await issue('tour-3', 'unsealed', after)).body).toEqual(first.body);
+    await after.stop();
   });
 });

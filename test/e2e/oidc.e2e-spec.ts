@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
-import { startApi, type TestApi } from '../support/api.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -31,11 +31,12 @@ afterAll(async () => {
   issuer.close();
 });
 
-async function startOidcApi(): Promise<TestApi> {
+async function startOidcApi(changes: Record<string, string> = {}): Promise<TestApi> {
   return await startApi({
     ROLLCALL_OIDC_ISSUER: issuerUrl,
     ROLLCALL_OIDC_AUDIENCE: 'rollcall',
     ROLLCALL_OIDC_ROLES_CLAIM: 'realm_access.roles',
+    ...changes,
   });
 }
 
@@ -115,6 +116,53 @@ describe('a JWT is refused', () => {
     const plain = await startApi();
     expect((await plain.call('GET', '/v1/me', { key: await sign(claims()) })).status).toBe(401);
     await plain.stop();
+  });
+});
+
+describe('claims that cannot name anyone', () => {
+  it.each([
+    ['an empty subject', { sub: '' }],
+    ['a blank subject', { sub: '  ' }],
+    ['a numeric subject', { sub: 7 }],
+    ['a subject that is a list', { sub: ['alice'] }],
+    ['a subject of 256 characters', { sub: 'a'.repeat(256) }],
+    ['a subject with a NUL character', { sub: 'ali\0ce' }],
+    ['a subject with a line break', { sub: 'ali\nce' }],
+    ['a subject with half of a surrogate pair', { sub: 'a\ud800' }],
+  ])('A16 %s: the token is rejected with 401', async (_what, change) => {
+    expect(await me(await sign(claims(change)))).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
+  });
+
+  it.each([['a\0b'], ['a\nb'], ['x'.repeat(256)], [''], [7]])(
+    'A16 a name such as %j is replaced by the subject, also in the audit log',
+    async (name) => {
+      const admin = await sign(claims({ name, realm_access: { roles: ['admin'] } }));
+      const issued = await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } });
+      expect(issued.status).toBe(201);
+      const audit = await api.call<{ items: unknown[] }>('GET', '/v1/audit?limit=1');
+      expect(audit.body.items[0]).toMatchObject({ actorId: 'oidc:alice', actorName: 'alice' });
+    },
+  );
+});
+
+describe('a remembered answer to a request with a JWT', () => {
+  const once = async (on: TestApi, token: string): Promise<Answer> =>
+    await on.call('POST', '/v1/keys', {
+      key: token,
+      body: { name: 'once', roles: ['viewer'] },
+      headers: { 'idempotency-key': 'once-1' },
+    });
+  const admin = async (jti: string): Promise<string> => await sign(claims({ jti, realm_access: { roles: ['admin'] } }));
+
+  it('A12 is not readable with another token of the same subject, unless there is a sealing key', async () => {
+    const first = await admin('1');
+    const issued = await once(api, first);
+    expect(await once(api, first)).toMatchObject({ status: 201, body: issued.body });
+    expect(await once(api, await admin('2'))).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    const sealed = await startOidcApi({ ROLLCALL_SEALING_KEY: 's'.repeat(32) });
+    const [one, other] = [await once(sealed, await admin('3')), await once(sealed, await admin('4'))];
+    expect(other).toMatchObject({ status: 201, body: one.body });
+    await sealed.stop();
   });
 });
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -47,8 +47,17 @@ async function run<Answer>(script: string, environment: Record<string, string>):
   return JSON.parse(output) as Answer;
 }
 
+/** Half of a request, as a replica that dies in the middle sends it. */
+async function breakOff(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write('POST / HTTP/1.1\r\nhost: receiver\r\ncontent-length: 1000\r\n\r\n{"half":');
+  socket.end();
+  await once(socket.resume(), 'close');
+}
+
 describe('docs/webhooks.md', () => {
-  it('B3 has a receiver that verifies what its commands ask for', async () => {
+  it('B3 D2 has a receiver that verifies what its commands ask for, and that goes on after a broken request', async () => {
     const [program = ''] = examples('js');
     const [subscribe = '', replay = ''] = examples('sh');
     const script = join(folder, 'receiver.mjs');
@@ -72,6 +81,9 @@ describe('docs/webhooks.md', () => {
       },
     });
     expect(forged.status).toBe(401);
+    await breakOff(Number(PORT));
+    await tell(api, joined('builder-2'));
+    await until('D2 it goes on after a request that broke off', () => output.includes('3 agent.joined builder-2\n'));
     expect(spawnSync(process.execPath, ['--check', script]).status).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { until } from '#rollcall/platform/testing';
 import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
-import { joined, left, tell } from '../support/events.js';
+import { joined, left, seqOf, tell } from '../support/events.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 let api: TestApi;
@@ -54,7 +54,7 @@ describe('a webhook', () => {
 
   it('can begin with the past', async () => {
     await tell(api, joined('a-1'), joined('a-2'));
-    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '2');
+    await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2');
     await subscribe({ after: 'oldest' });
     await until('both arrived', () => receiver.received.length === 2);
     const { status, body } = await api.call('POST', '/v1/webhooks', { body: { url: receiver.url, after: '99' } });
@@ -141,7 +141,7 @@ describe('a webhook', () => {
 
   it('takes a null where nothing is meant as nothing said: it replays no past, and a rotation keeps its overlap', async () => {
     await tell(api, joined('a-0'));
-    await until('logged', async () => (await api.call('GET', '/v1/events?after=latest')).body['head'] === '1');
+    await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '1');
     const { id } = await subscribe({ after: null });
     await tell(api, joined('a-1'));
     await until('it arrived', () => receiver.subjects.includes('a-1'));

@@ -8,6 +8,8 @@ import { until } from '#rollcall/platform/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
 
+const FOR_PEOPLE = { LOG_FORMAT: 'pretty' };
+
 let folder: string;
 const running: RollcallProcess[] = [];
 
@@ -29,7 +31,7 @@ async function noServerLeft(): Promise<void> {
 
 describe('the first start on a bare machine', () => {
   it('tells the URL, the docs, the key and a curl that works when pasted', async () => {
-    const first = await start().ready();
+    const first = await start(FOR_PEOPLE).ready();
     await until('all is said', () => first.output.includes("/v1/me'\n"));
     const file = join(folder, 'admin.key');
     const key = readFileSync(file, 'utf8').trim();
@@ -70,11 +72,11 @@ describe('the first start on a bare machine', () => {
     await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'] } });
     await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
     await first.end();
-    const second = await start().ready();
+    const second = await start(FOR_PEOPLE).ready();
     await until('all is said', () => second.output.includes('/v1/me'));
     expect(second.output).toContain('none is kept here');
     await second.end();
-    const third = await start({ ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
+    const third = await start({ ...FOR_PEOPLE, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
     await until('all is said again', () => third.output.includes('/v1/me'));
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
@@ -85,10 +87,33 @@ describe('the first start on a bare machine', () => {
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
     expect(await first.end()).toBe(0);
-    const second = await start().ready();
+    const second = await start(FOR_PEOPLE).ready();
     expect(second.output).not.toContain('shown this once');
     const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
     expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
+  });
+});
+
+describe('JSON logs', () => {
+  it('A21 have nothing but JSON, and never the first admin key', async () => {
+    const first = await start().ready();
+    expect(await first.end()).toBe(0);
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    expect(first.output).not.toContain(key);
+    for (const line of first.output.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
+  });
+});
+
+describe('the server that is embedded', () => {
+  it('A15 does not get the secrets of the environment', async () => {
+    await start({ ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6), ANTHROPIC_API_KEY: 'sk-secret', PGOPTIONS: '' }).ready();
+    const servers = serversOn(folder);
+    expect(servers).not.toHaveLength(0);
+    for (const pid of servers) {
+      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+      expect(environment).not.toContain('secret');
+      expect(environment).not.toContain('ROLLCALL_');
+    }
   });
 });
 

@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { WebSocket } from 'ws';
 import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
 import { call } from '../support/api.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
@@ -92,5 +94,17 @@ describe('logs', () => {
     await call(quiet.url, 'GET', '/v1/keys', { key: 'wrong' });
     expect(await quiet.end()).toBe(0);
     expect(quiet.output).not.toContain('http.request');
+  });
+
+  it('F2 hold no error for a WebSocket frame that the client got wrong', async () => {
+    const quiet = await start({}).ready();
+    const address = `${quiet.url.replace('http', 'ws')}/v1/events/ws`;
+    const socket = new WebSocket(address, { headers: { authorization: `Bearer ${KEY}` } });
+    await once(socket, 'open');
+    socket.send('x'.repeat(70_000));
+    const [code] = (await once(socket, 'close')) as [number];
+    expect(await quiet.end()).toBe(0);
+    expect(code).toBe(1009);
+    expect(quiet.output).not.toContain('"level":"error"');
   });
 });

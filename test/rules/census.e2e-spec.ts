@@ -74,8 +74,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 
-/** Served by libraries beside our controllers: the documentation, which is public. */
-const BESIDE = [/^GET \/docs/, /^GET \/openapi\.json$/];
+/** Served beside our controllers, in public: the documentation, and the 426 to a plain GET of a WebSocket's address. */
+const BESIDE = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
 
 /** Every WebSocket, and who may open it. */
 const SOCKETS = [

@@ -21,6 +21,16 @@ describe('the documentation of errors', () => {
   });
 });
 
+describe('the documented programs', () => {
+  it.each([
+    ['agents.md', 'agent.js'],
+    ['events.md', 'consumer.js'],
+    ['webhooks.md', 'receiver.js'],
+  ])('D2 %s quotes examples/%s exactly (else: npm run docs)', (page, program) => {
+    expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
+  });
+});
+
 describe('the documentation of events', () => {
   it('has every type with an example (else: npm run docs)', () => {
     expect(missing(eventTable(), read('docs/events.md'))).toEqual([]);

@@ -26,13 +26,22 @@ export interface TestApi {
   keyFor(...roles: Role[]): Promise<string>;
   /** With the admin key, unless told otherwise; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** One more replica on the same database. */
-  replica(): Promise<TestApi>;
+  /** One more replica on the same database, with other settings or by another URL, such as one through a proxy. */
+  replica(changes?: Record<string, string>, databaseUrl?: string): Promise<TestApi>;
   stop(): Promise<void>;
 }
 
-export async function startApi(environment: Record<string, string> = {}): Promise<TestApi> {
-  const database = await testDatabase();
+/** Tests send more at once than a caller may. */
+const UNLIMITED = {
+  ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_CONCURRENT_REQUESTS: '0',
+  ROLLCALL_CONCURRENT_STREAMS: '0',
+  ROLLCALL_CONCURRENT_UNAUTHENTICATED: '0',
+};
+
+/** On a new database, unless one is given; the database ends with it. */
+export async function startApi(environment: Record<string, string> = {}, given?: TestDatabase): Promise<TestApi> {
+  const database = given ?? (await testDatabase());
   const api = await serve(database, environment);
   const stop = async (): Promise<void> => {
     await api.stop();
@@ -41,9 +50,13 @@ export async function startApi(environment: Record<string, string> = {}): Promis
   return { ...api, stop };
 }
 
-async function serve(database: TestDatabase, environment: Record<string, string>): Promise<TestApi> {
-  const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ...environment }, '/nowhere');
-  const db = await database.connectAgain({ operationTimeoutMs: 1_500 });
+async function serve(
+  database: TestDatabase,
+  environment: Record<string, string>,
+  databaseUrl: string = database.url,
+): Promise<TestApi> {
+  const config = loadConfig({ ...UNLIMITED, ...environment }, '/nowhere');
+  const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: 1_500 });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');
@@ -58,7 +71,7 @@ async function serve(database: TestDatabase, environment: Record<string, string>
     adminKey,
     keyFor,
     call: async (method, path, { key = adminKey, ...rest } = {}) => await call(url, method, path, { key, ...rest }),
-    replica: async () => await serve(database, environment),
+    replica: async (changes = {}, otherUrl) => await serve(database, { ...environment, ...changes }, otherUrl),
     stop: async () => await app.nest.close(),
   };
 }

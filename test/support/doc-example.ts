@@ -30,6 +30,12 @@ export class ExampleRunner {
     return this.run(process.execPath, [script]);
   }
 
+  /** A program of the examples folder. */
+  program(name: string, environment: Record<string, string> = {}): RunningExample {
+    const script = resolve(import.meta.dirname, '../../examples', name);
+    return this.run(process.execPath, [script], environment);
+  }
+
   shell(code: string): RunningExample {
     return this.run('sh', ['-c', `exec ${code.trim()}`]);
   }
@@ -39,9 +45,10 @@ export class ExampleRunner {
     rmSync(this.folder, { recursive: true });
   }
 
-  private run(program: string, flags: string[]): RunningExample {
+  private run(program: string, flags: string[], environment: Record<string, string> = {}): RunningExample {
     let printed = '';
-    const child = spawn(program, flags, { env: { PATH: process.env['PATH'] ?? '', ...this.environment } });
+    const env = { PATH: process.env['PATH'] ?? '', ...this.environment, ...environment };
+    const child = spawn(program, flags, { env });
     this.children.push(child);
     child.stdout.on('data', (chunk) => (printed += String(chunk)));
     child.stderr.on('data', (chunk) => (printed += String(chunk)));

@@ -23,3 +23,8 @@ export function many(count: number): EventDraft[] {
 export function upTo(last: number, first = 1): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
+
+/** The sequence number in a cursor such as `1042-9f3c27d1`. */
+export function seqOf(cursor: unknown): string {
+  return String(cursor).replace(/-[0-9a-f]{8}$/, '');
+}

@@ -51,8 +51,10 @@ export class RollcallProcess {
     return this;
   }
 
-  /** The event every start logs. */
+  /** From the event that every start logs, or from what is shown to people. */
   get started(): { url: string; adminKeyFile?: string } | undefined {
+    const url = /^ {2}API {4}(\S+)$/m.exec(this.output)?.[1];
+    if (url !== undefined) return { url };
     const line = this.output.split('\n').find((text) => text.includes('"event":"process.started"'));
     return line === undefined ? undefined : (JSON.parse(line) as { url: string; adminKeyFile?: string });
   }

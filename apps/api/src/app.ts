@@ -13,7 +13,9 @@ import { ProblemFilter } from './http/problem.filter.js';
 import { RequestLog } from './http/request.log.js';
 import { RouteTable } from './http/route.table.js';
 import { createServer } from './http/server.js';
+import { RouteAdmission } from './auth/route.admission.js';
 import { SocketAdapter } from './auth/socket.adapter.js';
+import { SocketDoors } from './auth/socket.doors.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { NestLogger } from './telemetry/logger.js';
@@ -57,6 +59,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.useGlobalPipes(validationPipe());
   nest.useGlobalFilters(new ProblemFilter(routes));
   nest.useWebSocketAdapter(new SocketAdapter(nest));
+  nest.get(RouteAdmission, { strict: false }).addTo(adapter.getInstance());
+  for (const { path } of nest.get(SocketDoors, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();

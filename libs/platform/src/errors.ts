@@ -6,6 +6,8 @@ export abstract class DomainError extends Error {
   abstract readonly code: string;
   /** When trying again may help, in milliseconds from now. */
   readonly retryAfterMs?: number;
+  /** Facts for the caller's program, beside the message for people. */
+  readonly details?: Record<string, unknown>;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -19,6 +21,8 @@ export type PlatformErrorCode =
   | 'DATABASE_BUSY'
   | 'CURSOR_EXPIRED'
   | 'CURSOR_AHEAD'
+  | 'CURSOR_FOREIGN'
+  | 'EVENTS_BUSY'
   | 'SINK_NOT_FOUND'
   | 'DELIVERY_NOT_FOUND';
 

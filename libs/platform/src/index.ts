@@ -7,6 +7,8 @@ export {
   clientOptions,
   joinSchemas,
   migrationOptions,
+  STATEMENTS_PER_TRANSACTION,
+  USUAL_RESERVED_POOL_SIZE,
   type DatabaseOptions,
   type Schema,
 } from './postgres/database.options.js';
@@ -23,7 +25,14 @@ export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
 export * from './events/event.types.js';
 export { EventCatalog, type EventFilter, type EventMatcher } from './events/event.catalog.js';
-export { CursorAheadError, CursorExpiredError } from './events/event.errors.js';
+export {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  isUnusableCursor,
+  type UnusableCursorError,
+} from './events/event.errors.js';
+export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';

@@ -11,7 +11,7 @@ export {
   type EgressClientOptions,
   type EgressLimits,
 } from './egress/egress.client.js';
-export { EgressPolicy, type EgressRules } from './egress/egress.policy.js';
+export { EgressPolicy, type EgressRules, normalUrl } from './egress/egress.policy.js';
 export { EndpointCheck, type EndpointCheckOptions } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
 

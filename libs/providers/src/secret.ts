@@ -42,7 +42,7 @@ export class Secret {
 
 function spellings(value: string): Set<string> {
   const bytes = Buffer.from(value);
-  const base64 = bytes.toString('base64').replace(/=+$/, '');
+  const base64 = bytes.toString('base64').replace(/={1,2}$/, '');
   return new Set([
     value,
     JSON.stringify(value).slice(1, -1),

@@ -5,6 +5,7 @@ export type RegistryErrorCode =
   | 'UNKNOWN_STRATEGY'
   | 'INVALID_QUERY'
   | 'INVALID_CAPABILITY_ALIAS'
+  | 'DIRECTORY_STALE'
   | 'AGENT_NOT_FOUND'
   | 'REGISTER_AGAIN'
   | 'AGENT_ALREADY_REGISTERED'
@@ -22,7 +23,11 @@ export type RegistryErrorCode =
   | 'INVALID_BUDGET'
   | 'RESERVATION_NOT_FOUND'
   | 'RESERVATION_CLOSED'
-  | 'RESERVATION_KEY_REUSED';
+  | 'RESERVATION_KEY_REUSED'
+  | 'RESERVATION_TOO_LARGE'
+  | 'SETTLEMENT_TOO_LARGE'
+  | 'RUN_TREE_TOO_DEEP'
+  | 'QUOTA_EXCEEDED';
 
 export abstract class RegistryError extends DomainError {
   abstract override readonly code: RegistryErrorCode;

@@ -38,6 +38,8 @@ export interface RegistryEventPayloads {
   'budget.exhausted': BudgetFact;
   'budget.replenished': BudgetFact;
 
+  'registry.clock_stepped_back': { byMs: number };
+
   'protection.entered': { expiring: number; fleet: number };
   'protection.left': { fleet: number };
 }
@@ -62,6 +64,7 @@ export const REGISTRY_EVENTS = {
   'budget.low': 'budget',
   'budget.exhausted': 'budget',
   'budget.replenished': 'budget',
+  'registry.clock_stepped_back': 'registry',
   'protection.entered': 'registry',
   'protection.left': 'registry',
 } as const satisfies Record<keyof RegistryEventPayloads, SubjectKind>;

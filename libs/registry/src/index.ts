@@ -14,6 +14,7 @@ export {
 export * from './agents/agent.record.js';
 export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
+export { LeaseTokenStore } from './agents/lease-token.store.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
@@ -21,6 +22,7 @@ export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
+export { USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
@@ -51,7 +53,13 @@ export {
 } from './discovery/agent.query.js';
 export { assess, STANDINGS, type Assessment, type CandidateMark, type Standing } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
-export { answers, normaliseCapability, withContainers } from './discovery/capability.js';
+export {
+  answers,
+  capabilityKeys,
+  MOST_CAPABILITY_KEYS,
+  normaliseCapability,
+  withContainers,
+} from './discovery/capability.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export { isNewer, type DirectoryEntry, type Revision, type Vitals } from './discovery/directory.entry.js';
 export { CapabilityAliasError, InvalidQueryError, UnknownStrategyError } from './discovery/discovery.errors.js';
@@ -73,6 +81,9 @@ export { compareNumbers, type SelectionStrategy } from './discovery/strategies/s
 export { Strategies, usualStrategies } from './discovery/strategies/strategies.js';
 export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
-export * from './leases/self-preservation.js';
+export type { ProtectionExplanation } from './leases/protection.explanation.js';
+export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
+export { type Quota, QuotaExceededError } from './quota.js';
+export { type Spender, type SpendingLimits, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';

@@ -13,6 +13,8 @@ import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness
 import { Budgets1763270000000 } from './migrations/1763270000000-budgets.js';
 import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-taken-by.js';
 import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-forgotten-generations.js';
+import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
+import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 
 /** What the registry keeps: who is there, and what happened. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -33,5 +35,7 @@ export const REGISTRY_SCHEMA: Schema = {
     Budgets1763270000000,
     BeatsTakenBy1763280900000,
     ForgottenGenerations1763281000000,
+    LeaseTokenIndex1763281500000,
+    Quotas1763290000000,
   ],
 };

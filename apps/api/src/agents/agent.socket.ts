@@ -6,12 +6,13 @@ import type { KeptConnection } from '../events/stream.keeper.js';
 
 /** What an agent is asked to do. */
 export type Control =
-  { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register'; reason: string };
+  { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register' | 'stop'; reason: string };
 
-/** Why we end an agent's socket: in the 4000s, which are for applications, by HTTP's numbers. */
+/** Why we end an agent's socket: 1013 means "try again later", and in the 4000s, which are for applications, by HTTP's numbers. */
 const CLOSE_CODES: Record<string, number> = {
   SHUTTING_DOWN: 1001,
   TRY_AGAIN: 1013,
+  DATABASE_UNAVAILABLE: 1013,
   CREDENTIAL_ENDED: 4401,
   LEASE_TOKEN_REFUSED: 4403,
   REGISTER_AGAIN: 4404,
@@ -56,12 +57,12 @@ export class AgentSocket implements KeptConnection {
     this.tell('control', control);
   }
 
-  /** What HTTP answers as problem+json. If it means that this life is over, so is the socket. */
+  /** What HTTP answers as problem+json. If it means that this life is over, so is the socket; other faults pass. */
   refuse(error: unknown): void {
-    const { body } = toProblem(error, randomUUID());
+    const { status, body } = toProblem(error, randomUUID());
     this.tell('error', body);
     const code = String(body['code']);
-    if (code in CLOSE_CODES) this.close(code);
+    if (status < 500 && code in CLOSE_CODES) this.close(code);
   }
 
   /** Whoever did not answer the last ping is gone; its lease is not. */

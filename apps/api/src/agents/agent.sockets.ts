@@ -1,9 +1,11 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { CursorAheadError, EventFeed, EventLog, type FeedSubscription, type RegistryEvent } from '#rollcall/platform';
-import { RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { CursorExpiredError, EventFeed, EventLog, type FeedSubscription, type RegistryEvent } from '#rollcall/platform';
+import { type BeatResult, type LeasePolicy, RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { StreamKeeper } from '../events/stream.keeper.js';
 import type { AgentSocket } from './agent.socket.js';
+import { LEASE_POLICY } from './agents.tokens.js';
+import { SocketEvacuation } from './socket.evacuation.js';
 
 /**
  * The agents that are connected to this replica, and what the feed has to say to them: an operator's wish reaches them from
@@ -12,16 +14,28 @@ import type { AgentSocket } from './agent.socket.js';
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
+  private readonly evacuation: SocketEvacuation;
   private subscription?: FeedSubscription;
 
   constructor(
     private readonly feed: EventFeed,
     private readonly log: EventLog,
     private readonly keeper: StreamKeeper,
-  ) {}
+    @Inject(LEASE_POLICY) lease: LeasePolicy,
+  ) {
+    this.evacuation = new SocketEvacuation(
+      () => [...this.byAgent.values()].flatMap((sockets) => Array.from(sockets)),
+      lease,
+    );
+  }
 
   get count(): number {
     return [...this.byAgent.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** What became of a beat that came over one of the sockets. */
+  onBeat(result: BeatResult): void {
+    this.evacuation.onBeat(result);
   }
 
   /** Answers how to let go of it. */
@@ -51,10 +65,13 @@ export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdo
       take: (events) => {
         for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
       },
-      expired: (error) => this.follow(error instanceof CursorAheadError ? error.head : error.oldest),
+      expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),
     });
   }
 }
+
+/** The agent, or an operator in its place, ended the registration on purpose: it is not to register again by itself. */
+const GOODBYES: ReadonlySet<string> = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
 function pass(event: RegistryEvent, socket: AgentSocket): void {
   if (event.type === 'agent.draining') socket.control({ action: 'drain', by: event.data.by });
@@ -68,6 +85,6 @@ function leave({ subject, data }: Extract<RegistryEvent, { type: 'agent.left' }>
   const { generation, reason } = data;
   if (generation < socket.claim.generation) return;
   if (reason === 'replaced') return socket.refuse(new StaleGenerationError(subject, generation, generation + 1));
-  socket.control({ action: 'register', reason });
+  socket.control({ action: GOODBYES.has(reason) ? 'stop' : 'register', reason });
   socket.refuse(new RegisterAgainError(subject, reason));
 }

@@ -31,6 +31,7 @@ import {
   type LeasePolicy,
   type VersionedAgent,
 } from '#rollcall/registry';
+import { Authenticator } from '../auth/authenticator.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -70,6 +71,7 @@ export class AgentsController {
   constructor(
     private readonly registry: LiveRegistry,
     private readonly endpoints: EndpointCheck,
+    private readonly authenticator: Authenticator,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -92,7 +94,7 @@ export class AgentsController {
     },
   })
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
-    if (body.endpoint) await this.endpoints.check(body.endpoint);
+    if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
     const { agentId = null, leaseToken: token = null } = body;
     const { record, leaseToken } = await this.registry.agents.register({
       agentId,
@@ -100,6 +102,7 @@ export class AgentsController {
       by: caller.id,
       facts: toRegistration(body),
     });
+    this.authenticator.rememberLease(leaseToken);
     const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
     return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
   }
@@ -154,7 +157,7 @@ export class AgentsController {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
       await this.registry.agents.check(claim); // who may not act must not make us resolve names
-      await this.endpoints.check(body.endpoint);
+      body.endpoint = await this.endpoints.check(body.endpoint);
     }
     return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
   }

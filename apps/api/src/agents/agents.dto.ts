@@ -15,7 +15,8 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { type Farewell, FAREWELLS } from '#rollcall/registry';
-import { IsCapabilities } from './capabilities.validator.js';
+import { QueryNumber } from '../http/query-number.js';
+import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 
 /** The words it must not be are addresses of their own under /v1/agents. */
@@ -91,9 +92,9 @@ export class RegisterBody {
   leaseToken?: string;
 
   @ApiProperty({ example: 'swarm-builder' })
+  @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 200)
-  @Matches(/\S/, { message: 'name must not be blank' })
   name: string;
 
   @ApiPropertyOptional({
@@ -117,7 +118,9 @@ export class RegisterBody {
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiProperty({ example: ['plan', 'build', 'code-generation'] }) @IsCapabilities() capabilities: string[];
+  @ApiProperty({ example: ['plan', 'build', 'code-generation'], description: CAPABILITIES_RULE })
+  @IsCapabilities()
+  capabilities: string[];
 
   @ApiPropertyOptional({ example: 2, default: 0 }) @IsOptional() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
   @ApiPropertyOptional({ type: ProviderBody, description: 'Who answers for its model.' })
@@ -175,7 +178,7 @@ export class BatchBody {
 export class LeaveQuery {
   @ApiPropertyOptional({ example: 1, description: 'Of the registration that leaves. Only operators may leave it out.' })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(1)
   @Max(LATEST_GENERATION)

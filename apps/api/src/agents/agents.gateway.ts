@@ -15,6 +15,7 @@ import { LEASE_POLICY } from './agents.tokens.js';
 import { readBeat, readClaim } from './beat.reader.js';
 
 export const AGENT_SOCKET = '/v1/agents/ws';
+const LONGEST_FRAME = 4_096;
 
 /**
  * The agent's own socket: `beat` comes in, `welcome`, `beaten`, `control`, `error` and `end` go out. Frames are read here
@@ -64,7 +65,10 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       this.guard.allow(principal, 'agents:self');
       const { agentId, generation, tokenHash } = agent.claim;
       const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
-      this.registry.heartbeats.beat(beat, (result) => agent.answer(result, nextIntervalMs(this.lease, Math.random())));
+      this.registry.heartbeats.beat(beat, (result) => {
+        agent.answer(result, nextIntervalMs(this.lease, Math.random()));
+        this.sockets.onBeat(result);
+      });
     } catch (error) {
       agent.refuse(error);
     }
@@ -86,9 +90,9 @@ function readFrame(data: RawData | undefined): object {
   return frame.data ?? {};
 }
 
-/** Text frames come as one Buffer. */
+/** Text frames come as one Buffer. A beat is short, so that what is long is not read at all. */
 function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
-  if (!data) return undefined;
+  if (!data || (data as Buffer).length > LONGEST_FRAME) return undefined;
   try {
     return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: object };
   } catch {

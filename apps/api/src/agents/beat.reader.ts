@@ -1,5 +1,6 @@
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
-import { ApiError, type FieldFault } from '../http/api.error.js';
+import type { FieldFault } from '../http/api.error.js';
+import { unknownField, validationFailed } from '../http/validation.error.js';
 
 /** What is wrong with a value; undefined when nothing is. */
 type Rule = (value: unknown) => string | undefined;
@@ -36,7 +37,7 @@ const BATCH_RULES: Record<'beats', Rule> = { beats: list(LARGEST_BATCH) };
  */
 export function readBeat(agentId: string, body: unknown, tokenHash: string | null): Heartbeat {
   const faults = faultsOf(body, BEAT_RULES, '');
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw validationFailed(faults);
   return toHeartbeat(agentId, body as Beat, tokenHash);
 }
 
@@ -44,16 +45,16 @@ export function readBeat(agentId: string, body: unknown, tokenHash: string | nul
 export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
   const claim = { agentId, generation: generation === null ? null : Number(generation) };
   const faults = faultsOf(claim, CLAIM_RULES, '');
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw validationFailed(faults);
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
 export function readBatch(body: unknown): Heartbeat[] {
   const outer = faultsOf(body, BATCH_RULES, '');
-  if (outer.length > 0) throw invalid(outer);
+  if (outer.length > 0) throw validationFailed(outer);
   const { beats } = body as { beats: BatchBeat[] };
   const faults = beats.flatMap((beat, place) => faultsOf(beat, BATCH_BEAT_RULES, `beats.${place}.`));
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw validationFailed(faults);
   return beats.map((beat) => toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
 }
 
@@ -83,15 +84,9 @@ function faultsOf(body: unknown, rules: Record<string, Rule>, path: string): rea
     if (fault) (faults ??= []).push({ field: path + name, message: `${name} ${fault}` });
   }
   for (const name in values) {
-    if (!Object.hasOwn(rules, name))
-      (faults ??= []).push({ field: path + name, message: `${name} is not a known field` });
+    if (!Object.hasOwn(rules, name)) (faults ??= []).push(unknownField(path, name));
   }
   return faults ?? NONE;
-}
-
-function invalid(errors: readonly FieldFault[]): ApiError {
-  const fields = [...new Set(errors.map(({ field }) => field))].join(', ');
-  return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors: [...errors] });
 }
 
 function optional(rule: Rule): Rule {

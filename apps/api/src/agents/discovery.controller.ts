@@ -41,7 +41,15 @@ export class DiscoveryController {
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.registry.strong.prepare(query);
+    else if (!this.registry.follower.isFresh) await this.refresh(reply);
     void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
+  }
+
+  /** An answer from a directory that could not catch up tells its age, in seconds. */
+  private async refresh(reply: FastifyReply): Promise<void> {
+    const { follower } = this.registry;
+    await follower.refresh();
+    if (!follower.isFresh) void reply.header('age', Math.round(follower.ageMs() / 1_000));
   }
 
   @Get('registry/protection')

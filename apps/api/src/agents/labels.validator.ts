@@ -31,7 +31,12 @@ function labelsRule(name: string, isRight: (value: unknown) => boolean): Propert
 function areLabels(value: unknown, isRight: (value: unknown) => boolean): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const pairs = Object.entries(value);
-  return pairs.length <= MOST_LABELS && pairs.every(([key, text]) => KEY.test(key) && isRight(text));
+  return pairs.length <= MOST_LABELS && pairs.every(([key, text]) => isKey(key) && isRight(text));
+}
+
+/** A name that every object inherits would be found in every record, and lost on the way to it. */
+function isKey(key: string): boolean {
+  return KEY.test(key) && !(key in Object.prototype);
 }
 
 function isValue(value: unknown): boolean {

@@ -13,6 +13,7 @@ import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { replyProblem } from '../http/problem.reply.js';
+import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
@@ -36,6 +37,7 @@ export class LivenessController {
   @Post('agents/:id/heartbeat')
   @HttpCode(200)
   @Permit('agents:self')
+  @Limits({ body: 'small' })
   @Repeatable()
   @ApiOperation({ summary: 'I am alive', description: 'With the lease token. Answered when it is durable.' })
   @ApiParam({ name: 'id', type: String })
@@ -53,6 +55,7 @@ export class LivenessController {
   @Post('heartbeats')
   @HttpCode(200)
   @Permit('agents:register')
+  @Limits({ body: 'batch' })
   @Repeatable()
   @ApiOperation({
     summary: 'All these are alive',

@@ -6,12 +6,9 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { EventFeed, type FeedSubscription, type RegistryEvent, RegistryEvents } from '#rollcall/platform';
 import { LiveRegistry } from '#rollcall/registry';
-
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { EVENTS } from '../events/event.catalog.js';
 
 const SWEEP_EVERY_MS = 1_000;
 const HEAR_EVERY_MS = 1_000;
@@ -24,25 +21,20 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
   private readonly log = new Logger('registry');
   private readonly underWay = new Map<string, Promise<void>>();
   private stopping = false;
-  /** The feed has let go of us, and we have not got hold of it again. */
-  private lost = false;
-  private subscription?: FeedSubscription;
 
   constructor(
     private readonly registry: LiveRegistry,
-    private readonly events: RegistryEvents,
-    private readonly feed: EventFeed,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.follow();
+    await this.registry.follower.follow();
   }
 
   /** Nothing new begins; what is under way ends before the database goes. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
-    this.subscription?.close();
+    this.registry.follower.close();
     await Promise.all([...this.underWay.values(), this.registry.idle()]);
   }
 
@@ -66,22 +58,7 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
 
   @Interval('registry.follow', FOLLOW_EVERY_MS)
   async followAgain(): Promise<void> {
-    if (this.lost) await this.once('follow', async () => await this.follow());
-  }
-
-  /** From before the fleet is read: what changes meanwhile is told again, and told twice it does no harm. */
-  private async follow(): Promise<void> {
-    this.subscription?.close();
-    const head = await this.events.log.head();
-    await this.registry.sync.load();
-    this.lost = false;
-    this.subscription = this.feed.subscribe(head, {
-      take: (events) => this.registry.sync.refreshSoon(agentsIn(events)),
-      expired: () => {
-        this.lost = true;
-        void this.followAgain();
-      },
-    });
+    await this.once('follow', async () => await this.registry.follower.follow());
   }
 
   /** A pass that takes longer than its interval is not started twice, and one that fails is tried again. */
@@ -100,9 +77,4 @@ export class RegistryLoops implements OnApplicationBootstrap, BeforeApplicationS
       this.log.warn({ event: `registry.${name}_failed`, err: error });
     }
   }
-}
-
-function agentsIn(events: readonly RegistryEvent[]): string[] {
-  const about = events.filter(({ type }) => /^(agent|circuit|budget)\./.test(type));
-  return [...new Set(about.map((event) => EVENTS.agentOf(event)).filter((agentId) => agentId !== undefined))];
 }

@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags, ApiTooManyRequestsResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { formatCursor } from '#rollcall/platform';
 import { type AgentSnapshot, LiveRegistry } from '#rollcall/registry';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
+import { Limits } from '../http/route.limits.js';
 
 /** A snapshot keeps Postgres from clearing up, so who reads too slowly is cut off. */
 const LONGEST_MS = 60_000;
@@ -20,13 +22,16 @@ export class SnapshotController {
 
   @Get()
   @Permit('agents:read')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'All agents, and the event they are true at',
     description:
-      'For consumers that begin, or whose cursor has expired: take this, then follow events after `sequence`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
+      'For consumers that begin, or whose cursor has expired: take this, then follow events after `cursor`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
   })
-  @ApiOkResponse({ schema: { example: { sequence: '1042', items: [AGENT_EXAMPLE], count: 1 } } })
-  @ApiServiceUnavailableResponse({ description: 'SNAPSHOTS_BUSY' })
+  @ApiOkResponse({
+    schema: { example: { sequence: '1042', cursor: '1042-9f3c27d1', items: [AGENT_EXAMPLE], count: 1 } },
+  })
+  @ApiTooManyRequestsResponse({ description: 'SNAPSHOTS_BUSY: this replica sends several already.' })
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
     if (request.method === 'HEAD') return void reply.send();
@@ -44,7 +49,8 @@ export class SnapshotController {
 
 async function* document(snapshot: AgentSnapshot): AsyncGenerator<string, void, void> {
   let count = 0;
-  yield `{"sequence":"${snapshot.seq}","items":[`;
+  const { position } = snapshot;
+  yield `{"sequence":"${position.seq}","cursor":"${formatCursor(position)}","items":[`;
   for await (const records of snapshot.slices()) {
     yield (count > 0 ? ',' : '') + records.map((record) => JSON.stringify(record)).join(',');
     count += records.length;

@@ -14,7 +14,7 @@ import {
 } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
 import { CostModelBody, ProviderBody } from './agents.dto.js';
-import { IsCapabilities } from './capabilities.validator.js';
+import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
 
 /** May be left out, but not be null: there is no agent without it. */
@@ -35,9 +35,9 @@ export class UpdateBody {
 
   @ApiPropertyOptional({ example: 'swarm-builder' })
   @IsUnlessLeftOut()
+  @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 200)
-  @Matches(/\S/, { message: 'name must not be blank' })
   name?: string;
 
   @ApiPropertyOptional({ type: String, nullable: true, example: 'https://builder.example:5092' })
@@ -51,7 +51,7 @@ export class UpdateBody {
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiPropertyOptional({ example: ['plan', 'build', 'review'], description: 'All of them.' })
+  @ApiPropertyOptional({ example: ['plan', 'build', 'review'], description: `All of them. ${CAPABILITIES_RULE}` })
   @IsUnlessLeftOut()
   @IsCapabilities()
   capabilities?: string[];

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { callerOf } from '../auth/caller.js';
 import { requestContext } from '../http/request.context.js';
+import { auditDetails } from './audit.details.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
 
@@ -16,7 +17,7 @@ export class AuditService {
     await this.store.append({
       action,
       target,
-      details,
+      details: auditDetails(details),
       requestId: request.id,
       ip: request.ip,
       actorId,

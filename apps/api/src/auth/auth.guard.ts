@@ -15,7 +15,10 @@ declare module 'fastify' {
   }
 }
 
-/** Deny by default: a request passes only when its route says who may call it and its credential says it may. */
+/**
+ * Deny by default: a request passes only when its route says who may call it and its credential says it may. Requests are
+ * authenticated before their body is parsed (`RouteAdmission`); the guard decides again, by what the handler itself declares.
+ */
 @Injectable()
 export class AuthGuard implements CanActivate {
   private readonly declared = new Map<unknown, RouteAccess>();
@@ -26,14 +29,13 @@ export class AuthGuard implements CanActivate {
     private readonly limiter: RateLimiter,
   ) {}
 
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     if (context.getType() === 'ws') return this.allow(principalOf(context.switchToWs().getClient()), access);
-    const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const principal = this.enter(request, access);
-    if (principal instanceof Promise) return principal.then((found) => note(found, request));
-    return note(principal, request);
+    const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
+    if (!principal) throw new ApiError('FORBIDDEN', 'This request was not authenticated, so it may not go on.');
+    return permit(principal, access);
   }
 
   /** Who sent a request, if they may send it. At once when the credential was seen lately. */
@@ -65,15 +67,14 @@ export class AuthGuard implements CanActivate {
   /** Once for each request, and once for each message on a socket. */
   allow(principal: Principal, access: Permission): boolean {
     this.limiter.spend(principal);
-    if (principal.permissions.includes(access)) return true;
-    throw new ApiError(
-      'FORBIDDEN',
-      `This needs the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
-    );
+    return permit(principal, access);
   }
 }
 
-function note(principal: Principal, request: FastifyRequest): true {
-  request.principal = principal;
-  return true;
+function permit(principal: Principal, access: Permission): true {
+  if (principal.permissions.includes(access)) return true;
+  throw new ApiError(
+    'FORBIDDEN',
+    `This needs the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
+  );
 }

@@ -1,15 +1,23 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { Database } from '#rollcall/platform';
+import { LeaseTokenStore } from '#rollcall/registry';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
+import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
+import { TrustedProxies } from '../http/trusted-proxies.js';
 import { KeysModule } from '../keys/keys.module.js';
 import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './authenticator.js';
 import { CredentialWatch } from './credential.watch.js';
+import { LeaseProofs } from './lease.proofs.js';
 import { MeController } from './me.controller.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import { RateLimiter } from './rate.limiter.js';
+import { RouteAdmission } from './route.admission.js';
 import { SocketDoors } from './socket.doors.js';
+import { SocketLimits } from './socket.limits.js';
+import { UnprovenRequests } from './unproven.requests.js';
 
 @Module({
   imports: [KeysModule],
@@ -18,11 +26,33 @@ import { SocketDoors } from './socket.doors.js';
     Authenticator,
     { provide: OidcVerifier, inject: [CONFIG], useFactory: ({ auth }: Config) => new OidcVerifier(auth) },
     { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
+    {
+      provide: LeaseProofs,
+      inject: [Database],
+      useFactory: (db: Database) => new LeaseProofs(db, new LeaseTokenStore(db)),
+    },
+    { provide: ConcurrencyLimiter, inject: [CONFIG], useFactory: limiterOf },
+    {
+      provide: UnprovenRequests,
+      inject: [CONFIG],
+      useFactory: ({ http }: Config) => new UnprovenRequests(http.concurrentUnauthenticated),
+    },
+    {
+      provide: TrustedProxies,
+      inject: [CONFIG],
+      useFactory: ({ http }: Config) => new TrustedProxies(http.trustedProxies),
+    },
+    RouteAdmission,
     AuthGuard,
     { provide: APP_GUARD, useExisting: AuthGuard },
     CredentialWatch,
+    SocketLimits,
     SocketDoors,
   ],
-  exports: [AuthGuard, Authenticator, CredentialWatch, SocketDoors],
+  exports: [RouteAdmission, AuthGuard, Authenticator, CredentialWatch, SocketDoors],
 })
 export class AuthModule {}
+
+function limiterOf({ http }: Config): ConcurrencyLimiter {
+  return new ConcurrencyLimiter({ requests: http.concurrentRequests, streams: http.concurrentStreams });
+}

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../config/config.schema.js';
+import { mayFetchKeysFrom } from '../config/oidc.relations.js';
 import { ApiError } from '../http/api.error.js';
+import { nameOf, subjectOf } from './oidc.claims.js';
 import { isRole, permissionsOf } from './permissions.js';
 import type { Principal } from './principal.js';
 
@@ -53,16 +55,19 @@ export class OidcVerifier {
 
   private async discover(issuer: string): Promise<KeySet> {
     const uri = this.settings.oidcJwksUri ?? (await discoverJwksUri(issuer));
+    if (!mayFetchKeysFrom(uri, this.settings)) throw new Error(`the keys at ${uri} would be fetched over plain http`);
     return createRemoteJWKSet(new URL(uri), { timeoutDuration: FETCH_TIMEOUT_MS });
   }
 
-  private toPrincipal(payload: JWTPayload, hash: Buffer): Principal {
+  private toPrincipal(payload: JWTPayload, hash: Buffer): Principal | undefined {
+    const subject = subjectOf(payload);
+    if (subject === undefined) return undefined;
     const roles = claimAt(payload, this.settings.oidcRolesClaim).filter(isRole);
-    const { sub = '', exp = 0, name } = payload;
+    const { exp = 0 } = payload;
     return {
-      id: `oidc:${sub}`,
+      id: `oidc:${subject}`,
       kind: 'oidc',
-      name: typeof name === 'string' ? name : sub,
+      name: nameOf(payload, subject),
       roles,
       permissions: permissionsOf(roles),
       fingerprint: hash.toString('hex').slice(0, 16),

@@ -1,8 +1,9 @@
 import type { Permission, Role } from './permissions.js';
+import type { Occupant } from '../http/concurrency.limiter.js';
 import type { Counted } from './rate.limiter.js';
 
 /** Who is asking, as far as we could make sure. */
-export interface Principal extends Counted {
+export interface Principal extends Counted, Occupant {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   id: string;
   kind: 'key' | 'oidc' | 'lease';

@@ -1,29 +1,53 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { type INestApplicationContext, Logger } from '@nestjs/common';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { INestApplicationContext } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
-import type { WebSocket } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import { ApiError } from '../http/api.error.js';
 import { toProblem } from '../http/problem.js';
 import { SocketDoors } from './socket.doors.js';
 import { admitAs } from './socket.principal.js';
 import { tellProblem } from './socket.problem.js';
-
-type Verdict = (ok: boolean, status?: number, body?: string, headers?: Record<string, string>) => void;
+import { refuseUpgrade } from './socket.refusal.js';
 
 const LIMITS = { maxPayload: 64 * 1_024, perMessageDeflate: false };
 
-/** WebSockets with limits, and with every client asked for its credential before it gets its 101. */
+/**
+ * WebSockets with limits, and with every client asked for its credential before it gets its 101. A request to upgrade that is
+ * refused, for whatever reason, gets an HTTP answer: a proxy takes a connection that ends without one for a failed replica.
+ */
 export class SocketAdapter extends WsAdapter {
-  private readonly log = new Logger('socket');
+  private readonly servers = new Map<string, WebSocketServer>();
 
   constructor(private readonly app: INestApplicationContext) {
     super(app);
   }
 
-  override create(port: number, options: Record<string, unknown> = {}): unknown {
-    const verifyClient = ({ req }: { req: IncomingMessage }, verdict: Verdict): void => void this.verify(req, verdict);
-    return super.create(port, { ...options, ...LIMITS, verifyClient });
+  override create(port: number, options: { path?: string } = {}): unknown {
+    const server = super.create(port, { ...options, ...LIMITS }) as WebSocketServer;
+    server.on('wsClientError', (error, socket) =>
+      refuseUpgrade(socket, new ApiError('MALFORMED_REQUEST', error.message)),
+    );
+    this.servers.set(options.path ?? '/', server);
+    return server;
+  }
+
+  /** In the place of Nest's own listener, which destroys connections to paths it does not know. */
+  protected override ensureHttpServerExists(port: number, httpServer?: Server): Server | undefined {
+    if (!httpServer || this.httpServersRegistry.has(port)) return undefined;
+    this.httpServersRegistry.set(port, httpServer);
+    httpServer.on('upgrade', (request, socket, head) => void this.upgrade(request, socket, head));
+    return httpServer;
+  }
+
+  /** An invalid frame is the client's mistake. It closes the socket with a code that says so, and is no error of ours. */
+  override bindErrorHandler(server: WebSocketServer): WebSocketServer {
+    server.on('connection', (socket) => {
+      socket.on('error', ({ message }) => this.logger.debug({ event: 'socket.invalid_frame', message }));
+    });
+    server.on('error', (error) => this.logger.error(error));
+    return server;
   }
 
   /** A gateway without message handlers reads its sockets itself. Of the others Nest drops what it does not know. */
@@ -37,15 +61,25 @@ export class SocketAdapter extends WsAdapter {
     });
   }
 
-  private async verify(request: IncomingMessage, verdict: Verdict): Promise<void> {
+  private async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => socket.destroy());
     try {
-      admitAs(request, await this.app.get(SocketDoors, { strict: false }).admit(request));
-      verdict(true);
+      const server = this.serverFor(request);
+      const { principal, release } = await this.app.get(SocketDoors, { strict: false }).admit(request);
+      if (socket.destroyed) return release();
+      socket.once('close', release);
+      admitAs(request, principal);
+      server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, request));
     } catch (error) {
-      const { status, headers, body, unexpected } = toProblem(error, randomUUID());
-      if (unexpected) this.log.error({ event: 'socket.unexpected_error', err: error });
-      verdict(false, status, JSON.stringify(body), headers);
+      refuseUpgrade(socket, error);
     }
+  }
+
+  private serverFor({ url = '/' }: IncomingMessage): WebSocketServer {
+    const path = url.split('?', 1)[0] ?? '';
+    const server = this.servers.get(path);
+    if (server) return server;
+    throw new ApiError('ROUTE_NOT_FOUND', 'No WebSocket is served at this address. Leave out the Upgrade header.');
   }
 }
 

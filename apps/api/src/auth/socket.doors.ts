@@ -6,6 +6,7 @@ import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './authenticator.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
+import { SocketLimits } from './socket.limits.js';
 
 export interface SocketDoor {
   permission: Permission;
@@ -13,6 +14,12 @@ export interface SocketDoor {
   redeem?(ticket: string): Promise<Principal>;
   /** What else must hold; it throws when it does not. */
   check?(request: URLSearchParams, principal: Principal): Promise<void>;
+}
+
+export interface AdmittedSocket {
+  principal: Principal;
+  /** To be called once, when the socket is closed or was not opened after all. */
+  release(): void;
 }
 
 /** Decides before a WebSocket is one: without a door that says who may enter, no one may. */
@@ -24,6 +31,7 @@ export class SocketDoors {
     private readonly authenticator: Authenticator,
     private readonly guard: AuthGuard,
     private readonly lifecycle: Lifecycle,
+    private readonly limits: SocketLimits,
   ) {}
 
   open(path: string, door: SocketDoor): void {
@@ -35,20 +43,27 @@ export class SocketDoors {
     return [...this.doors].map(([path, { permission }]) => ({ path, access: permission }));
   }
 
-  async admit(request: IncomingMessage): Promise<Principal> {
+  async admit(request: IncomingMessage): Promise<AdmittedSocket> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'ws://localhost');
     const door = this.doors.get(pathname);
     if (!door) throw new ApiError('FORBIDDEN', 'This socket does not say who may open it, so no one may.');
     if (this.lifecycle.phase === 'closing')
       throw new ApiError('SHUTTING_DOWN', 'Connect again; another replica is there.');
-    const ticket = searchParams.get('ticket');
-    const principal = door.redeem && ticket !== null ? await door.redeem(ticket) : await this.identify(request);
+    const principal = await this.identify(request, door, searchParams.get('ticket'));
     this.guard.allow(principal, door.permission);
-    await door.check?.(searchParams, principal);
-    return principal;
+    const release = this.limits.enter(principal);
+    try {
+      await door.check?.(searchParams, principal);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { principal, release };
   }
 
-  private async identify({ headers, socket }: IncomingMessage): Promise<Principal> {
-    return await this.authenticator.authenticate({ headers, ip: socket.remoteAddress ?? '' });
+  private async identify(request: IncomingMessage, { redeem }: SocketDoor, ticket: string | null): Promise<Principal> {
+    const address = this.limits.addressOf(request);
+    if (redeem && ticket !== null) return await this.limits.lookUp(address, async () => await redeem(ticket));
+    return await this.authenticator.authenticate({ headers: request.headers, ip: address });
   }
 }

@@ -1,16 +1,14 @@
 import type { Logger as Pino } from 'pino';
 import type { Config } from '../config/config.schema.js';
+import { isForPeople } from '../telemetry/logger.js';
 import { VERSION } from '../version.js';
 import type { Running } from './start.js';
 
-/** Tells a person what to do next; tells a log collector one event. */
+/** Shows people what to do next. A log collector gets one event, and never the key. */
 export function announce(running: Running, { log }: Config, pino: Pino): void {
   const { url, embedded, adminKey } = running;
   pino.info({ event: 'process.started', url, docs: `${url}/docs`, embedded, adminKeyFile: adminKey.file }, 'ready');
-  const forPeople = embedded || log.format === 'pretty' || process.stdout.isTTY;
-  if (forPeople) process.stdout.write(announcement(running));
-  else if (adminKey.created && !adminKey.file)
-    process.stderr.write(`The admin key, shown this once: ${adminKey.created}\n`);
+  if (isForPeople(log.format)) process.stdout.write(announcement(running));
 }
 
 export function announcement({ url, embedded, adminKey }: Running): string {

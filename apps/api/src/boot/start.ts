@@ -57,8 +57,15 @@ async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void>
   for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
 }
 
-export function databaseOptions({ database }: Config, url: string): DatabaseOptions {
-  return { url, poolSize: database.poolSize, operationTimeoutMs: database.operationTimeout };
+export function databaseOptions({ database, http }: Config, url: string): DatabaseOptions {
+  const { poolSize, reservedPoolSize, operationTimeout, transactionFactor } = database;
+  return {
+    url,
+    poolSize,
+    reservedPoolSize,
+    operationTimeoutMs: operationTimeout,
+    transactionTimeoutMs: Math.min(operationTimeout * transactionFactor, http.handlerTimeout),
+  };
 }
 
 /** Not ready any more → time for the gateway to notice → no new requests → those under way end, within the limit. */

@@ -25,6 +25,7 @@ import {
 } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
+import { QueryNumber } from '../http/query-number.js';
 
 /** A whole number of tokens or micro-dollars. */
 function IsAmount(): PropertyDecorator {
@@ -144,7 +145,7 @@ export class AdjustBody {
 export class ForecastQuery {
   @ApiPropertyOptional({ default: 24, minimum: 1, maximum: 2_160, description: 'How far to look back.' })
   @Optional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(1)
   @Max(2_160)

@@ -1,7 +1,14 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import {
+  ApiCreatedResponse,
+  ApiForbiddenResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiResponse,
+  ApiTags,
+} from '@nestjs/swagger';
 import { costOf, PresetBook, resolveModel } from '#rollcall/providers';
-import { type BudgetLedger, LiveRegistry, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
+import { type BudgetLedger, LiveRegistry, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -35,12 +42,14 @@ export class ReservationsController {
   })
   @ApiCreatedResponse({ schema: { example: RESERVATION_EXAMPLE } })
   @ApiResponse({ status: 402, description: 'BUDGET_EXHAUSTED: `budget` says which one, and how much it has.' })
-  async reserve(@Body() body: ReserveBody, @Caller() { id: owner }: Principal): Promise<ReservationView> {
+  @ApiForbiddenResponse({ description: 'RESERVATION_TOO_LARGE, QUOTA_EXCEEDED' })
+  async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
+    const { id: owner } = caller;
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
     const ttlMs = toTtlMs(ttlSeconds);
     const scopes = { agentId, callerId: owner, runId };
     const ask = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
-    return toReservationView(await this.ledger.reserve(ask));
+    return toReservationView(await this.ledger.reserve(ask, spenderOf(caller)));
   }
 
   @Get(':key')
@@ -55,15 +64,18 @@ export class ReservationsController {
   @Mutation({ audit: null })
   @ApiOperation({
     summary: 'Charge what a call really used',
-    description: 'In full, also above the reservation and after its expiry. What was not used is free again.',
+    description:
+      'In full, also above the reservation and after its expiry. What was not used is free again. Far above the reservation it needs `budgets:write`.',
   })
   @ApiOkResponse({ schema: { example: SETTLED } })
+  @ApiForbiddenResponse({ description: 'SETTLEMENT_TOO_LARGE: nothing is charged, and the reservation stays open.' })
   async settle(
     @Param() { key }: ReservationParams,
     @Body() body: SettleBody,
-    @Caller() { id: owner }: Principal,
+    @Caller() caller: Principal,
   ): Promise<ReservationView> {
-    return toReservationView(await this.ledger.settle({ owner, key }, this.usageIn(body)));
+    const of = { owner: caller.id, key };
+    return toReservationView(await this.ledger.settle(of, this.usageIn(body), spenderOf(caller)));
   }
 
   @Post(':key/release')
@@ -86,9 +98,10 @@ export class ReservationsController {
   async renew(
     @Param() { key }: ReservationParams,
     @Body() { ttlSeconds }: RenewBody,
-    @Caller() { id: owner }: Principal,
+    @Caller() caller: Principal,
   ): Promise<ReservationView> {
-    return toReservationView(await this.ledger.renew({ owner, key }, toTtlMs(ttlSeconds)));
+    const of = { owner: caller.id, key };
+    return toReservationView(await this.ledger.renew(of, toTtlMs(ttlSeconds), spenderOf(caller)));
   }
 
   /** Money out of the price list, where the caller does not say. What is not known stays unknown. */
@@ -100,6 +113,10 @@ export class ReservationsController {
     const price = prices && costOf(usage, prices);
     return { tokens: tokens ?? (isKnown ? inputTokens + outputTokens : null), microUsd: microUsd ?? price ?? null };
   }
+}
+
+function spenderOf({ permissions }: Principal): Spender {
+  return permissions.includes('budgets:write') ? 'trusted' : 'limited';
 }
 
 function toTtlMs(seconds: number | undefined): number {

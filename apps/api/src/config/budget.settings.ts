@@ -14,6 +14,36 @@ export const budgets = z.strictObject({
     about: "An agent's budget is low, too, when it has fewer tokens than this left, whatever its total.",
     expects: 'a whole number from 0 to 1000000000000',
   }),
+  settleMultiple: setting(integer(0, 1_000_000, 10), {
+    env: 'ROLLCALL_BUDGET_SETTLE_MULTIPLE',
+    about:
+      'A settlement of more than this many times its reservation needs the permission `budgets:write`. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  largestTokens: setting(integer(0, 1_000_000_000_000, 100_000_000), {
+    env: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS',
+    about: 'A reservation of more tokens than this needs the permission `budgets:write`. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000000000',
+  }),
+  largestMicroUsd: setting(integer(0, 1_000_000_000_000, 10_000_000_000), {
+    env: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_MICRO_USD',
+    about:
+      'A reservation of more micro-dollars than this (10 billion are 10,000 dollars) needs the permission `budgets:write`. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000000000',
+  }),
+  longestReservation: setting(duration('24h'), {
+    env: 'ROLLCALL_BUDGET_LONGEST_RESERVATION',
+    about:
+      'Longest `ttlSeconds` of a reservation or a renewal without the permission `budgets:write`. Nobody gets more than 24h.',
+    expects: A_DURATION,
+    defaultText: '24h',
+  }),
+  runDepth: setting(integer(0, 1_000, 32), {
+    env: 'ROLLCALL_BUDGET_RUN_DEPTH',
+    about:
+      'Most levels in a tree of runs. Each reservation locks the budgets of all runs above it. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000',
+  }),
   keepReservations: setting(duration('7d'), {
     env: 'ROLLCALL_KEEP_RESERVATIONS',
     about: 'How long ended reservations are remembered, so that their keys can be repeated.',

@@ -100,6 +100,21 @@ describe('configuration', () => {
     expect(faultsOf({ ROLLCALL_OIDC_AUDIENCE: 'rollcall' })[0]).toContain('ROLLCALL_OIDC_ISSUER');
   });
 
+  it('A16 refuses an issuer over plain http, unless it is on this machine or the operator allows it', () => {
+    const issuer = (url: string, plain = ''): Record<string, string> => ({
+      ROLLCALL_OIDC_ISSUER: url,
+      ROLLCALL_OIDC_AUDIENCE: 'rollcall',
+      ROLLCALL_OIDC_PLAIN_HTTP: plain,
+    });
+    for (const url of ['http://id.example', 'http://127.example', 'ftp://id.example'])
+      expect(faultsOf(issuer(url))[0]).toContain('auth.oidcIssuer must begin with https');
+    const keys = { ...issuer('https://id.example'), ROLLCALL_OIDC_JWKS_URI: 'http://id.example/jwks' };
+    expect(faultsOf(keys)[0]).toContain('auth.oidcJwksUri must begin with https');
+    for (const url of ['https://id.example', 'http://localhost:8081', 'http://127.0.0.1:8081', 'http://[::1]:8081'])
+      expect(loadConfig(issuer(url), folder).auth.oidcIssuer).toBe(url);
+    expect(loadConfig(issuer('http://id.internal', 'allow'), folder).auth.oidcIssuer).toBe('http://id.internal');
+  });
+
   it('checks the models as a whole', () => {
     expect(faultsOf({ ROLLCALL_MODELS: '{' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
     expect(faultsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');

@@ -1,11 +1,12 @@
 import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
 import { knownVendors } from '../models/vendors.js';
 import type { Config } from './config.schema.js';
+import { oidcFaults } from './oidc.relations.js';
 import { registryFaults } from './registry.relations.js';
 
 /** Settings that are each right but do not fit together. Every message says which to change, and why. */
 export function relationFaults(config: Config): string[] {
-  const { http, database, auth, shutdown, models } = config;
+  const { http, database, shutdown, models } = config;
   const faults = presetFaults(models);
   if (database.operationTimeout >= http.handlerTimeout) {
     faults.push(
@@ -23,15 +24,7 @@ export function relationFaults(config: Config): string[] {
   }
   if (shutdown.timeout === 0)
     faults.push('shutdown.timeout must be longer than 0s: requests under way would be cut off');
-  if (auth.oidcIssuer && !auth.oidcAudience) {
-    faults.push(
-      'auth.oidcAudience (ROLLCALL_OIDC_AUDIENCE) must be set with auth.oidcIssuer: tokens meant for other services would be accepted',
-    );
-  }
-  if (!auth.oidcIssuer && (auth.oidcAudience || auth.oidcJwksUri)) {
-    faults.push('auth.oidcIssuer (ROLLCALL_OIDC_ISSUER) must be set for the other OIDC settings to have an effect');
-  }
-  return [...faults, ...registryFaults(config)];
+  return [...faults, ...oidcFaults(config), ...registryFaults(config)];
 }
 
 /** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { STATEMENTS_PER_TRANSACTION, USUAL_RESERVED_POOL_SIZE } from '#rollcall/platform';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
+import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { providers } from '../providers/providers.config.js';
 import { A_DURATION, byteSize, duration, integer, json, list, setting } from './setting.js';
@@ -70,6 +72,23 @@ const http = z.strictObject({
     about: 'Requests per second and credential, on each replica. `0` switches the limit off.',
     expects: 'a whole number from 0 to 1000000',
   }),
+  concurrentRequests: setting(integer(0, 1_000_000, 100), {
+    env: 'ROLLCALL_CONCURRENT_REQUESTS',
+    about: 'Requests of one credential that a replica works on at the same time. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  concurrentStreams: setting(integer(0, 1_000_000, 50), {
+    env: 'ROLLCALL_CONCURRENT_STREAMS',
+    about:
+      'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  concurrentUnauthenticated: setting(integer(0, 1_000_000, 250), {
+    env: 'ROLLCALL_CONCURRENT_UNAUTHENTICATED',
+    about:
+      'Requests of one address that a replica works on at the same time before they have proven a credential, or without one. `0` switches the limit off.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
 });
 
 const database = z.strictObject({
@@ -88,14 +107,32 @@ const database = z.strictObject({
   ),
   poolSize: setting(integer(2, 1_000, 20), {
     env: 'ROLLCALL_DATABASE_POOL_SIZE',
-    about: 'Connections each replica may hold.',
+    about: 'Connections each replica may hold for requests and background work.',
     expects: 'a whole number from 2 to 1000',
+  }),
+  reservedPoolSize: setting(integer(1, 100, USUAL_RESERVED_POOL_SIZE), {
+    env: 'ROLLCALL_DATABASE_RESERVED_POOL_SIZE',
+    about: 'Connections each replica holds beside them, only for heartbeats, sweeps, the event log and readiness.',
+    expects: 'a whole number from 1 to 100',
   }),
   operationTimeout: setting(duration('1500ms'), {
     env: 'ROLLCALL_DATABASE_TIMEOUT',
-    about: 'The longest one query or transaction may take; then the request is answered with 503.',
+    about: 'The longest wait for the answer to one statement; then the request is answered with 503.',
     expects: A_DURATION,
     defaultText: '1500ms',
+  }),
+  transactionFactor: setting(integer(1, 100, STATEMENTS_PER_TRANSACTION), {
+    env: 'ROLLCALL_DATABASE_TRANSACTION_FACTOR',
+    about:
+      'All statements of a transaction together may take this many times `database.operationTimeout`, and no longer than `http.handlerTimeout`.',
+    expects: 'a whole number from 1 to 100',
+  }),
+  slowRoundTrip: setting(duration('500ms'), {
+    env: 'ROLLCALL_DATABASE_SLOW_ROUND_TRIP',
+    about:
+      'When three round trips to the database in a row take longer than this, `/health/ready` is 503 until three in a row are faster.',
+    expects: A_DURATION,
+    defaultText: '500ms',
   }),
   connectWait: setting(duration('30s'), {
     env: 'ROLLCALL_DATABASE_CONNECT_WAIT',
@@ -160,6 +197,12 @@ const auth = z.strictObject({
     env: 'ROLLCALL_OIDC_JWKS_URI',
     about: "Where the issuer's keys are, if it has no discovery document.",
     expects: 'a URL',
+  }),
+  oidcPlainHttp: setting(z.enum(['refuse', 'allow']).default('refuse'), {
+    env: 'ROLLCALL_OIDC_PLAIN_HTTP',
+    about:
+      "Whether the issuer's keys may be fetched over plain http from another machine. `allow` only in a network you trust: who can change the keys on the way can sign tokens.",
+    expects: 'refuse or allow',
   }),
   oidcRolesClaim: setting(z.string().min(1).default('roles'), {
     env: 'ROLLCALL_OIDC_ROLES_CLAIM',
@@ -282,6 +325,7 @@ export const ConfigSchema = z.strictObject({
   protection: protection.prefault({}),
   flapping: flapping.prefault({}),
   budgets: budgets.prefault({}),
+  quotas: quotas.prefault({}),
   langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
   providers: providers.prefault({}),

@@ -5,7 +5,7 @@ import {
   type FlapPolicy,
   type LeasePolicy,
   type LiveRegistryOptions,
-  type LowBudgetPolicy,
+  type RegistryBudgetsOptions,
   type ProtectionPolicy,
   USUAL_LEASE_POLICY,
   USUAL_PROTECTION_POLICY,
@@ -23,7 +23,10 @@ export function registryPolicies(config: Config): LiveRegistryOptions {
     circuit: circuitPolicy(config),
     flap: flapPolicy(config),
     directory: directoryOptions(config),
-    budgets: { low: lowBudgetPolicy(config) },
+    budgets: budgetRules(config),
+    agentQuota: { most: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
+    // the second one goes on while the machine sleeps
+    follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
   };
 }
 
@@ -32,8 +35,16 @@ export function directoryOptions({ discovery }: Config): DirectoryOptions {
   return { aliases: new CapabilityAliases(discovery.aliases) };
 }
 
-function lowBudgetPolicy({ budgets }: Config): LowBudgetPolicy {
-  return { fraction: budgets.lowPercent / 100, tokens: budgets.lowTokens };
+function budgetRules({ budgets, quotas }: Config): RegistryBudgetsOptions {
+  const { lowPercent, lowTokens, settleMultiple, largestTokens, largestMicroUsd, longestReservation, runDepth } =
+    budgets;
+  const largest = { tokens: largestTokens, microUsd: largestMicroUsd };
+  return {
+    low: { fraction: lowPercent / 100, tokens: lowTokens },
+    limits: { settleMultiple, largest, longestMs: longestReservation },
+    runDepth,
+    heldQuota: { most: quotas.reservations, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+  };
 }
 
 export function leasePolicy({ registry }: Config): LeasePolicy {

@@ -7,7 +7,7 @@ const SHORTEST_HISTORY_MS = 15 * 60_000;
 
 /** Settings of the live registry that are each right but do not fit together. */
 export function registryFaults(config: Config): string[] {
-  const { registry, circuit, flapping } = config;
+  const { registry, circuit, flapping, discovery } = config;
   const rules: [boolean, string][] = [
     [
       registry.heartbeatEvery >= 2_000,
@@ -17,6 +17,10 @@ export function registryFaults(config: Config): string[] {
       registry.keepLeft >= SHORTEST_HISTORY_MS,
       `registry.keepLeft (${registry.keepLeft}ms) must be at least 15m: replicas that are slow to hear that an agent ` +
         'left must still find its record',
+    ],
+    [
+      discovery.staleAfter >= 2_000,
+      `discovery.staleAfter (${discovery.staleAfter}ms) must be at least 2s: a replica looks at the log once a second`,
     ],
     [circuit.coolDown > 0, 'circuit.coolDown must be longer than 0s: an open circuit would let everybody through'],
     [

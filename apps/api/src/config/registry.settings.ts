@@ -29,6 +29,13 @@ export const discovery = z.strictObject({
     expects: 'pairs of text such as {"coding": "code"}',
     defaultText: '{}',
   }),
+  staleAfter: setting(duration('60s'), {
+    env: 'ROLLCALL_DIRECTORY_STALE_AFTER',
+    about:
+      'How long a replica that cannot read the event log answers queries from memory, with the age in the header `Age`. Then the answer is 503 `DIRECTORY_STALE`.',
+    expects: A_DURATION,
+    defaultText: '60s',
+  }),
 });
 
 export const circuit = z.strictObject({

@@ -1,6 +1,6 @@
-import type { EventType, RegistryEvent } from '#rollcall/platform';
+import { type EventType, formatCursor, type RegistryEvent } from '#rollcall/platform';
 
-/** An event as CloudEvents 1.0 say it in JSON. `sequence` is the cursor; by their rules a number of that size is text. */
+/** An event as CloudEvents 1.0 say it in JSON. `sequence` is its place in the log; by their rules a number of that size is text. */
 export interface CloudEvent {
   specversion: '1.0';
   id: string;
@@ -34,7 +34,7 @@ export function toCloudEvent(event: RegistryEvent): CloudEvent {
 }
 
 const written = new WeakMap<RegistryEvent, string>();
-const framed = new WeakMap<RegistryEvent, { length: number; frame: Buffer }>();
+const framed = new WeakMap<RegistryEvent, { length: number; epoch: string; frame: Buffer }>();
 
 /** The same text goes to every consumer, so it is made once. */
 export function toCloudEventText(event: RegistryEvent): string {
@@ -45,13 +45,15 @@ export function toCloudEventText(event: RegistryEvent): string {
   return text;
 }
 
-/** A WebSocket frame of events. Consumers that want everything get the very same one. */
-export function toFrame(events: readonly RegistryEvent[]): Buffer {
+/** A WebSocket frame of events, with the cursor after the last of them. Consumers that want everything get the very same one. */
+export function toFrame(events: readonly RegistryEvent[], epoch: string): Buffer {
   const [first] = events;
   const known = first && framed.get(first);
-  if (known?.length === events.length && isUnbroken(events)) return known.frame;
-  const frame = Buffer.from(`{"event":"events","data":[${events.map(toCloudEventText).join(',')}]}`);
-  if (first && isUnbroken(events)) framed.set(first, { length: events.length, frame });
+  if (known?.length === events.length && known.epoch === epoch && isUnbroken(events)) return known.frame;
+  const cursor = formatCursor({ seq: events.at(-1)?.seq ?? 0, epoch });
+  const list = events.map(toCloudEventText).join(',');
+  const frame = Buffer.from(`{"event":"events","data":[${list}],"cursor":"${cursor}"}`);
+  if (first && isUnbroken(events)) framed.set(first, { length: events.length, epoch, frame });
   return frame;
 }
 

@@ -1,24 +1,37 @@
-import type { EventFeed, EventMatcher, RegistryEvent } from '#rollcall/platform';
-import { slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+import {
+  type EventFeed,
+  type EventFilter,
+  type EventMatcher,
+  formatCursor,
+  type LogPosition,
+  type RegistryEvent,
+  type UnusableCursorError,
+} from '#rollcall/platform';
+import { EVENTS } from './event.catalog.js';
+import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
 /** Our end of a connection that events are written to. */
 export interface StreamSink {
   /** Bytes that wait to be sent. */
   readonly buffered: number;
-  send(events: readonly RegistryEvent[]): void;
+  /** Events of the log with this epoch. */
+  send(events: readonly RegistryEvent[], epoch: string): void;
   /** Tells how far the log was read when nothing in it was for this consumer. */
-  tellPosition(seq: number): void;
+  tellPosition(position: LogPosition): void;
   end(reason: StreamEnd): void;
 }
 
 export interface StreamOptions {
-  after: number;
-  matches: EventMatcher;
+  after: LogPosition;
+  filter: EventFilter;
   /** How many may be under way to a consumer that acknowledges. */
   window?: number;
   buffer: number;
   slowAfterMs: number;
 }
+
+/** Consumers of a replica that cannot read the log are sent away at random moments within this time, not all at once. */
+const SEND_AWAY_WITHIN_MS = 2_000;
 
 /**
  * The way of one consumer through the log, at the pace its connection allows. No more than the buffer ever waits for
@@ -26,24 +39,30 @@ export interface StreamOptions {
  */
 export class EventStream {
   private readonly way: ReturnType<EventFeed['subscribe']>;
+  private readonly matches: EventMatcher;
   private readonly underWay: number[] = [];
   private told: number;
   private full?: NodeJS.Timeout;
+  private sendingAway?: NodeJS.Timeout;
 
   constructor(
     feed: EventFeed,
     private readonly sink: StreamSink,
     private readonly options: StreamOptions,
   ) {
-    this.told = options.after;
-    this.way = feed.subscribe(options.after, {
-      take: (events) => this.take(events),
-      expired: (error) => this.sink.end(unusableCursor(error)),
-    });
+    const { after, filter } = options;
+    this.told = after.seq;
+    this.matches = EVENTS.matcherOf(filter);
+    const consumer = {
+      take: (events: readonly RegistryEvent[]) => this.take(events),
+      expired: (error: UnusableCursorError) => this.sink.end(unusableCursor(error)),
+      interrupted: () => this.sendAway(),
+    };
+    this.way = feed.subscribe(after.seq, consumer, filter);
   }
 
-  get cursor(): number {
-    return this.way.cursor;
+  get cursor(): string {
+    return formatCursor(this.position);
   }
 
   /** Some of what waited was sent. */
@@ -60,21 +79,27 @@ export class EventStream {
 
   /** Now and then, so that a consumer whose filter lets little pass has a cursor that does not grow old. */
   tellPosition(): void {
-    if (this.cursor <= this.told) return;
-    this.told = this.cursor;
-    this.sink.tellPosition(this.cursor);
+    const { position } = this;
+    if (position.seq <= this.told) return;
+    this.told = position.seq;
+    this.sink.tellPosition(position);
   }
 
   close(): void {
     this.stopWatch();
+    clearTimeout(this.sendingAway);
     this.way.close();
   }
 
+  get position(): LogPosition {
+    return { seq: this.way.cursor, epoch: this.options.after.epoch };
+  }
+
   private take(events: readonly RegistryEvent[]): boolean {
-    const wanted = events.filter(this.options.matches);
+    const wanted = events.filter(this.matches);
     const last = wanted.at(-1);
     if (last) {
-      this.sink.send(wanted);
+      this.sink.send(wanted, this.options.after.epoch);
       this.told = last.seq;
       if (this.options.window !== undefined) this.underWay.push(...wanted.map(({ seq }) => seq));
     }
@@ -95,6 +120,13 @@ export class EventStream {
       this.close();
       this.sink.end(slowConsumer(this.cursor));
     }, this.options.slowAfterMs).unref();
+  }
+
+  private sendAway(): void {
+    this.sendingAway ??= setTimeout(() => {
+      this.close();
+      this.sink.end(databaseUnavailable(this.cursor));
+    }, Math.random() * SEND_AWAY_WITHIN_MS).unref();
   }
 
   private stopWatch(): void {

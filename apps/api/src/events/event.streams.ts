@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { RegistryEvents } from '#rollcall/platform';
+import { type LogPosition, RegistryEvents } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { EVENTS } from './event.catalog.js';
 import { EventStream, type StreamSink } from './event.stream.js';
 import type { SubscribeBody } from './events.dto.js';
 import { EventsService, toFilter } from './events.service.js';
@@ -16,12 +15,16 @@ export class EventStreams {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
+  /** Throws when the log cannot be read here and now. */
+  async check(): Promise<void> {
+    await this.events.log.head();
+  }
+
   /** Answers how to start it and where it starts, or throws when it cannot start there. */
-  async prepare(query: SubscribeBody): Promise<{ after: number; open(sink: StreamSink): EventStream }> {
-    const after = await this.pages.cursorOf(query.after);
+  async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
+    const after = await this.pages.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
-    const matches = EVENTS.matcherOf(toFilter(query));
-    const options = { after, matches, window: query.window, buffer, slowAfterMs };
+    const options = { after, filter: toFilter(query), window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.events.feed, sink, options) };
   }
 }

@@ -10,11 +10,13 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CURSOR_PATTERN, formatCursor } from '#rollcall/platform';
 import { Caller, callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
+import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
 import { toCloudEvent } from './cloud-event.js';
 import { EventStreams } from './event.streams.js';
@@ -26,12 +28,14 @@ import { TicketsService } from './tickets.service.js';
 
 const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 const SSE_EXAMPLE =
-  'id: 1042\nevent: agent.left\ndata: {"specversion":"1.0","type":"agent.left","sequence":"1042",…}\n\n';
+  'id: 1042-9f3c27d1\nevent: agent.left\ndata: {"specversion":"1.0","type":"agent.left","sequence":"1042",…}\n\n';
 
 @ApiTags('events')
 @Controller('events')
 @Permit('events:read')
-@ApiGoneResponse({ description: 'CURSOR_EXPIRED: take a snapshot from `snapshot`, then go on from its seq.' })
+@ApiGoneResponse({
+  description: 'CURSOR_EXPIRED or CURSOR_FOREIGN: take a snapshot from `snapshot`, then continue from its `cursor`.',
+})
 export class EventsController {
   constructor(
     private readonly events: EventsService,
@@ -42,23 +46,27 @@ export class EventsController {
   ) {}
 
   @Get()
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'Read events in order, a page at a time',
-    description: 'Pass `next` back as `after`. With `waitMs`, an empty page is answered when there is something.',
+    description:
+      'Pass `next` back as `after`, also when `items` is empty: with a filter, a page looks through a limited number of events. With `waitMs`, an empty page at the end of the log is answered when there is something.',
   })
   @ApiOkResponse({ type: EventsPage })
   async list(@Query() query: EventsQuery, @Res({ passthrough: true }) reply: FastifyReply): Promise<EventsPage> {
     if (query.waitMs > 0) this.inFlight.exempt(reply);
-    const { items, next, head } = await this.events.page(query, hangUpOf(reply));
-    return { items: items.map(toCloudEvent), next: String(next), head: String(head) };
+    const { items, next, head, epoch } = await this.events.page(query, hangUpOf(reply));
+    const cursorAt = (seq: number): string => formatCursor({ seq, epoch });
+    return { items: items.map(toCloudEvent), next: cursorAt(next), head: cursorAt(head) };
   }
 
   @Get('stream')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     summary: 'Follow events as server-sent events',
-    description: 'The `id` of each is its sequence, so a browser resumes by itself with `Last-Event-ID`.',
+    description: 'The `id` of each is the cursor after it, so a browser resumes by itself with `Last-Event-ID`.',
   })
-  @ApiHeader({ name: 'Last-Event-ID', required: false, schema: { type: 'string', example: '1041' } })
+  @ApiHeader({ name: 'Last-Event-ID', required: false, schema: { type: 'string', example: '1041-9f3c27d1' } })
   @ApiProduces('text/event-stream')
   @ApiOkResponse({ schema: { type: 'string', example: SSE_EXAMPLE } })
   async stream(
@@ -69,7 +77,7 @@ export class EventsController {
   ): Promise<void> {
     const { open } = await this.streams.prepare({ ...query, after: readLastEventId(lastEventId) ?? query.after });
     void reply.headers(SSE_HEADERS);
-    if (request.method === 'HEAD') return void reply.send();
+    if (request.method === 'HEAD' || reply.raw.closed) return void reply.send();
     reply.hijack();
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const connection = new SseConnection(reply.raw);
@@ -95,7 +103,7 @@ export class EventsController {
 
 /** Not to be understood is no reason to begin elsewhere: that would be a gap without a word. */
 function readLastEventId(id: string | undefined): string | undefined {
-  if (!id || /^\d{1,15}$/.test(id)) return id || undefined;
+  if (!id || CURSOR_PATTERN.test(id)) return id || undefined;
   const errors = [{ field: 'last-event-id', message: 'last-event-id must be the id of an event, or be left out' }];
   throw new ApiError('VALIDATION_FAILED', 'Please correct: last-event-id.', { errors });
 }

@@ -48,6 +48,10 @@ const EVENT_DOCS: EventDocs = {
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': { about: 'There is something again.', data: { ...BUDGET, remaining: 500_000 } },
+  'registry.clock_stepped_back': {
+    about: "The database's clock went back. Leases, circuits and reservations were corrected.",
+    data: { byMs: 60_000 },
+  },
   'protection.entered': {
     about: 'Too many agents expired at once; none is evicted for now.',
     data: { expiring: 40, fleet: 120 },

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
+import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayNotEmpty,
@@ -13,7 +13,9 @@ import {
   Min,
   ValidateBy,
 } from 'class-validator';
+import { CURSOR_PATTERN } from '#rollcall/platform';
 import { Optional } from '../http/optional.js';
+import { QueryNumber } from '../http/query-number.js';
 import { EVENTS } from './event.catalog.js';
 import type { CloudEvent } from './cloud-event.js';
 
@@ -23,7 +25,8 @@ const USUAL_PAGE = 100;
 const LONGEST_WAIT_MS = 50_000;
 const MOST_NAMES = 200;
 const LARGEST_WINDOW = 10_000;
-const CURSOR = /^(\d{1,15}|oldest|latest)$/;
+/** A cursor, or one end of the log. */
+export const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
 
 /** `a,b` in an address, a list in JSON. */
 const List = (): PropertyDecorator =>
@@ -49,10 +52,10 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @KnownType()
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @KnownType()
   types?: string[];
 
   @ApiPropertyOptional({
@@ -62,10 +65,10 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @Length(1, 300, { each: true })
   agentIds?: string[];
 
   @ApiPropertyOptional({
@@ -75,27 +78,27 @@ export class EventFilterQuery {
   })
   @IsOptional()
   @List()
+  @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
   @ArrayMaxSize(MOST_NAMES)
-  @Length(1, 300, { each: true })
   capabilities?: string[];
 }
 
 export class EventsQuery extends EventFilterQuery {
   @ApiPropertyOptional({
-    description: 'The `sequence` of the last event you have, or `oldest`, or `latest`.',
+    description: 'A cursor such as `next`, the `sequence` of the last event you have, `oldest`, or `latest`.',
     default: 'oldest',
-    example: '1041',
+    example: '1041-9f3c27d1',
   })
   @IsOptional()
   @IsString()
-  @Matches(CURSOR)
+  @Matches(START_PATTERN)
   after: string = 'oldest';
 
   @ApiPropertyOptional({ default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(1)
   @Max(LARGEST_PAGE)
@@ -108,7 +111,7 @@ export class EventsQuery extends EventFilterQuery {
     maximum: LONGEST_WAIT_MS,
   })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(0)
   @Max(LONGEST_WAIT_MS)
@@ -117,13 +120,13 @@ export class EventsQuery extends EventFilterQuery {
 
 export class StreamQuery extends EventFilterQuery {
   @ApiPropertyOptional({
-    description: 'Where to start: a `sequence`, `oldest` or `latest`. `Last-Event-ID` goes before it.',
+    description: 'Where to start: a cursor, a `sequence`, `oldest` or `latest`. `Last-Event-ID` goes before it.',
     default: 'latest',
-    example: '1041',
+    example: '1041-9f3c27d1',
   })
   @Optional('latest')
   @IsString()
-  @Matches(CURSOR)
+  @Matches(START_PATTERN)
   after: string = 'latest';
 }
 
@@ -140,7 +143,7 @@ export class SubscribeBody extends StreamQuery {
 /** The `data` of an `ack` frame. */
 export class AckBody {
   @IsString()
-  @Matches(/^\d{1,15}$/)
+  @Matches(CURSOR_PATTERN)
   sequence: string;
 }
 
@@ -152,7 +155,7 @@ export class CloudEventView implements CloudEvent {
   @ApiProperty({ example: 'builder-1' }) subject: string;
   @ApiProperty({ format: 'date-time' }) time: string;
   @ApiProperty({ enum: ['application/json'] }) datacontenttype: 'application/json';
-  @ApiProperty({ example: '1042', description: 'The place in the log, and the cursor to go on from.' })
+  @ApiProperty({ example: '1042', description: 'The place in the log.' })
   sequence: string;
   @ApiPropertyOptional({ example: 'code.build,code.test' }) capabilities?: string;
   @ApiProperty({ type: Object, example: { generation: 3, reason: 'evicted' } }) data: CloudEvent['data'];
@@ -160,9 +163,15 @@ export class CloudEventView implements CloudEvent {
 
 export class EventsPage {
   @ApiProperty({ type: [CloudEventView] }) items: CloudEventView[];
-  @ApiProperty({ example: '1042', description: 'Pass it as `after` next time, also when the page is empty.' })
+  @ApiProperty({
+    example: '1042-9f3c27d1',
+    description: 'The cursor after this page. Pass it as `after` next time, also when the page is empty.',
+  })
   next: string;
-  @ApiProperty({ example: '1042', description: 'The newest event there is. Equal to `next`: you have them all.' })
+  @ApiProperty({
+    example: '1042-9f3c27d1',
+    description: 'The cursor of the newest event. Equal to `next`: you have them all.',
+  })
   head: string;
 }
 

@@ -8,6 +8,7 @@ import {
   WebSocketGateway,
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
+import { formatCursor, parseCursor } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { SocketDoors } from '../auth/socket.doors.js';
 import { admitAs, principalOf } from '../auth/socket.principal.js';
@@ -33,7 +34,11 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     doors: SocketDoors,
     tickets: TicketsService,
   ) {
-    doors.open(PATH, { permission: 'events:read', redeem: async (ticket) => await tickets.redeem(ticket) });
+    doors.open(PATH, {
+      permission: 'events:read',
+      redeem: async (ticket) => await tickets.redeem(ticket),
+      check: async () => await this.streams.check(),
+    });
   }
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
@@ -56,13 +61,13 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     await connection.inTurn(async () => {
       const { after, open } = await this.streams.prepare(body);
       if (!connection.open) return;
-      connection.tell('subscribed', { after: String(after) });
+      connection.tell('subscribed', { after: formatCursor(after) });
       connection.follow(() => open(connection));
     });
   }
 
   @SubscribeMessage('ack')
   acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
-    this.connections.get(socket)?.acknowledge(Number(sequence));
+    this.connections.get(socket)?.acknowledge(parseCursor(sequence).seq);
   }
 }

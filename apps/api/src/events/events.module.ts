@@ -3,6 +3,7 @@ import { Database, EventFeed, EventLog, EventOutbox, RegistryEvents } from '#rol
 import { AuthModule } from '../auth/auth.module.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { EVENTS } from './event.catalog.js';
 import { EventStreams } from './event.streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
@@ -19,6 +20,7 @@ const PARTS = [
     inject: [Database, CONFIG],
     useFactory: (db: Database, { events }: Config) =>
       new RegistryEvents(db, {
+        catalog: EVENTS,
         keepMs: events.keep,
         keepCount: events.keepCount,
         onError: (part, error) => log.warn({ event: `events.${part}_failed`, err: error }),

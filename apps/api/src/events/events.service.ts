@@ -1,5 +1,13 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { type EventMatcher, type RegistryEvent, RegistryEvents } from '#rollcall/platform';
+import {
+  CURSOR_PATTERN,
+  type EventFilter,
+  type EventMatcher,
+  type LogPosition,
+  parseCursor,
+  type RegistryEvent,
+  RegistryEvents,
+} from '#rollcall/platform';
 import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
 
@@ -8,11 +16,12 @@ export interface FoundEvents {
   /** How far the log was looked through. */
   next: number;
   head: number;
+  /** Which log it is. */
+  epoch: string;
 }
 
-/** How many events one request looks through at the most when its filter lets few pass. */
-const LONGEST_SEARCH = 10_000;
-const STEP = 1_000;
+/** Whoever would wait longer for a page is asked to come again. */
+const LONGEST_WAIT_MS = 3_000;
 
 /** Pages of the log, and waiting for the next one. */
 @Injectable()
@@ -21,51 +30,42 @@ export class EventsService implements OnModuleDestroy {
 
   constructor(private readonly events: RegistryEvents) {}
 
-  /** The seq that `after` stands for, made sure to be one that can be gone on from. */
-  async cursorOf(after: string): Promise<number> {
-    if (after === 'latest') return await this.events.log.head();
-    if (after === 'oldest') return await this.events.log.oldest();
-    await this.events.log.page(Number(after), 1);
-    return Number(after);
+  /** The position that `after` stands for, made sure to be one that can be continued from. */
+  async locate(after: string): Promise<LogPosition> {
+    return await this.events.log.locate(after);
   }
 
+  /** One page costs one bounded look into the log, however little matches: `next` advances also when it is empty. */
   async page(query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
-    const matches = EVENTS.matcherOf(toFilter(query));
-    const found = await this.search(await this.cursorOf(query.after), query.limit, matches);
+    const found = await this.search(query);
     if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
-    return await this.wait(found, query, matches, gone);
+    return await this.wait(found, query, gone);
   }
 
   onModuleDestroy(): void {
     for (const end of this.waits) end();
   }
 
-  private async search(after: number, limit: number, matches: EventMatcher): Promise<FoundEvents> {
-    const found: FoundEvents = { items: [], next: after, head: after };
-    do {
-      const { events, head } = await this.events.log.page(found.next, STEP);
-      found.head = head;
-      collect(found, events, limit, matches);
-    } while (found.items.length < limit && found.next < found.head && found.next - after < LONGEST_SEARCH);
-    return found;
+  private async search(query: EventsQuery): Promise<FoundEvents> {
+    const { log } = this.events;
+    const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
+    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
+    return { items: [...events], next: upTo, head, epoch };
   }
 
-  private async wait(
-    found: FoundEvents,
-    { limit, waitMs }: EventsQuery,
-    matches: EventMatcher,
-    gone: AbortSignal,
-  ): Promise<FoundEvents> {
+  private async wait(found: FoundEvents, query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
     const over = Promise.withResolvers<void>();
-    const timer = setTimeout(over.resolve, waitMs);
-    const way = this.events.feed.subscribe(found.next, {
-      take: (events) => {
-        if (found.items.length > 0) return false;
-        collect(found, events, limit, matches);
-        if (found.items.length > 0) over.resolve();
-      },
-      expired: over.reject,
-    });
+    const timer = setTimeout(over.resolve, query.waitMs);
+    const filter = toFilter(query);
+    const matches = EVENTS.matcherOf(filter);
+    const take = (events: readonly RegistryEvent[]): boolean => {
+      if (found.items.length > 0) return false;
+      collect(found, events, query.limit, matches);
+      if (found.items.length > 0) over.resolve();
+      return true;
+    };
+    const consumer = { take, expired: over.reject, interrupted: over.reject };
+    const way = this.events.feed.subscribe(found.next, consumer, filter);
     gone.addEventListener('abort', () => over.resolve());
     if (gone.aborted) over.resolve();
     this.waits.add(over.resolve);
@@ -80,7 +80,7 @@ export class EventsService implements OnModuleDestroy {
   }
 }
 
-export function toFilter({ types, agentIds, capabilities }: EventFilterQuery): EventFilterQuery {
+export function toFilter({ types, agentIds, capabilities }: EventFilterQuery): EventFilter {
   return { types, agentIds, capabilities };
 }
 

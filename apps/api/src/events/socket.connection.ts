@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { RegistryEvent } from '#rollcall/platform';
+import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
 import { toFrame } from './cloud-event.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
@@ -26,7 +26,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
     return this.socket.readyState === this.socket.OPEN;
   }
 
-  get cursor(): number | undefined {
+  get cursor(): string | undefined {
     return this.stream?.cursor;
   }
 
@@ -47,24 +47,27 @@ export class SocketConnection implements StreamSink, KeptConnection {
     this.stream?.acknowledge(seq);
   }
 
-  send(events: readonly RegistryEvent[]): void {
-    this.write(toFrame(events));
+  send(events: readonly RegistryEvent[], epoch: string): void {
+    this.write(toFrame(events, epoch));
   }
 
-  tellPosition(seq: number): void {
-    this.tell('position', { sequence: String(seq) });
+  tellPosition(position: LogPosition): void {
+    this.tell('position', { sequence: String(position.seq), cursor: formatCursor(position) });
   }
 
   tell(event: string, data: unknown): void {
     this.write(JSON.stringify({ event, data }));
   }
 
-  /** Whoever did not answer the last beat is gone. */
+  /**
+   * A client that did not answer the last ping is disconnected. Clients often cannot see pings, so a position is sent even when it is the
+   * same as before: a consumer that receives nothing for several beats knows that its connection is dead.
+   */
   beat(): void {
     if (!this.answered) return this.socket.terminate();
     this.answered = false;
     this.socket.ping();
-    this.stream?.tellPosition();
+    if (this.stream) this.tellPosition(this.stream.position);
   }
 
   end(reason: StreamEnd): void {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { RegistryEvent } from '#rollcall/platform';
+import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
 import { toCloudEventText } from './cloud-event.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import type { StreamEnd } from './stream.end.js';
@@ -22,7 +22,7 @@ export class SseConnection implements StreamSink, KeptConnection {
     return !this.response.writableEnded && !this.response.destroyed;
   }
 
-  get cursor(): number | undefined {
+  get cursor(): string | undefined {
     return this.stream?.cursor;
   }
 
@@ -31,14 +31,14 @@ export class SseConnection implements StreamSink, KeptConnection {
     this.stream = open();
   }
 
-  send(events: readonly RegistryEvent[]): void {
-    this.response.write(
-      events.map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${toCloudEventText(event)}\n\n`).join(''),
-    );
+  send(events: readonly RegistryEvent[], epoch: string): void {
+    const text = (event: RegistryEvent): string =>
+      `id: ${formatCursor({ seq: event.seq, epoch })}\nevent: ${event.type}\ndata: ${toCloudEventText(event)}\n\n`;
+    this.response.write(events.map(text).join(''));
   }
 
-  tellPosition(seq: number): void {
-    this.response.write(`id: ${seq}\n\n`);
+  tellPosition(position: LogPosition): void {
+    this.response.write(`id: ${formatCursor(position)}\n\n`);
   }
 
   beat(): void {

@@ -7,7 +7,7 @@ export interface KeptConnection {
   /** Until one side has said goodbye. */
   readonly open: boolean;
   /** Undefined before the first subscription. */
-  readonly cursor: number | undefined;
+  readonly cursor: string | undefined;
   /** A sign of life, and a look for one. */
   beat(): void;
   end(reason: StreamEnd): void;

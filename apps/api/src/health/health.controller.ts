@@ -1,10 +1,13 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import { type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/api.error.js';
 import { Lifecycle } from './lifecycle.js';
+import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
 
 const ALIVE = { status: 'ok' } as const;
 
@@ -12,12 +15,17 @@ const ALIVE = { status: 'ok' } as const;
 @Controller('health')
 @Public()
 export class HealthController {
+  private readonly roundTrips: RoundTrips;
+
   constructor(
     private readonly health: HealthCheckService,
     private readonly indicators: HealthIndicatorService,
     private readonly db: Database,
     private readonly lifecycle: Lifecycle,
-  ) {}
+    @Inject(CONFIG) { database }: Config,
+  ) {
+    this.roundTrips = new RoundTrips(database.slowRoundTrip);
+  }
 
   @Get('live')
   @ApiOperation({
@@ -32,21 +40,39 @@ export class HealthController {
   @Get('ready')
   @ApiOperation({
     summary: 'Can this replica serve?',
-    description: 'For gateways: 503 while the database is away or the replica is leaving.',
+    description:
+      'For gateways: 503 while the database does not answer, while round trips to it are slow, or while the replica is leaving. ' +
+      'A round trip is measured for each request.',
   })
-  @ApiOkResponse({ schema: { example: { status: 'ok', info: { database: { status: 'up' } }, error: {} } } })
+  @ApiOkResponse({
+    schema: {
+      example: { status: 'ok', info: { database: { status: 'up', roundTripMs: 1.4, limitMs: 500 } }, error: {} },
+    },
+  })
   @ApiServiceUnavailableResponse({ description: 'NOT_READY, with the checks that failed.' })
   async ready(): Promise<HealthCheckResult> {
     const { phase } = this.lifecycle;
     if (phase !== 'serving') throw new ApiError('NOT_READY', `This replica is ${phase}.`, { retryAfterMs: 1_000 });
+    const trip = await this.measure();
+    if (trip.slow) throw tooSlow(trip);
+    const { roundTripMs, limitMs } = trip;
+    return await this.health.check([() => this.indicators.check('database').up({ roundTripMs, limitMs })]);
+  }
+
+  private async measure(): Promise<RoundTripVerdict> {
+    const started = performance.now();
     try {
-      return await this.health.check([() => this.indicators.check('database').attempt(() => this.ping())]);
+      await this.db.query('SELECT 1', [], 'reserved');
     } catch (error) {
       throw new ApiError('NOT_READY', 'The database does not answer.', { retryAfterMs: 2_000 }, { cause: error });
     }
+    return this.roundTrips.note(Math.round((performance.now() - started) * 10) / 10);
   }
+}
 
-  private async ping(): Promise<void> {
-    await this.db.query('SELECT 1');
-  }
+function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
+  const message =
+    `Round trips to the database take too long: the last one took ${roundTripMs} ms, the limit is ${limitMs} ms ` +
+    '(database.slowRoundTrip). This replica is ready again after three faster ones in a row.';
+  return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

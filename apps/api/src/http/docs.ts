@@ -1,5 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { ApiError } from './api.error.js';
+import { replyProblem } from './problem.reply.js';
 import { PROBLEMS } from './problem.table.js';
 
 const ABOUT = `The registry, discovery and runtime plane for AI agents.
@@ -28,13 +30,33 @@ export function describeApi(app: NestFastifyApplication, version: string): OpenA
   return document;
 }
 
-/** The document at /openapi.json, and a page to read and try it at /docs. */
+/** What the page loads out of the folder of Swagger UI. The folder has more, which is nobody's business. */
+const ASSETS = new Set([
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+  'swagger-ui-standalone-preset.js',
+  'favicon-16x16.png',
+  'favicon-32x32.png',
+]);
+
+/** The document at /openapi.json, and a page to read and try it at /docs. The page forgets the key when it is closed. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
+  refuseOtherFiles(app);
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
     customSiteTitle: 'Rollcall API',
-    swaggerOptions: { persistAuthorization: true },
+    swaggerOptions: { persistAuthorization: false },
+  });
+}
+
+/** By the route that was found and not by the address, which can be written in many ways. */
+function refuseOtherFiles(app: NestFastifyApplication): void {
+  const server = app.getHttpAdapter().getInstance();
+  server.addHook('onRequest', (request, reply, done) => {
+    if (request.routeOptions.url !== '/docs/*') return done();
+    if (ASSETS.has((request.params as { '*': string })['*'])) return done();
+    replyProblem(reply, new ApiError('ROUTE_NOT_FOUND', 'The documentation has no such file. Its page is at /docs.'));
   });
 }
 
@@ -53,6 +75,7 @@ const PROBLEM_SCHEMA = {
     code: { type: 'string', enum: Object.keys(PROBLEMS), example: 'VALIDATION_FAILED' },
     requestId: { type: 'string', example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e' },
     retryAfterMs: { type: 'integer', example: 1000 },
+    moreErrors: { type: 'integer', example: 283, description: 'How many errors are left out of `errors`.' },
     errors: {
       type: 'array',
       items: { type: 'object', properties: { field: { type: 'string' }, message: { type: 'string' } } },

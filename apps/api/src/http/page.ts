@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
 import { ApiError } from './api.error.js';
+import { QueryNumber } from './query-number.js';
 
 const LARGEST_PAGE = 200;
 const USUAL_PAGE = 50;
@@ -9,7 +9,7 @@ const USUAL_PAGE = 50;
 export class PageQuery {
   @ApiPropertyOptional({ description: 'How many at the most.', default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
   @IsOptional()
-  @Type(() => Number)
+  @QueryNumber()
   @IsInt()
   @Min(1)
   @Max(LARGEST_PAGE)

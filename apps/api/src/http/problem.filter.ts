@@ -1,7 +1,8 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from './api.error.js';
+import { statusOf } from './problem.js';
 import { replyProblem } from './problem.reply.js';
+import { bodyTooLarge } from './route.limits.js';
 import type { RouteTable } from './route.table.js';
 
 /** The one place where an error becomes an HTTP answer. */
@@ -15,15 +16,9 @@ export class ProblemFilter implements ExceptionFilter {
     replyProblem(http.getResponse<FastifyReply>(), this.refine(error, request));
   }
 
-  /** Nest says 404 for a known path with another method; HTTP has a better answer. */
+  /** What Nest and Fastify say in general, said for this route. */
   private refine(error: unknown, request: FastifyRequest): unknown {
-    if (!(error instanceof HttpException) || error.getStatus() !== 404) return error;
-    const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = this.routes.methodsOf(path);
-    if (allowed.length === 0) {
-      return new ApiError('ROUTE_NOT_FOUND', `Nothing is served at ${request.method} ${path}. See /docs for what is.`);
-    }
-    const allow = allowed.join(', ');
-    return new ApiError('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${request.method}.`, { headers: { allow } });
+    if (statusOf(error) === 404) return this.routes.missing(request.method, request.url);
+    return statusOf(error) === 413 ? bodyTooLarge(request.routeOptions.bodyLimit) : error;
   }
 }

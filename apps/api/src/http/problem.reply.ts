@@ -13,5 +13,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
 
 export function replyProblem(reply: FastifyReply, error: unknown): void {
   const { status, headers, body } = problemOf(error, reply.request.id);
-  if (!reply.sent) void reply.code(status).headers(headers).send(JSON.stringify(body));
+  if (reply.sent) return;
+  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // the next may reach another replica
+  void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

@@ -1,7 +1,13 @@
 import { HttpException } from '@nestjs/common';
-import { CursorAheadError, CursorExpiredError, type DomainError, PlatformError } from '#rollcall/platform';
+import {
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  type DomainError,
+  PlatformError,
+} from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
-import { BudgetExhaustedError, RegistryError } from '#rollcall/registry';
+import { RegisterAgainError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
 import { PROBLEMS, type ErrorCode } from './problem.table.js';
 
@@ -34,7 +40,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   }
   if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
   const status = statusOf(error);
-  const code = status === undefined ? undefined : FRAMEWORK_CODES[status];
+  const code = status === undefined ? undefined : frameworkCode(status);
   return code && { code, message: (error as Error).message, extras: {} };
 }
 
@@ -43,9 +49,10 @@ const SNAPSHOT = '/v1/events/snapshot';
 
 function detailsOf(error: DomainError): Record<string, unknown> | undefined {
   if (error instanceof CursorExpiredError) return { oldest: String(error.oldest), snapshot: SNAPSHOT };
-  if (error instanceof BudgetExhaustedError) return error.details;
   if (error instanceof CursorAheadError) return { head: String(error.head), snapshot: SNAPSHOT };
-  return undefined;
+  if (error instanceof CursorForeignError) return { head: String(error.head), snapshot: SNAPSHOT };
+  if (error instanceof RegisterAgainError && error.reason) return { reason: error.reason };
+  return error.details;
 }
 
 /** What Nest and Fastify themselves refuse, before our code sees the request. */
@@ -60,13 +67,19 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   503: 'TIMED_OUT',
 };
 
+/** A status of the framework that the table lacks is still the client's fault when it is a 4xx: 412 and 416 of a file. */
+function frameworkCode(status: number): ApiErrorCode | undefined {
+  return FRAMEWORK_CODES[status] ?? (status >= 400 && status < 500 ? 'MALFORMED_REQUEST' : undefined);
+}
+
 /** The client closed the connection before its request had arrived; no one reads the answer. */
 function isHungUp(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return code === 'ECONNRESET' || message === 'aborted';
 }
 
-function statusOf(error: unknown): number | undefined {
+/** Of an error that Nest or Fastify made. */
+export function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();
   if (error instanceof Error && error.name === 'FastifyError')
     return (error as Error & { statusCode?: number }).statusCode;

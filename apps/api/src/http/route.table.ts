@@ -1,4 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { ApiError } from './api.error.js';
+import { replyProblem } from './problem.reply.js';
+
+const UPGRADE_REQUIRED = new ApiError('UPGRADE_REQUIRED', 'Open a WebSocket here: send Upgrade: websocket.', {
+  headers: { upgrade: 'websocket', connection: 'upgrade' },
+});
 
 interface Route {
   method: string;
@@ -9,6 +16,7 @@ interface Route {
 /** Every route the server has, collected while they are added. */
 export class RouteTable {
   private readonly routes: Route[] = [];
+  private readonly sockets = new Set<string>();
 
   collectFrom(server: FastifyInstance): void {
     server.addHook('onRoute', ({ method, url }) => {
@@ -16,9 +24,31 @@ export class RouteTable {
     });
   }
 
+  /** A plain GET of the address of a WebSocket is answered with 426. */
+  addSocket(path: string, server: FastifyInstance): void {
+    this.sockets.add(path);
+    server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));
+  }
+
+  /** Whether a request asks to become a WebSocket that exists. All others are ordinary requests, whatever else they offer. */
+  isSocket({ method, url = '', headers }: IncomingMessage): boolean {
+    if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
+    return this.sockets.has(url.split('?', 1)[0] ?? '');
+  }
+
   methodsOf(path: string): string[] {
     const found = this.routes.filter((route) => !route.url.includes('*') && route.pattern.test(path));
     return [...new Set(found.map((route) => route.method))].toSorted();
+  }
+
+  /** The answer to a request that no route takes: the path may exist for other methods. */
+  missing(method: string, url: string): ApiError {
+    const path = url.split('?', 1)[0] ?? '';
+    const allowed = this.methodsOf(path);
+    if (allowed.length === 0)
+      return new ApiError('ROUTE_NOT_FOUND', `Nothing is served at ${method} ${path}. See /docs for what is.`);
+    const allow = allowed.join(', ');
+    return new ApiError('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`, { headers: { allow } });
   }
 
   all(): string[] {

@@ -5,11 +5,11 @@ export const API_HEADERS: Record<string, string> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** A page needs more: its own scripts and styles, and protection from other pages. */
+/** A page needs more: its own scripts and styles (Swagger UI writes styles into its elements), and protection from other pages. */
 export const PAGE_HEADERS: Record<string, string> = {
   ...API_HEADERS,
   'content-security-policy':
-    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
     "font-src 'self'; connect-src 'self'; frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

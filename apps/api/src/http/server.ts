@@ -1,19 +1,24 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
+import { addressFault, LONGEST_PARAMETER } from './address.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
+import { replyProblem } from './problem.reply.js';
 import { requestContext } from './request.context.js';
 import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
+import { answerKnown } from './request.places.js';
 import type { RouteTable } from './route.table.js';
 import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
 import { endSilentConnections } from './silent.connections.js';
+import { TrustedProxies } from './trusted-proxies.js';
 
 export interface ServerParts {
   config: Config;
@@ -29,10 +34,6 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const LEAVING = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
   retryAfterMs: 1_000,
 });
-const NUL_IN_ADDRESS = new ApiError(
-  'MALFORMED_REQUEST',
-  'The address has a NUL character (%00), which nothing here has.',
-);
 
 /**
  * Fastify with every limit set: its own defaults are "none". A connection on which nothing arrives falls under the time for
@@ -44,8 +45,12 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     bodyLimit: http.bodyLimit,
     requestTimeout: http.requestTimeout,
     keepAliveTimeout: http.keepAliveTimeout,
-    http: { headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout) },
+    http: {
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout),
+      shouldUpgradeCallback: (request: IncomingMessage) => parts.routes.isSocket(request),
+    },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
     return503OnClosing: false,
     logger: false,
     genReqId: requestIdOf,
@@ -59,27 +64,38 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   useJsonBodies(server);
   observeRequests(server, parts);
   endSilentConnections(server);
+  ignoreUnknownExpectations(server);
   return adapter;
 }
 
+/** Node answers an `Expect` header other than 100-continue with a bare 417. RFC 9110 allows to ignore it. */
+function ignoreUnknownExpectations({ server }: FastifyInstance): void {
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
+}
+
 /** The one hook at the start of every request, and the one at the end of those that have a route. */
-function observeRequests(server: FastifyInstance, { config, log, metrics, lifecycle, inFlight }: ServerParts): void {
+function observeRequests(server: FastifyInstance, parts: ServerParts): void {
+  const { config, log, metrics, lifecycle, inFlight, routes } = parts;
   const unmatched = metrics.timerOf('ANY', 'unmatched');
+  const proxies = new TrustedProxies(config.http.trustedProxies);
   const behindGateway = config.http.trustedProxies.length > 0;
   server.addHook('onRequest', (request, reply, done) => {
-    if (behindGateway && request.protocol === 'https') void reply.header(...HSTS);
+    if (behindGateway) readProxyHeaders(request, reply, proxies);
     if (request.is404) unmatched.observe(404, 0);
     else inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
-    if (lifecycle.phase === 'closing')
-      return void sendProblem(reply.header('connection', 'close'), LEAVING, request.id);
-    if (request.url.includes('%00')) return void sendProblem(reply, NUL_IN_ADDRESS, request.id);
+    if (lifecycle.phase !== 'serving') void reply.header('connection', 'close');
+    if (lifecycle.phase === 'closing') return replyProblem(reply, LEAVING);
+    const fault = addressFault(request.url);
+    if (fault) return replyProblem(reply, fault);
+    if (request.is404) return replyProblem(reply, routes.missing(request.method, request.url));
     requestContext.run(request, done);
   });
   server.addHook('onRoute', (route) => {
     const timer = metrics.timerOf(String(route.method), route.url);
     const onSend: onSendHookHandler = (request, reply, payload, done) => {
       const ms = inFlight.end(reply);
+      answerKnown(reply);
       timer.observe(reply.statusCode, ms);
       if (log.wants(reply.statusCode)) log.write(answered(request, reply, ms));
       done(null, payload);
@@ -91,6 +107,13 @@ function observeRequests(server: FastifyInstance, { config, log, metrics, lifecy
     done();
   });
   inFlight.start();
+}
+
+/** Whatever else a proxy forwarded, `request.ip` is an address from here on. */
+function readProxyHeaders(request: FastifyRequest, reply: FastifyReply, proxies: TrustedProxies): void {
+  if (request.protocol === 'https') void reply.header(...HSTS);
+  const { headers } = request.raw;
+  if (headers['x-forwarded-for'] !== undefined) headers['x-forwarded-for'] = proxies.addressOf(request.raw);
 }
 
 function answered(request: FastifyRequest, reply: FastifyReply, ms: number): AnsweredRequest {

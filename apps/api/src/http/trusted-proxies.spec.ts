@@ -21,4 +21,10 @@ describe('TrustedProxies', () => {
   it('uses the socket address when a trusted proxy sends no header', () => {
     expect(new TrustedProxies(['10.0.0.0/8']).addressOf(from('10.0.0.1'))).toBe('10.0.0.1');
   });
+
+  it('A20 uses the socket address when the header names no address', () => {
+    const proxies = new TrustedProxies(['10.0.0.0/8']);
+    for (const value of ['<b>hello</b>', 'x'.repeat(3_000), '203.0.113.9, nonsense', '203.0.113.9:4711', ''])
+      expect(proxies.addressOf(from('10.0.0.1', { 'x-forwarded-for': value }))).toBe('10.0.0.1');
+  });
 });

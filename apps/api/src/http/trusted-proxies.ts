@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /**
- * The client address of a request that Fastify does not see, such as a WebSocket upgrade. `X-Forwarded-For` counts only
- * when a trusted proxy sent it, by the same rules that Fastify applies to ordinary requests.
+ * The address of the client that sent a request. `X-Forwarded-For` counts only when a trusted proxy sent it, and only when it
+ * names an address: anything else in it is the address of the proxy.
  */
 export class TrustedProxies {
   private readonly trusts?: (address: string, hop: number) => boolean;
@@ -13,6 +14,9 @@ export class TrustedProxies {
   }
 
   addressOf(request: IncomingMessage): string {
-    return this.trusts ? proxyAddr(request, this.trusts) : (request.socket.remoteAddress ?? '');
+    const { remoteAddress = '' } = request.socket;
+    if (!this.trusts) return remoteAddress;
+    const address = proxyAddr(request, this.trusts);
+    return isIP(address) > 0 ? address : remoteAddress;
   }
 }

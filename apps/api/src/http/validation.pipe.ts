@@ -1,37 +1,41 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
-import { ApiError, type FieldFault } from './api.error.js';
+import type { FieldFault } from './api.error.js';
+import { checkInput } from './input.check.js';
+import { unknownField, validationFailed } from './validation.error.js';
 
-/** DTOs are checked whole: every fault is named, unknown fields are refused. */
+/**
+ * Every field of a DTO is checked, and unknown fields are rejected. Of one field only the first fault is reported: a DTO
+ * puts the rule about its length next to the property, where class-validator begins, so that later rules see short values.
+ */
+export const VALIDATION = {
+  whitelist: true,
+  forbidNonWhitelisted: true,
+  forbidUnknownValues: true,
+  stopAtFirstError: true,
+} as const;
+
 export function validationPipe(): ValidationPipe {
   return new ObjectsPipe({
-    whitelist: true,
-    forbidNonWhitelisted: true,
-    forbidUnknownValues: true,
+    ...VALIDATION,
     transform: true,
-    stopAtFirstError: false,
-    exceptionFactory: (faults) => {
-      const errors = faults.flatMap((fault) => flatten(fault));
-      const fields = [...new Set(errors.map((error) => error.field))].join(', ');
-      return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors });
-    },
+    exceptionFactory: (faults) => validationFailed(faults.flatMap((fault) => flatten(fault))),
   });
 }
 
-/** A body is an object or nothing; of a list, the faults would be told in words that nobody sent. */
+/** Checks the size of its input before class-transformer and class-validator see it; a body is an object or nothing. */
 class ObjectsPipe extends ValidationPipe {
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    if (metadata.type === 'custom') return (await super.transform(value, metadata)) as unknown;
+    checkInput(value);
     if (metadata.type !== 'body' || value === undefined || (typeof value === 'object' && !Array.isArray(value)))
       return (await super.transform(value, metadata)) as unknown;
-    const errors = [{ field: 'body', message: 'the body must be a JSON object' }];
-    throw new ApiError('VALIDATION_FAILED', 'Please correct: body.', { errors });
+    throw validationFailed([{ field: 'body', message: 'the body must be a JSON object' }]);
   }
 }
 
 function flatten(fault: ValidationError, parent = ''): FieldFault[] {
-  const field = parent ? `${parent}.${fault.property}` : fault.property;
-  const own = Object.entries(fault.constraints ?? {}).map(([rule, message]) => ({
-    field,
-    message: rule === 'whitelistValidation' ? `${fault.property} is not a known field` : message,
-  }));
-  return [...own, ...(fault.children ?? []).flatMap((child) => flatten(child, field))];
+  const own = Object.entries(fault.constraints ?? {}).map(([rule, message]) =>
+    rule === 'whitelistValidation' ? unknownField(parent, fault.property) : { field: parent + fault.property, message },
+  );
+  return [...own, ...(fault.children ?? []).flatMap((child) => flatten(child, `${parent}${fault.property}.`))];
 }

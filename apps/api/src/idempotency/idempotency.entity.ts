@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The remembered answer to a request. It is sealed with the Idempotency-Key itself, of which only a hash is kept. */
+/**
+ * The remembered answer to a request. It is sealed with the Idempotency-Key, of which only a hash is kept,
+ * and with a secret that is not in the database.
+ */
 @Entity('idempotency_key')
 export class IdempotencyEntity {
   @PrimaryColumn({ type: 'text', name: 'caller_id', primaryKeyConstraintName: 'idempotency_key_pkey' })

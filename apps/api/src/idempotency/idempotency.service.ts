@@ -6,7 +6,7 @@ import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
 import { IdempotencyStore, type KeySlot } from './idempotency.store.js';
-import { seal, unseal } from './sealed-answer.js';
+import { type Seal, seal, unseal } from './sealed-answer.js';
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
 const UNDEFINED = '';
@@ -33,12 +33,13 @@ export class IdempotencyService {
       throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, best a UUID.');
     }
     const slot = { callerId, keyHash: sha256(key) };
+    const seals = this.sealsFor(key, request);
     const fingerprint = sha256(`${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`);
     return await this.db.transaction(async () => {
       if (!(await this.claim(slot, fingerprint)))
-        return { answer: await this.replay(slot, key, fingerprint), replayed: true };
+        return { answer: await this.replay(slot, seals, fingerprint), replayed: true };
       const answer = await act();
-      await this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), key));
+      await this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
       return { answer, replayed: false };
     });
   }
@@ -57,7 +58,14 @@ export class IdempotencyService {
     }
   }
 
-  private async replay(slot: KeySlot, key: string, fingerprint: Buffer): Promise<unknown> {
+  /** The first one seals, each of them opens. The key of the deployment outlives a token that is renewed meanwhile. */
+  private sealsFor(idempotencyKey: string, { headers }: FastifyRequest): [Seal, ...Seal[]] {
+    const credential = { idempotencyKey, secret: headers.authorization?.split(' ').at(-1) ?? '' };
+    const [first, ...older] = this.config.auth.sealingKey.map((secret) => ({ idempotencyKey, secret }));
+    return first ? [first, ...older, credential] : [credential];
+  }
+
+  private async replay(slot: KeySlot, seals: readonly Seal[], fingerprint: Buffer): Promise<unknown> {
     const found = await this.store.find(slot);
     if (!found?.fingerprint.equals(fingerprint)) {
       throw new ApiError(
@@ -65,9 +73,18 @@ export class IdempotencyService {
         'This Idempotency-Key was sent with another method, address or body. Use a new one for a new request.',
       );
     }
-    const text = unseal(found.answer, key);
+    const text = unseal(found.answer, seals);
+    if (text === undefined) throw sealedOtherwise();
     return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
   }
+}
+
+function sealedOtherwise(): ApiError {
+  return new ApiError(
+    'IDEMPOTENCY_KEY_REUSED',
+    'This request was done, but its answer can be read only with the credential it was sent with first. Repeat it with that ' +
+      'credential, or look at what it changed. With ROLLCALL_SEALING_KEY set, a renewed token can read it too.',
+  );
 }
 
 function sha256(text: string): Buffer {

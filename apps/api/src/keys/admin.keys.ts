@@ -40,13 +40,14 @@ export class AdminKeys {
     });
   }
 
-  /** The key a new installation is entered with; undefined when there are keys already. */
-  async createFirst(): Promise<string | undefined> {
+  /** The key a new installation is entered with; undefined when there are keys already. If `keep` throws, none is made. */
+  async createFirst(keep: (key: string) => void): Promise<string | undefined> {
     return await this.exclusively(async () => {
       if (!(await this.store.isEmpty())) return undefined;
       const { id, key, hash } = newSecret();
       await this.store.insert(adminKey(id, hash, 'first-start'));
       await this.audit.recordStart('key.issued', id);
+      keep(key);
       return key;
     });
   }

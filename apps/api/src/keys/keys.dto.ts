@@ -11,6 +11,7 @@ import {
   Length,
   Matches,
   Max,
+  MaxLength,
   Min,
 } from 'class-validator';
 import { ROLES, type Role } from '../auth/permissions.js';
@@ -21,26 +22,30 @@ import type { IssuedKey } from './keys.service.js';
 
 const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
 const USUAL_OVERLAP_S = 60;
+/** With six decimals of a second and a zone it has 32 characters. */
+const LONGEST_DATE = 40;
+const DATE_TIME = /^[^T]{4,15}T[^T]{2,20}(?:Z|[+-]\d\d:\d\d)$/;
 const LONGEST_LIFE_MS = 10 * 365 * 24 * 3_600_000;
 
 export class IssueKeyBody {
   @ApiProperty({ description: 'What the key is for.', example: 'ci-deployer', minLength: 1, maxLength: 100 })
+  @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 100)
-  @Matches(/\S/, { message: 'name must not be blank' })
   name: string;
 
   @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'] })
-  @ArrayMinSize(1)
-  @ArrayMaxSize(ROLES.length)
   @ArrayUnique()
   @IsIn(ROLES, { each: true })
+  @ArrayMinSize(1)
+  @ArrayMaxSize(ROLES.length)
   roles: Role[];
 
   @ApiPropertyOptional({ description: 'Never, if left out.', format: 'date-time', example: '2027-06-30T00:00:00Z' })
   @IsOptional()
   @IsISO8601({ strict: true })
-  @Matches(/T.*(Z|[+-]\d\d:\d\d)$/, { message: 'expiresAt must have a time and a zone, such as 2027-06-30T00:00:00Z' })
+  @Matches(DATE_TIME, { message: 'expiresAt must have a time and a zone, such as 2027-06-30T00:00:00Z' })
+  @MaxLength(LONGEST_DATE)
   expiresAt?: string;
 }
 

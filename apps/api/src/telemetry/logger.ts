@@ -16,12 +16,16 @@ export function createPino({ level, format }: Config['log'], terminal = process.
       return request ? { requestId: request.id } : {};
     },
   };
-  const pretty = format === 'pretty' || (format === 'auto' && terminal);
-  if (!pretty) return pino(options, pino.destination({ fd: 1, sync: false }));
+  if (!isForPeople(format, terminal)) return pino(options, pino.destination({ fd: 1, sync: false }));
   return pino({
     ...options,
     transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
   });
+}
+
+/** Whether the output is read by people; otherwise a log collector reads and keeps it. */
+export function isForPeople(format: Config['log']['format'], terminal = process.stdout.isTTY): boolean {
+  return format === 'pretty' || (format === 'auto' && terminal);
 }
 
 /** Of an error only what helps to find it: other properties may hold queries, parameters or credentials. */

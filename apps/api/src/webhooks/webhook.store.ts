@@ -23,6 +23,18 @@ export class WebhookStore {
     );
   }
 
+  async countOf(createdBy: string): Promise<number> {
+    const rows = await this.db.query<{ count: string }>('SELECT count(*) FROM webhook WHERE created_by = $1', [
+      createdBy,
+    ]);
+    return Number(rows[0]?.count);
+  }
+
+  /** Until the transaction ends. */
+  async lockCreator(createdBy: string): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.webhooks:${createdBy}`]);
+  }
+
   async find(id: string): Promise<WebhookRow | undefined> {
     const rows = await this.db.query<WebhookRow>(`SELECT ${COLUMNS} FROM webhook WHERE id = $1`, [id]);
     return rows[0];

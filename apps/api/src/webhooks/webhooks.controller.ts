@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } fr
 import {
   ApiBadRequestResponse,
   ApiCreatedResponse,
+  ApiForbiddenResponse,
   ApiGoneResponse,
   ApiNoContentResponse,
   ApiNotFoundResponse,
@@ -27,6 +28,7 @@ import {
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
+import { WebhookQuota } from './webhook.quota.js';
 import { WebhooksService } from './webhooks.service.js';
 
 @ApiTags('webhooks')
@@ -37,6 +39,7 @@ export class WebhooksController {
   constructor(
     private readonly webhooks: WebhooksService,
     private readonly events: EventsService,
+    private readonly quota: WebhookQuota,
   ) {}
 
   @Post()
@@ -46,9 +49,11 @@ export class WebhooksController {
     description: 'Signed as Standard Webhooks say. The secret is in this answer and nowhere else.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView })
+  @ApiForbiddenResponse({ description: 'QUOTA_EXCEEDED' })
   @ApiBadRequestResponse({ description: 'EGRESS_DENIED: the address may not be called from here.' })
   async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
-    const after = await this.events.cursorOf(body.after);
+    await this.quota.check(by);
+    const { seq: after } = await this.events.locate(body.after);
     return toIssuedView(await this.webhooks.create({ facts: toFacts(body), paused: body.paused ?? false, after, by }));
   }
 
@@ -93,7 +98,8 @@ export class WebhooksController {
   @ApiOkResponse({ type: WebhookView })
   @ApiGoneResponse({ description: 'CURSOR_EXPIRED: the events after it are no longer kept.' })
   async replay(@Param('id') id: string, @Body() { after }: ReplayBody): Promise<WebhookView> {
-    return toWebhookView(await this.webhooks.replay(id, after === undefined ? undefined : Number(after)));
+    const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
+    return toWebhookView(await this.webhooks.replay(id, from));
   }
 
   @Delete(':id')

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
-import type { DeliveryRow, DeliveryState } from '#rollcall/platform';
-import { EventFilterQuery } from '../events/events.dto.js';
+import { CURSOR_PATTERN, type DeliveryRow, type DeliveryState } from '#rollcall/platform';
+import { EventFilterQuery, START_PATTERN } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
@@ -45,11 +45,11 @@ export class CreateWebhookBody extends WebhookBody {
   @ApiPropertyOptional({
     default: 'latest',
     example: 'latest',
-    description: 'Begin after this `sequence`, with the `oldest` event that is kept, or with the next one.',
+    description: 'Begin after this cursor or `sequence`, with the `oldest` event that is kept, or with the next one.',
   })
   @Optional('latest')
   @IsString()
-  @Matches(/^(\d{1,15}|oldest|latest)$/)
+  @Matches(START_PATTERN)
   after: string = 'latest';
 }
 
@@ -71,11 +71,11 @@ export class RotateSecretBody {
 export class ReplayBody {
   @ApiPropertyOptional({
     example: '1041',
-    description: 'Everything after this `sequence`. Left out: what is parked, each once.',
+    description: 'Everything after this cursor or `sequence`. Left out: what is parked, each once.',
   })
   @Optional()
   @IsString()
-  @Matches(/^\d{1,15}$/)
+  @Matches(CURSOR_PATTERN)
   after?: string;
 }
 

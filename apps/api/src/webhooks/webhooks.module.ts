@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
+import { WebhookQuota } from './webhook.quota.js';
 import { WebhookSinks } from './webhook.sinks.js';
 import { WebhookStore } from './webhook.store.js';
 import { WebhooksController } from './webhooks.controller.js';
@@ -10,7 +11,7 @@ import { WebhooksService } from './webhooks.service.js';
 @Module({
   imports: [AgentsModule],
   controllers: [WebhooksController, DeliveriesController],
-  providers: [SecretsService, WebhookStore, WebhooksService, WebhookSinks],
+  providers: [SecretsService, WebhookStore, WebhookQuota, WebhooksService, WebhookSinks],
   exports: [WebhookSinks],
 })
 export class WebhooksModule {}

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, SinksService, type SinkStatus } from '#rollcall/platform';
-import { EgressPolicy, type Secret } from '#rollcall/providers';
+import { EgressPolicy, normalUrl, type Secret } from '#rollcall/providers';
 import { ApiError } from '../http/api.error.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { newWebhookSecret } from './webhook.signature.js';
@@ -39,11 +39,11 @@ export class WebhooksService {
   ) {}
 
   async create({ facts, paused, after, by }: NewWebhook): Promise<IssuedWebhook> {
-    this.egress.checkUrl(facts.url);
+    const url = normalUrl(this.egress.checkUrl(facts.url));
     const id = `wh_${randomBytes(12).toString('hex')}`;
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
-      await this.store.insert(id, facts, this.secrets.seal(secret, id), by);
+      await this.store.insert(id, { ...facts, url }, this.secrets.seal(secret, id), by);
       await this.sinks.add(id, WEBHOOK_KIND, { after, paused });
       return { ...(await this.get(id)), secret };
     });
@@ -65,9 +65,9 @@ export class WebhooksService {
   }
 
   async update(id: string, changes: Partial<WebhookFacts>, paused: boolean | undefined): Promise<Webhook> {
-    if (changes.url !== undefined) this.egress.checkUrl(changes.url);
+    const url = changes.url === undefined ? undefined : normalUrl(this.egress.checkUrl(changes.url));
     return await this.db.transaction(async () => {
-      if (!(await this.store.update(id, changes))) throw notFound(id);
+      if (!(await this.store.update(id, { ...changes, url }))) throw notFound(id);
       if (paused === undefined) await this.sinks.reload(id);
       else await this.sinks.pause(id, paused);
       return await this.get(id);

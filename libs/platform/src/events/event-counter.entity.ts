@@ -8,4 +8,12 @@ export class EventCounterEntity {
 
   @Column({ type: 'bigint' })
   head: string;
+
+  /** Which log this is, in every cursor. Another one after a restore. */
+  @Column({ type: 'text' })
+  epoch: string;
+
+  /** The cluster, database and table that the epoch belongs to; null until a replica has looked. */
+  @Column({ type: 'text', nullable: true })
+  origin: string | null;
 }

@@ -14,9 +14,12 @@ export type EventMatcher = (event: RegistryEvent) => boolean;
 /** The event types of a deployment, composed from the maps that its libraries contribute. */
 export class EventCatalog {
   readonly types: readonly EventType[];
+  /** Those whose subject is an agent. */
+  readonly agentTypes: readonly EventType[];
 
   constructor(readonly subjects: Readonly<Record<EventType, SubjectKind>>) {
     this.types = Object.keys(subjects) as EventType[];
+    this.agentTypes = this.types.filter((type) => subjects[type] === 'agent');
   }
 
   /** The types that a name or a family such as `agent.*` selects; empty when it is unknown. */

@@ -1,8 +1,10 @@
 import { Loop } from '../loop.js';
-import { CursorAheadError, CursorExpiredError } from './event.errors.js';
+import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.errors.js';
+import type { EventFilter } from './event.catalog.js';
 import type { EventLog } from './event.log.js';
+import type { LogPage } from './event.store.js';
 import type { RegistryEvent } from './event.types.js';
-import { FeedSubscription, type FeedConsumer } from './feed.subscription.js';
+import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subscription.js';
 
 export interface FeedOptions {
   onError(error: unknown): void;
@@ -10,9 +12,19 @@ export interface FeedOptions {
   pollMs(): number;
 }
 
+/** Is called around every look at the log. A look ends in `done` or in `failed`. */
+export interface FeedWatcher {
+  started(): void;
+  /** Every event that was in the log at the start is known, and consumers who are up to date have it. */
+  done(): void;
+  failed(): void;
+}
+
 const PAGE = 1_000;
 /** How many events are kept at hand, so that consumers who are up to date cost no query. */
 const AT_HAND = 4_096;
+/** The feed fails for this long before it reports that to its consumers. */
+const PATIENCE_MS = 3_000;
 
 /**
  * Follows the log, once for the whole process, and lets any number of consumers follow it in turn, each at its own
@@ -21,16 +33,22 @@ const AT_HAND = 4_096;
  */
 export class EventFeed {
   private readonly subscriptions = new Set<FeedSubscription>();
+  private readonly watchers: FeedWatcher[] = [];
   private readonly loop: Loop;
   private atHand: RegistryEvent[] = [];
   private newest?: number;
+  private epoch = '';
+  private failingSince?: number;
 
   constructor(
     private readonly log: EventLog,
     private readonly options: FeedOptions,
   ) {
-    const { onError, pollMs } = options;
-    this.loop = new Loop({ pass: async () => await this.follow(), everyMs: pollMs, onError });
+    this.loop = new Loop({
+      pass: async () => await this.follow(),
+      everyMs: options.pollMs,
+      onError: (error) => this.fail(error),
+    });
   }
 
   /** The newest event this process has seen; undefined until it has looked for the first time. */
@@ -52,9 +70,17 @@ export class EventFeed {
     if (head === undefined || this.newest === undefined || head > this.newest) this.loop.wake();
   }
 
-  /** `after` is the seq of the last event the consumer has; 0 for all that are kept. */
-  subscribe(after: number, consumer: FeedConsumer): FeedSubscription {
+  watch(watcher: FeedWatcher): void {
+    this.watchers.push(watcher);
+  }
+
+  /**
+   * `after` is the seq of the last event the consumer has; 0 for all that are kept. With a filter, also an empty one, a
+   * consumer that is behind reads the log in pages of bounded cost, in turn with others; it filters what it gets by itself.
+   */
+  subscribe(after: number, consumer: FeedConsumer, filter?: EventFilter): FeedSubscription {
     const subscription = new FeedSubscription(this, after, consumer, {
+      filter,
       onError: (error) => this.options.onError(error),
       onClose: () => this.subscriptions.delete(subscription),
     });
@@ -64,48 +90,77 @@ export class EventFeed {
   }
 
   /** Events after `after`: at once if they are at hand, else from the log. */
-  read(after: number, limit: number): RegistryEvent[] | Promise<RegistryEvent[]> {
+  read(after: number, limit: number, filter?: EventFilter): FeedSlice | Promise<FeedSlice> {
     const [oldest] = this.atHand;
-    if (oldest === undefined || after + 1 < oldest.seq) return this.readLog(after, limit);
+    if (oldest === undefined || after + 1 < oldest.seq) return this.readLog(after, limit, filter);
     const start = after + 1 - oldest.seq;
-    return this.atHand.slice(start, start + limit);
+    const events = this.atHand.slice(start, start + limit);
+    return { events, upTo: events.at(-1)?.seq ?? after };
   }
 
-  private async readLog(after: number, limit: number): Promise<RegistryEvent[]> {
-    return (await this.log.page(after, limit)).events;
+  private async readLog(after: number, limit: number, filter?: EventFilter): Promise<LogPage> {
+    const { log, epoch } = this;
+    if (!filter) return await log.page(after, limit);
+    return await log.search({ seq: after, ...(epoch !== '' && { epoch }) }, limit, filter);
   }
 
   private async follow(): Promise<void> {
-    this.newest ??= await this.log.head();
+    for (const watcher of this.watchers) watcher.started();
+    if (this.newest === undefined) ({ seq: this.newest, epoch: this.epoch } = await this.log.end());
     for (let full = true; full;) {
       const events = await this.next(this.newest);
       full = events.length === PAGE;
       this.keep(events);
+      this.failingSince = undefined;
       for (const subscription of this.subscriptions) subscription.serve();
     }
+    for (const watcher of this.watchers) watcher.done();
   }
 
-  private async next(after: number): Promise<RegistryEvent[]> {
+  private fail(error: unknown): void {
+    this.options.onError(error);
+    this.failingSince ??= performance.now();
+    for (const watcher of this.watchers) watcher.failed();
+    if (performance.now() - this.failingSince < PATIENCE_MS) return;
+    for (const subscription of this.subscriptions) subscription.interrupt(error);
+  }
+
+  private async next(after: number): Promise<readonly RegistryEvent[]> {
     try {
-      return await this.readLog(after, PAGE);
+      const { epoch, head, events } = await this.log.page(after, PAGE);
+      if (epoch === this.epoch) return events;
+      this.switchTo(epoch, head);
     } catch (error) {
       if (error instanceof CursorExpiredError) this.restartAt(error.oldest);
-      else if (error instanceof CursorAheadError) this.restartAt(error.head, error);
+      else if (error instanceof CursorAheadError) await this.leaveLostLog();
       else throw error;
-      return [];
     }
+    return [];
   }
 
-  /** The log went on without us, or was set back. Consumers that cannot go on from where they are will be told so. */
-  private restartAt(position: number, error?: CursorAheadError): void {
+  /** The log has fewer events than this process has seen: those are lost, and their numbers will be given again. */
+  private async leaveLostLog(): Promise<void> {
+    await this.log.renew(this.epoch);
+    const { seq, epoch } = await this.log.end();
+    this.switchTo(epoch, seq);
+  }
+
+  /** It is another log now. No position in the one before means anything in it. */
+  private switchTo(epoch: string, head: number): void {
+    this.epoch = epoch;
+    this.restartAt(head);
+    const open = Array.from(this.subscriptions); // consumers may subscribe anew while they are ended
+    for (const subscription of open) subscription.expire(new CursorForeignError(head));
+  }
+
+  /** Consumers that cannot go on from where they are find out when they read. */
+  private restartAt(position: number): void {
     this.newest = position;
     this.atHand = [];
-    for (const subscription of this.subscriptions)
-      if (error && subscription.cursor > position) subscription.expire(error);
     this.loop.wake();
   }
 
-  private keep(events: RegistryEvent[]): void {
+  private keep(events: readonly RegistryEvent[]): void {
     const last = events.at(-1);
     if (!last) return;
     this.atHand.push(...events);

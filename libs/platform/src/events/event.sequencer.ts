@@ -80,8 +80,8 @@ export class EventSequencer {
     try {
       await this.db.transaction(async () => {
         await this.store.lockSequencer();
-        const { head, exported } = await this.store.moveAllAndExport();
-        await snapshot.begin(head, exported);
+        const { position, exported } = await this.store.moveAllAndExport();
+        await snapshot.begin(position, exported);
       });
     } catch (error) {
       await snapshot.close();

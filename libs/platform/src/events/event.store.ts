@@ -1,5 +1,8 @@
 import { escapeLiteral } from 'pg';
-import type { Database } from '../postgres/database.js';
+import type { Database, PoolName } from '../postgres/database.js';
+import type { LogPosition } from './event.cursor.js';
+import type { EventCatalog, EventFilter } from './event.catalog.js';
+import { searchQuery } from './event.search.js';
 import type { RegistryEvent } from './event.types.js';
 
 /** Where the sequencer says how far the log goes now. */
@@ -18,11 +21,20 @@ export interface StagedEvent {
 export interface LogPage {
   /** The newest seq there is, also when the page is empty. */
   head: number;
+  /** Which log it is. */
+  epoch: string;
+  /** The first seq after the cursor that is kept. */
+  first: number | undefined;
+  /** How far the log was read for this page: the cursor for the next one. */
+  upTo: number;
   events: RegistryEvent[];
 }
 
 interface LogRow {
   head: string;
+  epoch: string;
+  first: string | null;
+  last: string | null;
   seq: string | null;
 }
 
@@ -51,7 +63,10 @@ const STAGE_ONE = {
 };
 
 export class EventStore {
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly catalog: EventCatalog,
+  ) {}
 
   /** With the commit of the open transaction, in the order given: that is the order they will have in the log. */
   stage(events: readonly StagedEvent[]): void {
@@ -85,32 +100,35 @@ export class EventStore {
    * Moves everything staged, and exports what this very statement sees: all changes up to `head`, and none after. Only under
    * the sequencer's lock; to be imported before the transaction ends.
    */
-  async moveAllAndExport(): Promise<{ head: number; exported: string }> {
-    const [row] = await this.db.query<{ head: string; exported: string }>(
+  async moveAllAndExport(): Promise<{ position: LogPosition; exported: string }> {
+    const [row] = await this.db.query<{ head: string; epoch: string; exported: string }>(
       `WITH ${MOVE}
        SELECT coalesce((SELECT head FROM counter), (SELECT head FROM event_counter WHERE id = 1)) AS head,
-              pg_export_snapshot() AS exported, (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
+              (SELECT epoch FROM event_counter WHERE id = 1), pg_export_snapshot() AS exported, (SELECT pg_notify('${EVENT_CHANNEL}', head::text) FROM counter)`,
       [null],
     );
-    return { head: Number(row?.head), exported: row?.exported ?? '' };
+    return { position: { seq: Number(row?.head), epoch: row?.epoch ?? '' }, exported: row?.exported ?? '' };
   }
 
-  /** Events after `after`, and the head, both as of one moment. */
-  async page(after: number, limit: number): Promise<LogPage> {
-    const rows = await this.db.query<LogRow>(
-      `SELECT counter.head, event.* FROM event_counter AS counter
-       LEFT JOIN LATERAL (
-         SELECT seq, id, type, subject, capabilities, at, data FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2
-       ) AS event ON true
-       WHERE counter.id = 1 ORDER BY event.seq`,
-      [after, limit],
+  /** Matching events after `after`, and the head, both as of one moment. */
+  async search(after: number, limit: number, filter: EventFilter, pool?: PoolName): Promise<LogPage> {
+    const { sql, values } = searchQuery(after, limit, filter, this.catalog);
+    const rows = await this.db.query<LogRow>(sql, values, pool);
+    const events = rows.filter((row) => row.seq !== null).map(toEvent);
+    const [row] = rows;
+    if (!row) throw new Error('the event log has no counter: the migrations did not run');
+    const last = rows.at(-1)?.last ?? null;
+    const isFull = events.length === limit;
+    const upTo = (isFull ? events.at(-1)?.seq : undefined) ?? (last === null ? after : Number(last));
+    const first = row.first === null ? undefined : Number(row.first);
+    return { head: Number(row.head), epoch: row.epoch, first, upTo, events };
+  }
+
+  async end(): Promise<LogPosition> {
+    const rows = await this.db.query<{ head: string; epoch: string }>(
+      'SELECT head, epoch FROM event_counter WHERE id = 1',
     );
-    return { head: Number(rows[0]?.head), events: rows.filter((row) => row.seq !== null).map(toEvent) };
-  }
-
-  async head(): Promise<number> {
-    const rows = await this.db.query<{ head: string }>('SELECT head FROM event_counter WHERE id = 1');
-    return Number(rows[0]?.head);
+    return { seq: Number(rows[0]?.head), epoch: rows[0]?.epoch ?? '' };
   }
 
   /**
@@ -149,6 +167,6 @@ function quote(text: string): string {
 }
 
 function toEvent(row: LogRow): RegistryEvent {
-  const { head: _, ...event } = row;
+  const { head: _head, epoch: _epoch, first: _first, last: _last, ...event } = row;
   return { ...event, seq: Number(event.seq) } as RegistryEvent;
 }

@@ -1,4 +1,5 @@
-import { CursorAheadError, CursorExpiredError } from './event.errors.js';
+import { isUnusableCursor, type UnusableCursorError } from './event.errors.js';
+import type { EventFilter } from './event.catalog.js';
 import type { RegistryEvent } from './event.types.js';
 
 export interface FeedConsumer {
@@ -8,16 +9,27 @@ export interface FeedConsumer {
    */
   take(events: readonly RegistryEvent[]): boolean | void;
   /** The cursor cannot be gone on from, and the subscription is over: take a snapshot and subscribe anew. */
-  expired(error: CursorExpiredError | CursorAheadError): void;
+  expired(error: UnusableCursorError): void;
+  /** The feed has failed for several seconds. The subscription stays; the consumer may fare better on another replica. */
+  interrupted?(error: unknown): void;
+}
+
+/** A piece of the log. */
+export interface FeedSlice {
+  events: readonly RegistryEvent[];
+  /** How far it goes; events that do not match the filter may be left out. */
+  upTo: number;
 }
 
 /** What a subscription needs of the feed. */
 export interface FeedSource {
   readonly position: number | undefined;
-  read(after: number, limit: number): RegistryEvent[] | Promise<RegistryEvent[]>;
+  read(after: number, limit: number, filter?: EventFilter): FeedSlice | Promise<FeedSlice>;
 }
 
 interface Hooks {
+  /** What the consumer wants of the log while it is behind. It filters what it gets by itself. */
+  filter?: EventFilter;
   onError(error: unknown): void;
   onClose(): void;
 }
@@ -53,9 +65,9 @@ export class FeedSubscription {
   /** There is news, for those who can take it. */
   serve(): void {
     while (this.isDue()) {
-      const events = this.source.read(this.after, BATCH);
-      if (events instanceof Promise) return void this.serveLater(events);
-      if (!this.deliver(events)) return;
+      const slice = this.source.read(this.after, BATCH, this.hooks.filter);
+      if (slice instanceof Promise) return void this.serveLater(slice);
+      if (!this.deliver(slice)) return;
     }
   }
 
@@ -66,21 +78,25 @@ export class FeedSubscription {
   }
 
   /** The cursor is of no use: the subscription is over. */
-  expire(error: CursorExpiredError | CursorAheadError): void {
+  expire(error: UnusableCursorError): void {
     this.close();
     this.consumer.expired(error);
+  }
+
+  interrupt(error: unknown): void {
+    this.consumer.interrupted?.(error);
   }
 
   private isDue(): boolean {
     return !this.busy && !this.closed && !this.paused && this.after < (this.source.position ?? 0);
   }
 
-  private async serveLater(reading: Promise<RegistryEvent[]>): Promise<void> {
+  private async serveLater(reading: Promise<FeedSlice>): Promise<void> {
     this.busy = true;
     try {
-      const events = await reading;
+      const slice = await reading;
       this.busy = false;
-      if (!this.closed && this.deliver(events)) this.serve();
+      if (!this.closed && this.deliver(slice)) this.serve();
     } catch (error) {
       this.busy = false;
       this.fail(error);
@@ -88,26 +104,24 @@ export class FeedSubscription {
   }
 
   /** False when it is better to come back later. */
-  private deliver(events: RegistryEvent[]): boolean {
-    const last = events.at(-1);
-    if (!last) return false;
+  private deliver({ events, upTo }: FeedSlice): boolean {
+    if (upTo <= this.after) return false;
     this.busy = true;
     try {
-      this.paused = this.consumer.take(events) === false;
+      if (events.length > 0) this.paused = this.consumer.take(events) === false;
     } catch (error) {
       this.hooks.onError(error);
       return false;
     } finally {
       this.busy = false;
     }
-    this.after = last.seq;
+    this.after = upTo;
     return true;
   }
 
   /** A cursor that is of no use stays so; whatever else went wrong is tried again with the next news. */
   private fail(error: unknown): void {
-    if (!(error instanceof CursorExpiredError) && !(error instanceof CursorAheadError))
-      return this.hooks.onError(error);
-    this.expire(error);
+    if (isUnusableCursor(error)) this.expire(error);
+    else this.hooks.onError(error);
   }
 }

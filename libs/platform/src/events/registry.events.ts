@@ -1,13 +1,16 @@
 import type { Database } from '../postgres/database.js';
 import { PgListener } from '../postgres/pg.listener.js';
+import type { EventCatalog } from './event.catalog.js';
 import { EventFeed } from './event.feed.js';
 import { EventLog } from './event.log.js';
 import { EventOutbox } from './event.outbox.js';
 import { EventPruner } from './event.pruner.js';
 import { EventSequencer } from './event.sequencer.js';
 import { EVENT_CHANNEL, EventStore } from './event.store.js';
+import { LogIdentity } from './log.identity.js';
 
 export interface RegistryEventsOptions {
+  catalog: EventCatalog;
   keepMs: number;
   keepCount: number;
   onError(part: EventPart, error: unknown): void;
@@ -30,12 +33,13 @@ export class RegistryEvents {
   readonly pruner: EventPruner;
   readonly listener: PgListener;
 
-  constructor(db: Database, { keepMs, keepCount, onError }: RegistryEventsOptions) {
-    const store = new EventStore(db);
+  constructor(db: Database, { catalog, keepMs, keepCount, onError }: RegistryEventsOptions) {
+    const store = new EventStore(db, catalog);
     const told = (part: EventPart) => (error: unknown) => onError(part, error);
     this.outbox = new EventOutbox(db, store);
     this.sequencer = new EventSequencer(db, store, { onError: told('sequencer') });
-    this.log = new EventLog(store);
+    const identity = new LogIdentity(db);
+    this.log = new EventLog(store, identity);
     this.listener = new PgListener(db, told('listener'));
     this.feed = new EventFeed(this.log, {
       onError: told('feed'),
@@ -45,7 +49,10 @@ export class RegistryEvents {
     this.outbox.onCommitted(() => this.sequencer.wake());
     this.sequencer.onMoved((head) => this.feed.wake(head));
     this.listener.on(EVENT_CHANNEL, (head) => this.feed.wake(Number(head)));
-    this.listener.onConnected(() => this.feed.wake());
+    this.listener.onConnected(() => {
+      identity.doubt();
+      this.feed.wake();
+    });
   }
 
   start(): void {

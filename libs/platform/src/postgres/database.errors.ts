@@ -25,6 +25,7 @@ export class DatabaseBusyError extends PlatformError {
   }
 }
 
+export const TOO_MANY_CONNECTIONS = '53300';
 export const LOCK_NOT_AVAILABLE = '55P03';
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
@@ -32,8 +33,8 @@ const DEADLOCK = '40P01';
 
 const BUSY = new Set([LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, DEADLOCK]);
 
-/** SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart. */
-const GONE = /^(08|53|57P)/;
+/** SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 a transaction idle for too long. */
+const GONE = /^(08|53|57P|25P03)/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -1,13 +1,28 @@
-import type { ClientConfig } from 'pg';
+import type { ClientConfig, PoolConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
 
 export interface DatabaseOptions {
   /** A postgres:// URL. A socket folder goes into the `host` parameter. */
   url: string;
   poolSize: number;
-  /** The longest a caller ever waits for one query or transaction, connection included. */
+  /** Connections beside the pool that only beats, sweeps and readiness use. */
+  reservedPoolSize?: number;
+  /** The longest a caller waits for the answer to one statement; for the first one with its connection. */
   operationTimeoutMs: number;
+  /** The longest a whole transaction may take. */
+  transactionTimeoutMs?: number;
 }
+
+/** One for each batch of beats that may be under way at the same time; a sweep waits for the end of a batch. */
+export const USUAL_RESERVED_POOL_SIZE = 3;
+/** A transaction may take as long as this many statements. */
+export const STATEMENTS_PER_TRANSACTION = 6;
+
+export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs }: DatabaseOptions): number {
+  return transactionTimeoutMs ?? operationTimeoutMs * STATEMENTS_PER_TRANSACTION;
+}
+
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 
 /** What a room owns in the database. The composition root joins the rooms' parts into one timeline. */
 export interface Schema {
@@ -26,23 +41,40 @@ export function joinSchemas(...parts: Schema[]): Schema {
 
 /** A migration's name ends with it. */
 function timestampOf(migration: { name: string }): number {
-  return Number(/\d+$/.exec(migration.name)?.[0]);
+  return Number(/(?<!\d)\d+$/.exec(migration.name)?.[0]);
+}
+
+export function dataSourceOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
+  return base(options, schema, { max: options.poolSize, ...sessionLimits(options) });
+}
+
+/** These connections stay open, because they are needed most when the server takes no new ones. */
+export function reservedPoolOptions(options: DatabaseOptions): PoolConfig {
+  return {
+    connectionString: options.url,
+    application_name: 'rollcall-reserved',
+    max: options.reservedPoolSize ?? USUAL_RESERVED_POOL_SIZE,
+    idleTimeoutMillis: 0,
+    ...KEEP_ALIVE,
+    ...sessionLimits(options),
+  };
 }
 
 /**
  * All of these are needed: with any one missing, a frozen Postgres hangs its callers for ever (measured).
- * The server's own limits are shorter than ours, so that a slow statement ends as "busy", not as "gone".
+ * The server's own limits are shorter than ours, so that a slow statement ends as "busy", not as "gone". A transaction in
+ * which nothing happens is that of a frozen replica: the server ends it, and releases its locks, as soon as our own timer
+ * would have. A new connection needs several round trips, so it may take longer than a statement; the caller who asked for
+ * it does not wait that long.
  */
-export function dataSourceOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
-  const { operationTimeoutMs } = options;
-  return base(options, schema, {
-    max: options.poolSize,
-    connectionTimeoutMillis: operationTimeoutMs,
+export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'operationTimeoutMs'>): PoolConfig {
+  return {
+    connectionTimeoutMillis: operationTimeoutMs * 2,
     query_timeout: operationTimeoutMs,
     statement_timeout: Math.floor(operationTimeoutMs * 0.8),
     lock_timeout: Math.floor(operationTimeoutMs * 0.6),
-    idle_in_transaction_session_timeout: operationTimeoutMs * 4,
-  });
+    idle_in_transaction_session_timeout: operationTimeoutMs,
+  };
 }
 
 /** The same limits for a connection outside the pool. */
@@ -52,8 +84,7 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
     application_name: applicationName,
     connectionTimeoutMillis: operationTimeoutMs,
     query_timeout: operationTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
+    ...KEEP_ALIVE,
   };
 }
 
@@ -62,7 +93,7 @@ export function migrationOptions(options: DatabaseOptions, schema: Schema): Data
   return base(options, schema, { max: 2, connectionTimeoutMillis: 5_000 });
 }
 
-function base(options: DatabaseOptions, schema: Schema, pool: Record<string, unknown>): DataSourceOptions {
+function base(options: DatabaseOptions, schema: Schema, pool: PoolConfig): DataSourceOptions {
   return {
     type: 'postgres',
     url: options.url,
@@ -74,6 +105,6 @@ function base(options: DatabaseOptions, schema: Schema, pool: Record<string, unk
     uuidExtension: 'pgcrypto',
     synchronize: false,
     logging: false,
-    extra: { keepAlive: true, keepAliveInitialDelayMillis: 10_000, ...pool },
+    extra: { ...KEEP_ALIVE, ...pool },
   };
 }

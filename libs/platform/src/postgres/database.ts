@@ -1,12 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { Client, Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { ConnectionPool } from './connection.pool.js';
+import { isConnectionError, translateDatabaseError } from './database.errors.js';
+import {
+  clientOptions,
+  dataSourceOptions,
+  reservedPoolOptions,
+  transactionTimeoutOf,
+  type DatabaseOptions,
+  type Schema,
+} from './database.options.js';
+import { Operation } from './operation.js';
 import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
-import { clientOptions, dataSourceOptions, type DatabaseOptions, type Schema } from './database.options.js';
-import { DatabaseUnavailableError, isConnectionError, translateDatabaseError } from './database.errors.js';
+
+/** `reserved` is a few connections for what keeps agents alive: beats, sweeps and readiness. Its statements are short. */
+export type PoolName = 'ordinary' | 'reserved';
 
 interface Scope {
   client: PoolClient;
+  operation: Operation;
   withCommit: CommitStatement[];
   afterCommit: (() => void)[];
 }
@@ -14,8 +27,8 @@ interface Scope {
 /**
  * The one door to Postgres.
  *
- * Promises: an operation ends within `operationTimeoutMs`, even when the server is frozen, and then its connection is
- * thrown away, never reused. `transaction` is joined by everything called inside it, so an edge can make several
+ * Promises: an operation ends when the server has not answered for `operationTimeoutMs`, even when it is frozen, and then its
+ * connection is thrown away, never reused. `transaction` is joined by everything called inside it, so an edge can make several
  * services' writes one unit. What was registered with `afterCommit` runs only if the unit was committed.
  */
 export class Database {
@@ -24,28 +37,38 @@ export class Database {
 
   private constructor(
     readonly dataSource: DataSource,
-    private readonly pool: Pool,
+    private readonly pools: Record<PoolName, ConnectionPool>,
     private readonly options: DatabaseOptions,
   ) {}
 
   static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
     const dataSource = new DataSource(dataSourceOptions(options, schema));
     await dataSource.initialize();
-    poolOf(dataSource).on('connect', hearErrors); // at once: the server may cut a connection in the moment it is made
-    return new Database(dataSource, poolOf(dataSource), options);
+    const ordinary = new ConnectionPool(poolOf(dataSource));
+    const reserved = new ConnectionPool(new Pool(reservedPoolOptions(options)));
+    return new Database(dataSource, { ordinary, reserved }, options);
   }
 
-  async query<Row extends QueryResultRow>(sql: string | Prepared, parameters: readonly unknown[] = []): Promise<Row[]> {
+  /** On the connection of the open transaction, else on one of the pool. */
+  async query<Row extends QueryResultRow>(
+    sql: string | Prepared,
+    parameters: readonly unknown[] = [],
+    pool: PoolName = 'ordinary',
+  ): Promise<Row[]> {
     const scope = this.scopes.getStore();
-    if (scope) return await this.rows<Row>(scope.client, sql, parameters);
-    return await this.withClient((client) => this.rows<Row>(client, sql, parameters));
+    if (scope) return await this.rows<Row>(scope.client, sql, parameters).finally(() => scope.operation.progress());
+    const operation = new Operation(this.pools[pool], { statementMs: this.options.operationTimeoutMs });
+    return await translated(operation.run((client) => this.rows<Row>(client, sql, parameters)));
   }
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
-  async transaction<T>(work: () => Promise<T>): Promise<T> {
+  async transaction<T>(work: () => Promise<T>, pool: PoolName = 'ordinary'): Promise<T> {
     if (this.scopes.getStore()) return await work();
     const afterCommit: Scope['afterCommit'] = [];
-    const result = await this.withClient((client) => this.commit({ client, withCommit: [], afterCommit }, work));
+    const limits = { statementMs: this.options.operationTimeoutMs, totalMs: transactionTimeoutOf(this.options) };
+    const operation = new Operation(this.pools[pool], limits);
+    const scope = { operation, withCommit: [], afterCommit };
+    const result = await translated(operation.run((client) => this.commit({ ...scope, client }, work)));
     for (const effect of afterCommit) effect();
     return result;
   }
@@ -83,6 +106,7 @@ export class Database {
   }
 
   async close(): Promise<void> {
+    await this.pools.reserved.end();
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
@@ -102,6 +126,7 @@ export class Database {
 
   private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
     await scope.client.query('BEGIN');
+    scope.operation.progress();
     try {
       const result = await this.scopes.run(scope, work);
       await this.prepared.commit(scope.client, scope.withCommit);
@@ -111,74 +136,17 @@ export class Database {
       throw error;
     }
   }
-
-  private async withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const lease = new ClientLease(this.pool);
-    const deadline = Promise.withResolvers<never>();
-    const { operationTimeoutMs } = this.options;
-    const timer = setTimeout(() => {
-      const late = new DatabaseUnavailableError(`no answer within ${operationTimeoutMs} ms`);
-      lease.discard(late);
-      deadline.reject(late);
-    }, operationTimeoutMs);
-    try {
-      return await Promise.race([lease.use(work), deadline.promise]);
-    } catch (error) {
-      throw translateDatabaseError(error);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
 }
-
-/** One borrowed connection, given back exactly once: to the pool when it is sound, to the bin when it is not. */
-class ClientLease {
-  private client?: PoolClient;
-  private discarded?: Error;
-
-  constructor(private readonly pool: Pool) {}
-
-  async use<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
-    hearErrors(client);
-    if (this.discarded) {
-      client.release();
-      throw this.discarded;
-    }
-    this.client = client;
-    try {
-      const result = await work(client);
-      this.release();
-      return result;
-    } catch (error) {
-      this.release(isConnectionError(error) ? asError(error) : undefined);
-      throw error;
-    }
-  }
-
-  discard(reason: Error): void {
-    this.discarded = reason;
-    this.release(reason);
-  }
-
-  private release(broken?: Error): void {
-    this.client?.release(broken);
-    this.client = undefined;
-  }
-}
-
-/** A connection may break while no query is under way on it; the next query says so. Unheard, the event would end the process. */
-function hearErrors(client: PoolClient): void {
-  if (!client.listeners('error').includes(leaveItToTheQuery)) client.on('error', leaveItToTheQuery);
-}
-
-function leaveItToTheQuery(): void {}
 
 /** TypeORM keeps the pg pool on its driver and does not type it. */
 function poolOf(dataSource: DataSource): Pool {
   return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
+async function translated<T>(operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (error) {
+    throw translateDatabaseError(error);
+  }
 }

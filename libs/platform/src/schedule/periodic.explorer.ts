@@ -46,7 +46,10 @@ export class PeriodicExplorer implements OnApplicationBootstrap {
 
   private schedule({ name, everyMs }: PeriodicOptions, pass: () => Promise<unknown>): void {
     const task = new PeriodicTask(name, pass);
-    this.scheduler.addInterval(name, setInterval(() => void task.run(), everyMs)); // a duplicate name throws
+    this.scheduler.addInterval(
+      name,
+      setInterval(() => void task.run(), everyMs),
+    ); // a duplicate name throws
     this.all.push(task);
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { CursorForeignError } from '../events/event.errors.js';
 import type { EventFeed } from '../events/event.feed.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { FeedSubscription } from '../events/feed.subscription.js';
@@ -86,6 +87,8 @@ export class SinkRelay {
           return false;
         },
         expired: (error) => {
+          // after a restore the cursor in the database is the right one: whoever claims the sink next reads it
+          if (error instanceof CursorForeignError) return this.stopping.abort();
           this.unusable = error;
           this.arrival.resolve([]);
         },

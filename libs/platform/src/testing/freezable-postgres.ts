@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../postgres/embedded/embedded-postgres.js';
 
-/** A Postgres of a test's own that can be stopped in the middle of everything, as a hanging disk or host would. */
+/** A Postgres of a test's own that can be frozen, as a hanging disk or host would, crash, and restart. */
 export class FreezablePostgres {
   private frozen: number[] = [];
 
@@ -30,15 +30,29 @@ export class FreezablePostgres {
     for (const pid of this.frozen.splice(0)) signal(pid, 'SIGCONT');
   }
 
+  /** Kills the server and all its children. It starts again by itself, and recovers. */
+  crash(): void {
+    for (const pid of this.processes().toReversed()) signal(pid, 'SIGKILL');
+  }
+
+  /** A fast shutdown, which ends every connection. It starts again by itself. */
+  restart(): void {
+    signal(this.postmaster(), 'SIGINT');
+  }
+
   async stop(): Promise<void> {
     this.thaw();
     await this.server.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
+  private postmaster(): number {
+    return Number.parseInt(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+  }
+
   /** The server and all its children, found by their parent. */
   private processes(): number[] {
-    const server = Number.parseInt(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
+    const server = this.postmaster();
     const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
     return [server, ...all.map(Number).filter((pid) => parentOf(pid) === server)];
   }

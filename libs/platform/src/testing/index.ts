@@ -1,6 +1,6 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
 export { until } from './until.js';
-export { readAll, testEvents, type TestEvents } from './test-events.js';
+export { readAll, SOME_EVENTS, testEvents, type TestEvents } from './test-events.js';
 export {
   eventStorm,
   prepareStorm,
@@ -10,5 +10,7 @@ export {
   type StormOptions,
   type StormReport,
 } from './event-storm.js';
+export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
+export { SlowProxy } from './slow-proxy.js';
 export { FreezablePostgres } from './freezable-postgres.js';
 export { RecordingSink } from './recording-sink.js';

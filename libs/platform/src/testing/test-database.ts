@@ -8,6 +8,8 @@ export interface TestDatabase {
   db: Database;
   /** One more connection pool on the same database, as another replica would have. */
   connectAgain(options?: Partial<DatabaseOptions>): Promise<Database>;
+  /** Another database with the same contents, as a backup that is restored beside it. Cuts all connections for a moment. */
+  copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 }
 
@@ -15,7 +17,10 @@ const NO_SCHEMA = { entities: [], migrations: [] };
 
 /** A database of the suite's own: a clone of the migrated template, made in a few milliseconds. */
 export async function testDatabase(options: Partial<DatabaseOptions> = {}): Promise<TestDatabase> {
-  const url = await cloneTemplate(process.env['TEST_POSTGRES_TEMPLATE'] ?? '');
+  return await openDatabase(await cloneTemplate(process.env['TEST_POSTGRES_TEMPLATE'] ?? ''), options);
+}
+
+async function openDatabase(url: string, options: Partial<DatabaseOptions>): Promise<TestDatabase> {
   const opened: Database[] = [];
   const connectAgain = async (more: Partial<DatabaseOptions> = {}): Promise<Database> => {
     const database = await Database.connect(
@@ -30,7 +35,8 @@ export async function testDatabase(options: Partial<DatabaseOptions> = {}): Prom
     await Promise.all(opened.map(async (database) => await database.close()));
     await dropDatabase(url);
   };
-  return { url, db, connectAgain, drop };
+  const copy = async (): Promise<TestDatabase> => await openDatabase(await cloneDatabase(url), options);
+  return { url, db, connectAgain, copy, drop };
 }
 
 /** An empty database, as a new installation finds it. */
@@ -41,6 +47,20 @@ export async function emptyDatabase(): Promise<string> {
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
   await asAdmin(async (client) => await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+}
+
+/** A template must have no connections; those that are cut are made again when it is open. */
+async function cloneDatabase(url: string): Promise<string> {
+  const name = new URL(url).pathname.slice(1);
+  await asAdmin(async (client) => {
+    await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await client.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [name]);
+  });
+  try {
+    return await cloneTemplate(name);
+  } finally {
+    await asAdmin(async (client) => await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`));
+  }
 }
 
 async function cloneTemplate(template: string): Promise<string> {

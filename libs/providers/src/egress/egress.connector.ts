@@ -1,8 +1,7 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { isIPv6, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import { reasonOf } from '../errors.js';
-import { denied, type EgressPolicy } from './egress.policy.js';
+import type { EgressPolicy } from './egress.policy.js';
 
 type Resolve = (
   host: string,
@@ -47,25 +46,11 @@ function guardedLookup(policy: EgressPolicy, protocol: string, resolve: Resolve)
   return (host, options, callback) => {
     resolve(host, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, '');
-      const reasons: string[] = [];
-      const open = found.filter(({ address }) => {
-        const reason = refusal(policy, address, protocol);
-        if (reason) reasons.push(reason);
-        return !reason;
-      });
+      const open = found.filter(({ address }) => policy.allows(address, protocol));
       const [first] = open;
-      if (!first) return callback(denied(host, reasons.join(' ') || 'it has no address'), '');
+      if (!first) return callback(policy.closed(host), '');
       if (options.all) return callback(null, open);
       callback(null, first.address, first.family);
     });
   };
-}
-
-function refusal(policy: EgressPolicy, address: string, protocol: string): string | undefined {
-  try {
-    policy.checkAddress(address, protocol);
-    return undefined;
-  } catch (error) {
-    return reasonOf(error);
-  }
 }

@@ -15,8 +15,8 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
  * What may be called from here. `checkUrl` is for early refusals (a registration, a webhook) and judges all that an
- * address shows; a host name shows its addresses only when it is resolved, so `checkAddress` judges each one again when
- * a connection is made.
+ * address shows; a host name shows its addresses only when it is resolved, so `allows` judges each one again when a
+ * connection is made.
  */
 export class EgressPolicy {
   private readonly addresses: AddressPolicy;
@@ -33,22 +33,24 @@ export class EgressPolicy {
     if (url.username !== '' || url.password !== '') throw denied(url.host, 'a URL must not carry a user or password');
     this.checkPort(url);
     const address = literalOf(url.hostname);
-    if (address) this.checkAddress(address, url.protocol);
+    if (address && !this.allows(address, url.protocol)) throw this.closed(url.host);
     return url;
   }
 
-  checkAddress(address: string, protocol: string): void {
-    const reason = this.refusal(address, protocol);
-    if (reason !== undefined) throw denied(address, reason);
+  /** Whether this address may be called. Plain http is for networks that the operator named. */
+  allows(address: string, protocol: string): boolean {
+    const verdict = this.addresses.judge(address);
+    if (typeof verdict === 'object') return false;
+    return protocol !== 'http:' || verdict === 'named' || this.rules.plainHttp === true;
   }
 
-  /** Why this address is closed, and what would open it; undefined when it may be called. */
-  refusal(address: string, protocol: string): string | undefined {
-    const verdict = this.addresses.judge(address);
-    const { howToOpen = 'in the egress settings', plainHttp } = this.rules;
-    if (typeof verdict === 'object') return `${verdict.denied}. Operators open networks ${howToOpen}`;
-    if (protocol !== 'http:' || verdict === 'named' || plainHttp) return undefined;
-    return 'plain http is allowed only to networks the operator named. Use https';
+  /** The one refusal for every closed address: a reason would tell a stranger where an internal name leads. */
+  closed(host: string): ProviderError {
+    const { howToOpen = 'in the egress settings' } = this.rules;
+    return denied(
+      host,
+      `it does not lead to an address that may be called. Use https and a public address; operators open networks ${howToOpen}`,
+    );
   }
 
   private checkPort(url: URL): void {
@@ -59,9 +61,20 @@ export class EgressPolicy {
   }
 }
 
+/** Programs disagree on what a backslash in a URL means, and the URL parser drops some control characters silently. */
+const AMBIGUOUS = /[\\\p{Cc}]/u;
+
 function parse(text: string | URL): URL {
+  if (AMBIGUOUS.test(String(text)))
+    throw new ProviderError('EGRESS_DENIED', 'The address to call must not have a backslash or a control character.');
   if (!URL.canParse(String(text))) throw new ProviderError('EGRESS_DENIED', 'The address to call is not a URL.');
   return new URL(text);
+}
+
+/** How a URL is kept: as the parser understood it, without a fragment, and without the slash of an empty path. */
+export function normalUrl(url: URL): string {
+  const { origin, pathname, search } = url;
+  return pathname === '/' && search === '' ? origin : origin + pathname + search;
 }
 
 /** `new URL` has already turned 2130706433, 0x7f.1 and the like into dotted form. */
@@ -71,6 +84,6 @@ function literalOf(hostname: string): string | undefined {
   return bare === 'localhost' || bare.endsWith('.localhost') ? '127.0.0.1' : undefined;
 }
 
-export function denied(what: string, why: string): ProviderError {
+function denied(what: string, why: string): ProviderError {
   return new ProviderError('EGRESS_DENIED', `Calling ${what} is not allowed: ${why}.`);
 }

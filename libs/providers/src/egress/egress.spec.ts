@@ -30,7 +30,7 @@ describe('S1.7 the egress policy', () => {
     ['file:///etc/passwd', /not http or https/],
     ['https://user:hunter22@example.com/', /must not carry a user/],
     ['https://example.com:22/', /port 22 is closed/],
-    ['http://8.8.8.8/', /plain http is allowed only to networks/],
+    ['http://8.8.8.8/', /Use https/],
     ['nonsense', /not a URL/],
   ])('refuses %s', (url, why) => {
     expect(() => closed.checkUrl(url)).toThrow(why);

@@ -27,20 +27,57 @@ describe('the check of an endpoint', () => {
     },
   );
 
+  it('A19 refuses every closed address with the same message, which does not say where a name leads', async () => {
+    const closed = ['10.0.0.5', '127.0.0.1', '169.254.169.254', '100.64.0.1', '::1', 'fd00::1', '224.0.0.1'];
+    const urls = closed.flatMap((address) => [
+      { address, url: 'https://agent.example/' },
+      { address, url: 'http://agent.example/' },
+    ]);
+    const messages = await Promise.all(
+      [...urls, { address: '93.184.216.34', url: 'http://agent.example/' }].map(
+        async ({ address, url }) =>
+          await checking([address])
+            .check(url)
+            .catch((error: unknown) => (error as Error).message),
+      ),
+    );
+    expect(new Set(messages).size).toBe(1);
+    expect(messages[0]).toMatch(/^Calling agent\.example is not allowed: .*ROLLCALL_EGRESS_ALLOW\.$/);
+  });
+
+  it.each([
+    ['https://Agent.Example:443', 'https://agent.example'],
+    ['https://agent.example/a/../b?x=1#part', 'https://agent.example/b?x=1'],
+    ['https://agent.example:8443/', 'https://agent.example:8443'],
+    ['https://0x5db8d822/a', 'https://93.184.216.34/a'],
+    [' https://agent.example/ä ', 'https://agent.example/%C3%A4'],
+  ])('A13 answers %s as it is to be kept', async (sent, kept) => {
+    expect(await checking(['93.184.216.34']).check(sent)).toBe(kept);
+  });
+
+  it.each([
+    'https://1.1.1.1\\@169.254.169.254/',
+    'https:\\\\agent.example',
+    'https://agent.example/a\tb',
+    'https://agent\n.example/',
+  ])('A13 refuses %j, which programs read differently', async (endpoint) => {
+    await expect(checking(['93.184.216.34']).check(endpoint)).rejects.toThrow(/backslash or a control character/);
+  });
+
   it('S3.2 takes a name that leads to the Internet, or to a network the operator opened', async () => {
-    await expect(checking(['93.184.216.34']).check('https://agent.example/')).resolves.toBeUndefined();
+    await expect(checking(['93.184.216.34']).check('https://agent.example/')).resolves.toBe('https://agent.example');
     const opened = checking(['10.0.0.5'], { allow: ['10.0.0.0/8'] });
-    await expect(opened.check('http://agent.internal:8080/')).resolves.toBeUndefined();
+    await expect(opened.check('http://agent.internal:8080/')).resolves.toBe('http://agent.internal:8080');
   });
 
   it('S3.2 takes a name of which one address is open, as a connection would', async () => {
     const mixed = checking(['10.0.0.5', '93.184.216.34']).check('https://agent.example/');
-    await expect(mixed).resolves.toBeUndefined();
+    await expect(mixed).resolves.toBe('https://agent.example');
   });
 
   it('S3.2 takes a name that does not resolve yet, or not in time: the connection judges it', async () => {
-    await expect(checking(new Error('ENOTFOUND')).check('https://soon.example/')).resolves.toBeUndefined();
-    await expect(checking('never').check('https://slow.example/')).resolves.toBeUndefined();
+    await expect(checking(new Error('ENOTFOUND')).check('https://soon.example/')).resolves.toBe('https://soon.example');
+    await expect(checking('never').check('https://slow.example/')).resolves.toBe('https://slow.example');
   });
 
   it('S3.2 leaves names to the connection while others are being resolved', async () => {

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import type { ConnectorOptions } from './egress.connector.js';
-import { denied, type EgressPolicy } from './egress.policy.js';
+import { type EgressPolicy, normalUrl } from './egress.policy.js';
 
 export interface EndpointCheckOptions {
   policy: EgressPolicy;
@@ -32,14 +32,15 @@ export class EndpointCheck {
     this.resolve = resolve;
   }
 
-  /** EGRESS_DENIED with the reason, or nothing. */
-  async check(text: string): Promise<void> {
-    const { hostname, host, protocol } = this.policy.checkUrl(text);
-    if (isIP(hostname.replace(/^\[|\]$/g, ''))) return;
+  /** The address as it is to be kept, or EGRESS_DENIED. */
+  async check(text: string): Promise<string> {
+    const url = this.policy.checkUrl(text);
+    const { hostname, host, protocol } = url;
+    if (isIP(hostname.replace(/^\[|\]$/g, ''))) return normalUrl(url);
     const addresses = await this.addressesOf(hostname);
-    const reasons = addresses.map((address) => this.policy.refusal(address, protocol));
-    if (addresses.length === 0 || reasons.includes(undefined)) return;
-    throw denied(host, `of the address it leads to, ${reasons[0] ?? ''}`);
+    if (addresses.length === 0 || addresses.some((address) => this.policy.allows(address, protocol)))
+      return normalUrl(url);
+    throw this.policy.closed(host);
   }
 
   /** None when it cannot be told in time. */

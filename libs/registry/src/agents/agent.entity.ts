@@ -13,7 +13,9 @@ export class AgentEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_pkey' }) agentId: string;
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'bigint' }) revision: string;
-  @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
+  @Index('agent_token_hash')
+  @Column({ type: 'text', name: 'token_hash' })
+  tokenHash: string;
   @Column({ type: 'text' }) name: string;
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
@@ -36,7 +38,10 @@ export class AgentEntity {
   @Column({ type: 'jsonb' }) circuit: CircuitState;
   @Column({ type: 'jsonb' }) flap: FlapState;
   @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
-  @Column({ type: 'text', name: 'registered_by' }) registeredBy: string;
+  /** The principal that registered this life; the index counts its live agents, for its quota. */
+  @Index('agent_registered_by', { where: 'left_at IS NULL' })
+  @Column({ type: 'text', name: 'registered_by' })
+  registeredBy: string;
   @Column({ type: 'timestamptz', name: 'last_task_at', nullable: true }) lastTaskAt: Date | null;
   @Index('agent_left_at')
   @Column({ type: 'timestamptz', name: 'left_at', nullable: true })

@@ -13,7 +13,11 @@ export class AgentNotFoundError extends RegistryError {
 export class RegisterAgainError extends RegistryError {
   readonly code = 'REGISTER_AGAIN';
 
-  constructor(agentId: string, reason?: LeaveReason | null) {
+  /** `reason` is why the last registration ended; null when none is known. */
+  constructor(
+    agentId: string,
+    readonly reason: LeaveReason | null = null,
+  ) {
     const why = reason ? `left the registry (${reason})` : 'is not registered';
     super(`The agent "${show(agentId)}" ${why}. Register again, and use what that answers.`);
   }

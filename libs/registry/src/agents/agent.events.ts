@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker.js';
-import type { ProtectionExplanation, ProtectionMode } from '../leases/self-preservation.js';
+import type { ProtectionExplanation } from '../leases/protection.explanation.js';
+import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 
 /** Whom an event is about: which of its lives, and what it can do. */
@@ -107,6 +108,11 @@ export class AgentEvents {
     } else if (before !== 'normal' && state === 'normal') {
       await this.outbox.append('protection.left', REGISTRY, { fleet });
     }
+  }
+
+  /** Replicas load their directories again when they read this. */
+  async clockSteppedBack(byMs: number): Promise<void> {
+    await this.outbox.append('registry.clock_stepped_back', REGISTRY, { byMs });
   }
 
   private async tell(drafts: readonly EventDraft[]): Promise<void> {

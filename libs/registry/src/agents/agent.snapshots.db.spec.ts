@@ -24,7 +24,7 @@ async function read(at: TestRegistry): Promise<{ seq: number; agents: AgentRecor
   const snapshot = await at.snapshots.take();
   const agents: AgentRecord[] = [];
   for await (const slice of snapshot.slices()) agents.push(...slice);
-  return { seq: snapshot.seq, agents };
+  return { seq: snapshot.position.seq, agents };
 }
 
 /** Who is there, and in which life, by the events alone. */

@@ -1,4 +1,4 @@
-import type { EventSequencer, EventSnapshot } from '#rollcall/platform';
+import type { EventSequencer, EventSnapshot, LogPosition } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import type { AgentRecord } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
@@ -18,7 +18,7 @@ export class SnapshotsBusyError extends RegistryError {
 
 /** All agents that are there, as of one seq. */
 export interface AgentSnapshot {
-  seq: number;
+  position: LogPosition;
   /** By agentId, in slices, read as they are asked for. Ends the snapshot when it is over or abandoned. */
   slices(): AsyncGenerator<AgentRecord[], void, void>;
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export class AgentSnapshots {
     try {
       const shot = await this.sequencer.snapshot();
       const close = this.closing(shot);
-      return { seq: shot.seq, slices: () => slices(shot, close), close };
+      return { position: shot.position, slices: () => slices(shot, close), close };
     } catch (error) {
       this.open -= 1;
       throw error;

@@ -17,6 +17,13 @@ export interface Joining {
   facts: Registration;
 }
 
+/** A life that begins. */
+export interface JoinedLife {
+  generation: number;
+  /** Other live agents of the same principal, counted up to its quota. */
+  owned: number;
+}
+
 /** An agentId's latest life under its lock: what others decide from. */
 export interface LockedAgent {
   agentId: string;
@@ -56,16 +63,19 @@ export class AgentStore {
    * Lets one life of an agentId begin: the first, the next after one that has left, or the next of the one that holds the
    * token. Answers its generation, or undefined when someone else lives there. Of any number at once, on any replica, one
    * wins. To be called after `lock`, and told whether that met anyone: who came in between is not replaced unseen. An
-   * agentId that nobody has begins after the last generation that was forgotten, which is never given twice.
+   * agentId that nobody has begins after the last generation that was forgotten, which is never given twice. A principal that
+   * has `most` other live agents gets none: that is also undefined. 0 counts nothing.
    */
-  async join(joining: Joining, isKnown: boolean): Promise<number | undefined> {
+  async join(joining: Joining, isKnown: boolean, most: number): Promise<JoinedLife | undefined> {
     const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
-    const rows = await this.db.query<{ generation: string }>(
-      `INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
+    const rows = await this.db.query<{ generation: string; owned: string }>(
+      `WITH owned AS (${countOwned('$20', '$1', '$23')})
+       INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
          sandbox_level, provider, cost_model, labels, version, definition, capacity, declared_ms, budget_total, budget_used,
          budget_source, circuit, flap, registered_at, registered_by, capability_keys)
-       VALUES ($1, (SELECT generation + 1 FROM agent_forgotten), 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-         clock_timestamp(), $20, $21)
+       SELECT $1, (SELECT generation + 1 FROM agent_forgotten), 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+         $16, $17, $18, $19, clock_timestamp(), $20, $21
+       FROM owned WHERE $23 = 0 OR owned.count < $23
        ON CONFLICT (agent_id) DO UPDATE SET generation = a.generation + 1, revision = 1, token_hash = excluded.token_hash,
          name = excluded.name, endpoint = excluded.endpoint, agent_card = excluded.agent_card,
          capabilities = excluded.capabilities, sandbox_level = excluded.sandbox_level, provider = excluded.provider,
@@ -75,7 +85,7 @@ export class AgentStore {
          budget_source = excluded.budget_source, circuit = excluded.circuit, registered_at = excluded.registered_at,
          registered_by = excluded.registered_by, capability_keys = excluded.capability_keys, left_at = NULL, leave_reason = NULL
          WHERE $22 AND (a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash)
-       RETURNING generation`,
+       RETURNING generation, (SELECT count FROM owned) AS owned`,
       [
         agentId,
         tokenHash,
@@ -99,9 +109,21 @@ export class AgentStore {
         registeredBy,
         capabilityKeys,
         isKnown,
+        most,
       ],
     );
-    return rows[0] && Number(rows[0].generation);
+    return rows[0] && { generation: Number(rows[0].generation), owned: Number(rows[0].owned) };
+  }
+
+  /** The live agents of a principal without this one, counted up to `most`. */
+  async countOwned(registeredBy: string, agentId: string, most: number): Promise<number> {
+    const rows = await this.db.query<{ count: string }>(countOwned('$1', '$2', '$3'), [registeredBy, agentId, most]);
+    return Number(rows[0]?.count);
+  }
+
+  /** Until the transaction ends, so that registrations of one principal count each other. */
+  async lockOwner(registeredBy: string): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.agents:${registeredBy}`]);
   }
 
   async startLease(agentId: string, generation: number, tokenHash: string): Promise<void> {
@@ -248,4 +270,9 @@ export class AgentStore {
     );
     return rows[0]?.pruned ?? 0;
   }
+}
+
+function countOwned(registeredBy: string, agentId: string, most: string): string {
+  return `SELECT count(*) FROM (SELECT FROM agent
+    WHERE registered_by = ${registeredBy} AND left_at IS NULL AND agent_id <> ${agentId} LIMIT ${most}::int) AS counted`;
 }

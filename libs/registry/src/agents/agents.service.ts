@@ -3,6 +3,8 @@ import { Database } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
+import { QuotaExceededError, type Quota } from '../quota.js';
+import { NEAR_QUOTA, QuotaWatch } from '../quota.watch.js';
 import {
   AgentAlreadyRegisteredError,
   AgentChangedError,
@@ -41,18 +43,28 @@ export interface VersionedAgent {
   version: string;
 }
 
+export interface AgentRules {
+  flap: FlapPolicy;
+  /** How many live agents one principal may have registered. */
+  quota: Quota;
+}
+
 const PRUNE_STEP = 500;
 
 /** Lets agents join and leave, and takes note of what operators want of them. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
+  private readonly watch: QuotaWatch;
+
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
     private readonly events: AgentEvents,
-    private readonly flapPolicy: FlapPolicy,
+    private readonly rules: AgentRules,
     private readonly budgets: AgentBudgets,
-  ) {}
+  ) {
+    this.watch = new QuotaWatch(rules.quota);
+  }
 
   async register({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Promise<Joined> {
     const agentId = proposed ?? newAgentId(facts.name);
@@ -64,7 +76,7 @@ export class AgentsService {
       const { before, generation } = await this.join(joining);
       await this.store.startLease(agentId, generation, tokenHash);
       await this.budgets.declare(agentId, facts.budget, by);
-      if (before) await this.store.saveFlap(agentId, noteFlap(before.flap, await this.store.now(), this.flapPolicy));
+      if (before) await this.store.saveFlap(agentId, noteFlap(before.flap, await this.store.now(), this.rules.flap));
       const record = await this.get(agentId);
       if (before?.leftAt === null) await this.events.left([before], 'replaced');
       await this.events.joined(record);
@@ -161,11 +173,23 @@ export class AgentsService {
 
   /** The life that begins, and the one before it: nobody's place is taken without having been looked at under its lock. */
   private async join(joining: Joining): Promise<{ before: LockedAgent | undefined; generation: number }> {
+    const most = this.watch.isDue(joining.registeredBy) ? this.rules.quota.most : 0;
     const before = await this.store.lock(joining.agentId);
-    const generation = await this.store.join(joining, before !== undefined);
-    if (generation !== undefined) return { before, generation };
+    const life = await this.store.join(joining, before !== undefined, most);
+    if (most > 0) await this.checkQuota(joining, life?.owned ?? most);
+    if (life) return { before, generation: life.generation };
     if (before) throw new AgentAlreadyRegisteredError(joining.agentId);
     return await this.join(joining); // someone came after the look
+  }
+
+  /** Near the quota, counts again under a lock what the registration counted without one. */
+  private async checkQuota({ registeredBy, agentId }: Joining, counted: number): Promise<void> {
+    const { quota } = this.rules;
+    this.watch.noteCount(registeredBy, counted);
+    if (counted < quota.most - NEAR_QUOTA) return;
+    await this.store.lockOwner(registeredBy);
+    const owned = await this.store.countOwned(registeredBy, agentId, quota.most);
+    if (owned >= quota.most) throw new QuotaExceededError(quota, 'live agents');
   }
 
   /** Answers whether there was someone to leave. */

@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 
 const PREFIX = 'rl_';
+/** The prefix and 32 bytes in base64url. */
+const LENGTH = 46;
 
 /** 256 random bits. It proves an agent to us as an API key proves a caller; only its hash is stored. */
 export function newLeaseToken(): string {
@@ -8,7 +10,7 @@ export function newLeaseToken(): string {
 }
 
 export function isLeaseToken(token: string): boolean {
-  return token.startsWith(PREFIX);
+  return token.length === LENGTH && token.startsWith(PREFIX);
 }
 
 export function hashOfToken(token: string): string {
@@ -20,7 +22,7 @@ export function newAgentId(name: string): string {
   const stem = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
+    .replaceAll(/^-|-$/g, '')
     .slice(0, 40);
   return `${stem || 'agent'}-${randomBytes(5).toString('hex')}`;
 }

@@ -33,7 +33,7 @@ export class BudgetUnlimitedError extends RegistryError {
 /** A reservation does not fit. The budget that stands in the way is named with its numbers. */
 export class BudgetExhaustedError extends RegistryError {
   readonly code = 'BUDGET_EXHAUSTED';
-  readonly details: Record<string, unknown>;
+  override readonly details: Record<string, unknown>;
   override readonly retryAfterMs?: number;
 
   constructor(budget: Budget, unit: Unit, ask: Amount, now: number) {
@@ -46,6 +46,58 @@ export class BudgetExhaustedError extends RegistryError {
     const facts = { id: String(id), kind, subject, window, unit, limit: limit[unit], used: used[unit] };
     this.details = { budget: { ...facts, reserved: reserved[unit] }, asked: ask[unit] };
     if (windowEnd !== null) this.retryAfterMs = Math.max(0, windowEnd - now);
+  }
+}
+
+/** A caller without `budgets:write` settles far more than it reserved. The reservation stays as it is. */
+export class SettlementTooLargeError extends RegistryError {
+  readonly code = 'SETTLEMENT_TOO_LARGE';
+  override readonly details: Record<string, unknown>;
+
+  constructor(
+    { key, held }: { key: string; held: Amount },
+    used: Amount,
+    { unit, limit }: { unit: Unit; limit: number },
+  ) {
+    super(
+      `The reservation "${key}" holds ${held[unit]} ${unit}, so you may settle at most ${limit}, not ${used[unit]}. ` +
+        'Reserve what a call may use, or have a credential with budgets:write settle it (ROLLCALL_BUDGET_SETTLE_MULTIPLE).',
+    );
+    this.details = { unit, reserved: held[unit], used: used[unit], limit };
+  }
+}
+
+/** A caller without `budgets:write` reserves more, or for longer, than one reservation may. */
+export class ReservationTooLargeError extends RegistryError {
+  readonly code = 'RESERVATION_TOO_LARGE';
+  override readonly details: Record<string, unknown>;
+
+  constructor(field: Unit | 'ttlSeconds', asked: number, limit: number) {
+    super(
+      `One reservation may have at most ${limit} ${field}, not ${asked}, unless its caller has budgets:write. ` +
+        `Reserve less, or have the operator raise ${LIMIT_SETTINGS[field]}.`,
+    );
+    this.details = { field, asked, limit };
+  }
+}
+
+const LIMIT_SETTINGS: Record<Unit | 'ttlSeconds', string> = {
+  tokens: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS',
+  microUsd: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_MICRO_USD',
+  ttlSeconds: 'ROLLCALL_BUDGET_LONGEST_RESERVATION',
+};
+
+/** A run would be too far below the root of its tree: each level costs every reservation below it. */
+export class RunTreeTooDeepError extends RegistryError {
+  readonly code = 'RUN_TREE_TOO_DEEP';
+  override readonly details: Record<string, unknown>;
+
+  constructor(runId: string, limit: number) {
+    super(
+      `The run "${runId}" would be at level ${limit + 1} of its tree; the limit is ${limit}. ` +
+        'Delegate from a run nearer to the root, or have the operator raise ROLLCALL_BUDGET_RUN_DEPTH.',
+    );
+    this.details = { limit };
   }
 }
 

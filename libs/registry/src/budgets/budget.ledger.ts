@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
+import type { Quota } from '../quota.js';
+import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
+import { HeldCounts } from './held.counts.js';
 import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
 import { FLEET_SCOPE, LedgerStore, type BudgetScope } from './ledger.store.js';
 import {
@@ -15,10 +18,19 @@ import {
   type ReserveAsk,
   type Usage,
 } from './reservation.js';
+import { checkLife, checkSize, type Spender, type SpendingLimits } from './spending.limits.js';
 
 interface Waiting {
   op: LedgerOp;
   done: (outcome: LedgerOutcome) => void;
+}
+
+export interface LedgerRules {
+  limits: SpendingLimits;
+  /** How many reservations one owner may hold. */
+  quota: Quota;
+  /** In tests, where windows end by hand. */
+  clock?: () => number;
 }
 
 const LARGEST_BATCH = 500;
@@ -36,25 +48,32 @@ const MOST_ATTEMPTS = 5;
 export class BudgetLedger {
   private waiting: Waiting[] = [];
   private running?: Promise<void>;
+  private readonly watch: QuotaWatch;
 
   constructor(
     private readonly db: Database,
     private readonly store: LedgerStore,
     private readonly events: BudgetEvents,
-    /** In tests, where windows end by hand. */
-    private readonly clock?: () => number,
-  ) {}
+    private readonly rules: LedgerRules,
+  ) {
+    this.watch = new QuotaWatch(rules.quota);
+  }
 
-  async reserve(ask: ReserveAsk): Promise<Reservation> {
+  async reserve(ask: ReserveAsk, as: Spender = 'trusted'): Promise<Reservation> {
     checkAsk(ask);
+    if (as === 'limited') checkSize(ask, this.rules.limits);
     return reservationOf(await this.run({ op: 'reserve', ask }));
   }
 
-  /** Charged in full. A second settlement answers the first one. */
-  async settle(of: ReservationKey, usage: Usage): Promise<Reservation> {
+  /**
+   * Charged in full. A second settlement answers the first one. The limit of a `limited` caller is decided under the lock of
+   * its reservation; beyond it nothing is charged, and the reservation stays open.
+   */
+  async settle(of: ReservationKey, usage: Usage, as: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
     checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
-    return reservationOf(await this.run({ op: 'settle', of, usage }));
+    const atMostTimes = as === 'limited' ? this.rules.limits.settleMultiple : 0;
+    return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes }));
   }
 
   async release(of: ReservationKey): Promise<Reservation> {
@@ -63,9 +82,10 @@ export class BudgetLedger {
   }
 
   /** For a call that takes longer than its reservation was to live. It never shortens it. */
-  async renew(of: ReservationKey, ttlMs: number): Promise<Reservation> {
+  async renew(of: ReservationKey, ttlMs: number, as: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
     checkTtl(ttlMs);
+    if (as === 'limited') checkLife(ttlMs, this.rules.limits);
     return reservationOf(await this.run({ op: 'renew', of, ttlMs }));
   }
 
@@ -124,8 +144,11 @@ export class BudgetLedger {
   private async decide(ops: readonly LedgerOp[], lookUp: boolean): Promise<LedgerOutcome[]> {
     const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
     const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
-    const { budgets, now } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)]);
-    const batch = new LedgerBatch(budgets, reservations, this.clock?.() ?? now);
+    const { quota, clock } = this.rules;
+    const counted = { owners: this.ownersToCount(ops), upTo: quota.most };
+    const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
+    for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
+    const batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, new HeldCounts(held, quota));
     const outcomes = ops.map((op) => batch.apply(op));
     if (!lookUp) await this.checkRefusals(ops, outcomes);
     const writes = batch.writes();
@@ -134,6 +157,12 @@ export class BudgetLedger {
     if ((await this.store.write(writes)) < opened.length) throw new KeyTaken();
     await this.events.tell(batch, changed);
     return outcomes;
+  }
+
+  private ownersToCount(ops: readonly LedgerOp[]): string[] {
+    const asked = new Map<string, number>();
+    for (const op of ops) if (op.op === 'reserve') asked.set(op.ask.owner, (asked.get(op.ask.owner) ?? 0) + 1);
+    return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
   }
 
   /** What looks like too much may be the repetition of what was granted before. */

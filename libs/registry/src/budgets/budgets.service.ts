@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { NOTHING, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
-import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError } from './budget.errors.js';
+import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError, RunTreeTooDeepError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetFilter, type BudgetReading, type NewBudget } from './budget.store.js';
@@ -38,6 +38,8 @@ export class BudgetsService {
     private readonly store: BudgetStore,
     private readonly ledger: BudgetLedger,
     private readonly events: BudgetEvents,
+    /** Levels of a tree of runs; 0 is no limit. */
+    private readonly runDepth: number,
   ) {}
 
   async open(wish: BudgetWish): Promise<Budget> {
@@ -109,6 +111,7 @@ export class BudgetsService {
     const parent = parentRunId === null ? undefined : await this.store.findParent(parentRunId);
     if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${parentRunId}"`);
     const path = parent ? [...parent.path, parent.id] : [];
+    if (this.runDepth > 0 && path.length >= this.runDepth) throw new RunTreeTooDeepError(subject, this.runDepth);
     return { kind, subject, window, timeZone, path, limit, low, used: NOTHING, source, declared: false, by };
   }
 

@@ -1,4 +1,5 @@
 import type { DomainError } from '#rollcall/platform';
+import { NO_QUOTA } from '../quota.js';
 import {
   available,
   charge,
@@ -23,10 +24,13 @@ import {
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
+  SettlementTooLargeError,
 } from './budget.errors.js';
 import { corrected, type Correction } from './correction.js';
+import { HeldCounts } from './held.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
 import type { Reservation, ReserveAsk, Scopes, Usage } from './reservation.js';
+import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
   owner: string;
@@ -35,7 +39,8 @@ export interface ReservationKey {
 
 export type LedgerOp =
   | { op: 'reserve'; ask: ReserveAsk }
-  | { op: 'settle'; of: ReservationKey; usage: Usage }
+  /** With `atMostTimes`, only if no unit exceeds so many times what was reserved. */
+  | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
   | { op: 'release'; of: ReservationKey }
   /** Lives so long from now, unless it would live longer anyway. */
   | { op: 'renew'; of: ReservationKey; ttlMs: number }
@@ -89,6 +94,7 @@ export class LedgerBatch {
     budgets: readonly Budget[],
     reservations: readonly FoundReservation[],
     private readonly now: number,
+    private readonly held = new HeldCounts({}, NO_QUOTA),
   ) {
     for (const budget of budgets) {
       this.before.set(budget.id, budget);
@@ -104,7 +110,7 @@ export class LedgerBatch {
       case 'reserve':
         return this.reserve(op.ask);
       case 'settle':
-        return this.settle(op.of, op.usage);
+        return this.settle(op.of, op.usage, op.atMostTimes);
       case 'release':
         return this.close(op.of, 'released');
       case 'renew':
@@ -150,6 +156,8 @@ export class LedgerBatch {
   private reserve(ask: ReserveAsk): LedgerOutcome {
     const known = this.reservations.get(keyOf(ask));
     if (known) return isSame(known, ask) ? { ok: true, reservation: known, replayed: true } : reused(ask.key);
+    const refusal = this.held.refusalOf(ask.owner);
+    if (refusal) return { ok: false, error: refusal };
     const found = this.budgetsOf(ask.scopes);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
     const amount = fitting(ask, found.budgets);
@@ -168,16 +176,19 @@ export class LedgerBatch {
     const reservation = { ...facts, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
     this.reservations.set(keyOf(ask), reservation);
     this.opened.set(keyOf(ask), ttlMs);
+    this.held.add(owner, 1);
     return reservation;
   }
 
   /** Charged in full, above the reservation and after its expiry too. Unknown usage is charged as it was reserved. */
-  private settle(of: ReservationKey, usage: Usage): LedgerOutcome {
+  private settle(of: ReservationKey, usage: Usage, atMostTimes = 0): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
     if (found.state === 'settled') return { ok: true, reservation: found, replayed: true };
     if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
+    const excess = excessOf(used, found, atMostTimes);
+    if (excess) return { ok: false, error: new SettlementTooLargeError(found, used, excess) };
     const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.counts(unit, found));
     const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
     const marks: ChargeMark[] = [];
@@ -231,6 +242,7 @@ export class LedgerBatch {
 
   private end(found: FoundReservation, changes: Partial<Reservation>): Reservation {
     const ended = { ...found, ...changes };
+    if (found.state === 'held') this.held.add(found.owner, -1);
     this.reservations.set(keyOf(found), ended);
     this.closed.add(keyOf(found));
     return ended;

@@ -22,7 +22,17 @@ export interface LockedBudgets {
   budgets: Budget[];
   /** By the database's clock, as it was when the last of them was read. */
   now: number;
+  /** Reservations held by each owner that was to be counted. */
+  held: Record<string, number>;
 }
+
+/** Whose held reservations are counted, and up to which number. */
+export interface CountedOwners {
+  owners: readonly string[];
+  upTo: number;
+}
+
+type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null };
 
 /** The SQL of the ledger: everything is read under lock, decided elsewhere, and written by one statement. */
 @Injectable()
@@ -44,23 +54,33 @@ export class LedgerStore {
    * All budgets of these subjects with those above them, and of these ids: locked in the order of their ids, which is the
    * one order everybody locks budgets in.
    */
-  async lockBudgets(scopes: readonly BudgetScope[], ids: readonly number[]): Promise<LockedBudgets> {
-    const rows = await this.db.query<BudgetRow & { now: Date }>(
+  async lockBudgets(
+    scopes: readonly BudgetScope[],
+    ids: readonly number[],
+    { owners, upTo }: CountedOwners,
+  ): Promise<LockedBudgets> {
+    const rows = await this.db.query<LockedRow>(
       `WITH wanted AS (
          SELECT unnest(b.path || b.id) AS id FROM budget b
          JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) ON b.kind = s.kind AND b.subject = s.subject
-         UNION SELECT unnest($3::bigint[]))
-       SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
-       WHERE b.id IN (SELECT id FROM wanted) ORDER BY b.id FOR UPDATE`,
-      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids],
+         UNION SELECT unnest($3::bigint[])),
+       locked AS (
+         SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
+         WHERE b.id IN (SELECT id FROM wanted) ORDER BY b.id FOR UPDATE)
+       SELECT locked.*, CASE row_number() OVER () WHEN 1 THEN ${heldBy('$4', '$5')} END AS held FROM locked`,
+      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids, owners, upTo],
     );
     const moments = rows.map(({ now }) => now.getTime());
-    return { budgets: rows.map(toBudget), now: rows.length > 0 ? Math.max(...moments) : await this.now() };
+    if (!rows[0]) return { budgets: [], ...(await this.withoutBudgets({ owners, upTo })) };
+    return { budgets: rows.map(toBudget), now: Math.max(...moments), held: rows[0].held ?? {} };
   }
 
-  async now(): Promise<number> {
-    const rows = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-    return rows[0]?.now.getTime() ?? 0;
+  private async withoutBudgets({ owners, upTo }: CountedOwners): Promise<Omit<LockedBudgets, 'budgets'>> {
+    const rows = await this.db.query<{ now: Date; held: Record<string, number> }>(
+      `SELECT clock_timestamp() AS now, ${heldBy('$1', '$2')} AS held`,
+      [owners, upTo],
+    );
+    return { now: rows[0]?.now.getTime() ?? 0, held: rows[0]?.held ?? {} };
   }
 
   /** Answers how many reservations were new: one that was not, another transaction has opened in the meantime. */
@@ -103,6 +123,13 @@ export class LedgerStore {
       [limit],
     );
   }
+}
+
+/** How many reservations each of these owners holds, as JSON. Reads no more rows of an owner than it is asked to count. */
+function heldBy(owners: string, upTo: string): string {
+  return `(SELECT coalesce(jsonb_object_agg(o.owner, (SELECT count(*) FROM (
+      SELECT FROM budget_reservation r WHERE r.owner = o.owner AND r.state = 'held' LIMIT ${upTo}::bigint) AS held)), '{}')
+    FROM unnest(${owners}::text[]) AS o (owner))`;
 }
 
 export const FLEET_SCOPE: BudgetScope = { kind: 'fleet', subject: FLEET };

@@ -4,7 +4,10 @@ import type { ReservationState } from './reservation.js';
 /** What is promised to a call under way, on all its budgets at once. Kept for a while after its end, for repetitions. */
 @Entity('budget_reservation')
 export class ReservationEntity {
-  @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'budget_reservation_pkey' }) owner: string;
+  /** The index counts what an owner holds, for its quota. */
+  @Index('budget_reservation_held', { where: "state = 'held'" })
+  @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'budget_reservation_pkey' })
+  owner: string;
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'budget_reservation_pkey' }) key: string;
   @Column({ type: 'text', name: 'agent_id', nullable: true }) agentId: string | null;
   @Column({ type: 'text', name: 'caller_id', nullable: true }) callerId: string | null;

@@ -1,5 +1,5 @@
 import type { Assessment } from './assessment.js';
-import { withContainers } from './capability.js';
+import { MOST_CAPABILITY_KEYS, withContainers } from './capability.js';
 import type { Listing } from './listing.js';
 import { compareRank } from './ordered.list.js';
 import { Posting } from './posting.js';
@@ -91,6 +91,11 @@ export class CapabilityIndex {
   }
 }
 
+/**
+ * Registrations beyond the limit are rejected. An agent that registered before there was one, or whose claims an alias
+ * made deeper, stays findable by its claims, and by those that contain them as far as the limit goes.
+ */
 function keysOf(claims: readonly string[]): string[] {
-  return [...new Set([EVERYONE, ...claims.flatMap(withContainers)])];
+  const keys = new Set([...claims, ...claims.flatMap(withContainers)]);
+  return [EVERYONE, ...[...keys].slice(0, MOST_CAPABILITY_KEYS)];
 }

@@ -13,6 +13,24 @@ describe('capabilities', () => {
     expect(normaliseCapability('can_code')).toBe('can-code');
   });
 
+  it('A1 normalises level by level, with the same result as one substitution after the other', () => {
+    const stepwise = (text: string): string =>
+      text
+        .trim()
+        .toLowerCase()
+        .replace(/\s*\.\s*/g, '.')
+        .replace(/[\s_]+/g, '-')
+        .replace(/\.{2,}/g, '.')
+        .replace(/^\.|\.$/g, '');
+    const unit = fc.constantFrom('a', 'B', '.', ' ', '_', '\t', '-', '\u00a0', 'İ');
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 12 }), (text) => {
+        expect(normaliseCapability(text)).toBe(stepwise(text));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
   it('S3.12 contain those below them: who claims code.build answers code', () => {
     expect(answers('code.build', 'code')).toBe(true);
     expect(answers('code.build', 'code.build')).toBe(true);

@@ -1,12 +1,14 @@
+/** How many entries of the hierarchy one agent may have: its claims and all that contain them. */
+export const MOST_CAPABILITY_KEYS = 256;
+
 /** `Code.Build`, ` code.build ` and `code . build` are one capability; `can code` and `can_code` are `can-code`. */
 export function normaliseCapability(text: string): string {
   return text
-    .trim()
     .toLowerCase()
-    .replace(/\s*\.\s*/g, '.')
-    .replace(/[\s_]+/g, '-')
-    .replace(/\.{2,}/g, '.')
-    .replace(/^\.|\.$/g, '');
+    .split('.')
+    .map((level) => level.trim().replace(/[\s_]+/g, '-'))
+    .filter((level) => level !== '')
+    .join('.');
 }
 
 /**

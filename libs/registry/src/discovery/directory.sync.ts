@@ -15,6 +15,9 @@ const SLICE = 2_000;
 /** Beats are read again from this far back: one may commit after a later one was seen. */
 const OVERLAP_MS = 5_000;
 
+/** How far our estimate of the database's time may be ahead of it. */
+const CLOCK_ERROR_MS = 1_000;
+
 /** Where what the directory knows comes from. */
 export interface DirectoryStores {
   agents: AgentStore;
@@ -57,6 +60,7 @@ export class DirectorySync {
       size = rows.length;
       after = rows.at(-1)?.agentId ?? after;
     }
+    if (this.directory.advance(-Infinity) > now + CLOCK_ERROR_MS) this.directory.stepBack(now);
     this.directory.replaceAll(entries, mark, now);
     this.beatsSeenUntil = now;
     this.budgetsSeenUntil = now;
@@ -89,6 +93,11 @@ export class DirectorySync {
   /** For what changed here or elsewhere. With none, tries again what could not be read before. */
   refreshSoon(agentIds: readonly string[]): void {
     this.records.add(agentIds);
+  }
+
+  /** For how long a change that we know of has not been read, in milliseconds. */
+  get behindMs(): number {
+    return this.records.behindMs;
   }
 
   /** Settles when no reading is under way. */

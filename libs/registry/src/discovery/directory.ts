@@ -125,11 +125,22 @@ export class Directory {
     }
   }
 
-  /** Brings everyone to this moment, and answers the moment: never one before the last, whatever the clock says. */
+  /** Brings everyone to this moment, and answers the moment: never one before the last, unless `stepBack` was called. */
   advance(now: number): number {
     if (now > this.clock) this.clock = now;
     if (this.timeline.nextAt <= this.clock) this.catchUp();
     return this.clock;
+  }
+
+  /** The database's clock went back: what was judged by the later time is judged again, and new beats count. */
+  stepBack(now: number): void {
+    this.clock = now;
+    for (const listing of this.listings.values()) {
+      listing.hear(Math.min(listing.beatAt, now));
+      listing.dueAt = Infinity;
+      this.reassess(listing, now);
+      this.schedule(listing);
+    }
   }
 
   private catchUp(): void {

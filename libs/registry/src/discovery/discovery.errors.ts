@@ -22,3 +22,16 @@ export class CapabilityAliasError extends RegistryError {
     super(`The capability aliases cannot be used: ${fault}. Let every alias end in a capability that agents claim.`);
   }
 }
+
+/** This replica was frozen or cut off from the log, and could not catch up in time. */
+export class DirectoryStaleError extends RegistryError {
+  readonly code = 'DIRECTORY_STALE';
+  override readonly retryAfterMs = 1_000;
+
+  constructor() {
+    super(
+      'This replica has not followed the registry for some seconds, so its answer could name agents that have left. ' +
+        'Try again in a moment, at another replica, or with consistency "strong".',
+    );
+  }
+}

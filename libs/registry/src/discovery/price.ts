@@ -40,5 +40,5 @@ export function priceText(price: Price | undefined): string {
 }
 
 export function usdText(micros: number): string {
-  return `$${(micros / MICROS_PER_USD).toFixed(9).replace(/\.?0+$/, '')}`;
+  return `$${(micros / MICROS_PER_USD).toFixed(9).replace(/\.?0{1,9}$/, '')}`;
 }

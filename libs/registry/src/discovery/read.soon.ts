@@ -8,8 +8,10 @@ const SLICE = 2_000;
  */
 export class ReadSoon {
   private readonly log = new Logger('directory');
-  private readonly waiting = new Set<string>();
+  /** With the moment at which each was added, oldest first. */
+  private waiting = new Map<string, number>();
   private running?: Promise<void>;
+  private readingSince?: number;
 
   constructor(
     private readonly what: string,
@@ -18,8 +20,16 @@ export class ReadSoon {
 
   /** With none, tries again what could not be read before. */
   add(agentIds: readonly string[]): void {
-    for (const agentId of agentIds) this.waiting.add(agentId);
+    const now = performance.now();
+    for (const agentId of agentIds) if (!this.waiting.has(agentId)) this.waiting.set(agentId, now);
     if (this.waiting.size > 0) this.running ??= this.readAll();
+  }
+
+  /** For how long the oldest change has not been read, in milliseconds. */
+  get behindMs(): number {
+    if (this.readingSince === undefined && this.waiting.size === 0) return 0;
+    const [oldest = Infinity] = this.waiting.values();
+    return performance.now() - (this.readingSince ?? oldest);
   }
 
   /** Settles when no reading is under way. */
@@ -32,15 +42,18 @@ export class ReadSoon {
     this.running = undefined;
   }
 
-  private async readSlice(agentIds: string[]): Promise<boolean> {
-    for (const agentId of agentIds) this.waiting.delete(agentId); // before reading: what changes meanwhile comes again
+  private async readSlice(slice: [agentId: string, addedAt: number][]): Promise<boolean> {
+    for (const [agentId] of slice) this.waiting.delete(agentId); // before reading: what changes meanwhile comes again
+    this.readingSince = slice[0]?.[1];
     try {
-      await this.read(agentIds);
+      await this.read(slice.map(([agentId]) => agentId));
       return true;
     } catch (error) {
-      for (const agentId of agentIds) this.waiting.add(agentId);
+      this.waiting = new Map([...this.waiting, ...slice].toSorted(([, one], [, other]) => one - other));
       this.log.warn({ event: `directory.${this.what}_failed`, waiting: this.waiting.size, err: error });
       return false;
+    } finally {
+      this.readingSince = undefined;
     }
   }
 }

@@ -2,15 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
+import type { ClockStore } from './clock.store.js';
 import type { FleetFacts, LeaseStore } from './lease.store.js';
-import type { LeasePolicy } from './lease.policy.js';
+import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
+import type { ProtectionDecision } from './protection.explanation.js';
+import { calmProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
 import type { ProtectionStore } from './protection.store.js';
-import {
-  calmProtection,
-  decideProtection,
-  type ProtectionDecision,
-  type ProtectionPolicy,
-} from './self-preservation.js';
+import { decideProtection } from './self-preservation.js';
 
 export interface SweepResult {
   /** False when another replica was sweeping, or has just done so. */
@@ -32,13 +30,13 @@ const MOST_AT_ONCE = 500;
  * Looks who has fallen silent: active → suspect → evicted after K missed beats. One replica sweeps at a time; what it does
  * to an agent is fenced by the agent's generation and checked again under its lock, so an agent is evicted once, and never
  * while its beats arrive. Before anything it gives back the time in which we could not have heard anyone, and when too many
- * are silent at once it suspects itself instead of them.
+ * are silent at once it suspects itself instead of them. A database clock that went back is noticed here, and corrected.
  */
 @Injectable()
 export class EvictionSweeper {
   constructor(
     private readonly db: Database,
-    private readonly stores: { leases: LeaseStore; protection: ProtectionStore },
+    private readonly stores: { leases: LeaseStore; protection: ProtectionStore; clock: ClockStore },
     private readonly events: AgentEvents,
     private readonly budgets: AgentBudgets,
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
@@ -56,19 +54,29 @@ export class EvictionSweeper {
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? calmProtection(fleet.now);
       const facts = { ...fleet, databaseAway: null, override: before.override };
-      const decision = decideProtection(state, facts, fleet.now, this.policies.protection);
+      const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
       await this.stores.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
       return result;
-    });
+    }, 'reserved');
   }
 
-  private async act({ gap, mayEvict }: ProtectionDecision, fleet: FleetFacts): Promise<SweepResult> {
+  private async stepBack(byMs: number, now: number): Promise<void> {
+    await this.stores.clock.stepBack(byMs, now);
+    await this.events.clockSteppedBack(byMs);
+  }
+
+  private get policy(): SweepPolicy {
+    return { ...this.policies.protection, leaseMs: leaseTtlMs(this.policies.lease) };
+  }
+
+  private async act(decision: ProtectionDecision, fleet: FleetFacts): Promise<SweepResult> {
     const { lease } = this.policies;
+    const { gap, mayEvict, clockBackMs } = decision;
+    if (clockBackMs > 0) await this.stepBack(clockBackMs, fleet.now);
     if (gap) await this.stores.leases.forgive(gap);
-    const isRecovering = fleet.toRecover > 0 || gap !== null;
-    const recovered = isRecovering ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
+    const recovered = fleet.heardAgain > 0 ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
     const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MOST_AT_ONCE) : [];
     const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));

@@ -7,7 +7,7 @@ const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from './self-preservation.js';
+import { USUAL_PROTECTION_POLICY } from './protection.state.js';
 
 /** Short, so that a freeze spans many leases; and without self-preservation, which would hide what is tested here. */
 const lease = { ...USUAL_LEASE_POLICY, intervalMs: 400, graceMs: 200 };

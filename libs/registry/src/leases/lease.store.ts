@@ -6,7 +6,7 @@ import type { LeaveReason } from '../agents/agent.record.js';
 import type { Leaver } from '../agents/agent.store.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
-import type { Gap } from './self-preservation.js';
+import type { Gap } from './protection.state.js';
 
 export interface FleetFacts {
   now: number;
@@ -15,8 +15,10 @@ export interface FleetFacts {
   expired: number;
   /** Silent, and not yet marked. */
   toSuspect: number;
-  /** Marked, and heard again. */
-  toRecover: number;
+  /** Marked as suspect, and heard again. */
+  heardAgain: number;
+  /** The longest silence of all, in milliseconds, without the time that does not count. */
+  longestSilentMs: number;
 }
 
 export interface BeatenLeases {
@@ -49,7 +51,8 @@ const FORGIVEN_MS = `least(
  * How long the lease has been silent, in milliseconds, without the time that does not count. With `date_part` and not
  * `extract`, which reckons in decimals: the whole fleet is asked every second.
  */
-const SILENT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000 - ${FORGIVEN_MS})`;
+const SINCE_BEAT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000)`;
+const SILENT_MS = `(${SINCE_BEAT_MS} - ${FORGIVEN_MS})`;
 
 const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
   load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
@@ -90,7 +93,7 @@ export class LeaseStore {
 
   /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
-    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, [
+    const parameters = [
       textArray(beats.map((beat) => beat.agentId)),
       bigintArray(beats.map((beat) => beat.generation)),
       textArray(beats.map((beat) => beat.tokenHash)),
@@ -99,7 +102,8 @@ export class LeaseStore {
       realArray(beats.map((beat) => beat.observedMs)),
       bigintArray(beats.map((beat) => beat.usedTokens)),
       this.replica,
-    ]);
+    ];
+    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, parameters, 'reserved');
     if (!rows[0]) throw new Error('a batch of beats was not answered');
     return rows[0];
   }
@@ -109,18 +113,23 @@ export class LeaseStore {
       `SELECT agent_id AS "agentId", generation, token_hash AS "tokenHash", leave_reason AS "leaveReason", left_at IS NULL AS live
        FROM agent WHERE agent_id = ANY ($1)`,
       [agentIds],
+      'reserved',
     );
   }
 
-  /** By one look at every lease; what there is to do is then done only to those it is to be done to. */
+  /**
+   * By one look at every lease; what there is to do is then done only to those it is to be done to. A suspect counts as
+   * silent until it beats, also when its silence was forgiven.
+   */
   async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
     const [facts] = await this.db.query<FleetFacts>(
       `SELECT (date_part('epoch', clock_timestamp()) * 1000)::float8 AS now, count(*)::int AS fleet,
-         count(*) FILTER (WHERE silent >= $1 AND silent < $2)::int AS suspect,
+         count(*) FILTER (WHERE silent < $2 AND (silent >= $1 OR suspect AND since_beat >= $1))::int AS suspect,
          count(*) FILTER (WHERE silent >= $2)::int AS expired,
          count(*) FILTER (WHERE silent >= $1 AND NOT suspect)::int AS "toSuspect",
-         count(*) FILTER (WHERE silent < $1 AND suspect)::int AS "toRecover"
-       FROM (SELECT l.suspect, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
+         count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "heardAgain",
+         coalesce(max(silent), 0)::float8 AS "longestSilentMs"
+       FROM (SELECT l.suspect, ${SINCE_BEAT_MS} AS since_beat, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
       [suspectAfterMs(policy), leaseTtlMs(policy)],
     );
     if (!facts) throw new Error('the fleet was not counted');
@@ -139,8 +148,9 @@ export class LeaseStore {
     return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
+  /** Only a beat makes a suspect recover: forgiven silence is no sign of life. */
   async markRecovered(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
-    return await this.mark(false, `l.suspect AND ${SILENT_MS} < $1`, [suspectAfterMs(policy), most]);
+    return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
   /** An agent is locked before its lease, as by everyone who writes both; who is locked already waits for the next sweep. */

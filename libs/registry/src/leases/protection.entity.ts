@@ -1,5 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { ProtectionExplanation, ProtectionOverride, ProtectionState } from './self-preservation.js';
+import type { ProtectionExplanation } from './protection.explanation.js';
+import type { ProtectionOverride, ProtectionState } from './protection.state.js';
 
 /** One row for the whole registry. Who holds its lock is the one replica that sweeps. */
 @Entity('registry_protection')

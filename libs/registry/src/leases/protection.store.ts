@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { ProtectionExplanation, ProtectionOverride, ProtectionState } from './self-preservation.js';
+import type { ProtectionExplanation } from './protection.explanation.js';
+import type { ProtectionOverride, ProtectionState } from './protection.state.js';
 
 export interface Protection {
   override: ProtectionOverride;

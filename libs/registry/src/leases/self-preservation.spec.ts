@@ -1,15 +1,18 @@
 import * as fc from 'fast-check';
-import {
-  calmProtection,
-  decideProtection,
-  USUAL_PROTECTION_POLICY,
-  type ProtectionDecision,
-  type ProtectionState,
-  type SweepFacts,
-} from './self-preservation.js';
+import type { ProtectionDecision } from './protection.explanation.js';
+import { calmProtection, USUAL_PROTECTION_POLICY, type ProtectionState, type SweepFacts } from './protection.state.js';
+import { decideProtection } from './self-preservation.js';
 
-const POLICY = { ...USUAL_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60 };
-const HEALTHY: SweepFacts = { fleet: 100, suspect: 0, expired: 0, databaseAway: null, override: 'auto' };
+const POLICY = { ...USUAL_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60, leaseMs: 31_000 };
+const HEALTHY: SweepFacts = {
+  fleet: 100,
+  suspect: 0,
+  expired: 0,
+  heardAgain: 0,
+  longestSilentMs: 0,
+  databaseAway: null,
+  override: 'auto',
+};
 
 /** One sweep a second, each with its facts; answers the last decision and the time. */
 function sweep(all: Partial<SweepFacts>[], from: ProtectionState = calmProtection(0), start = 0): ProtectionDecision {
@@ -60,10 +63,43 @@ describe('self-preservation', () => {
     expect(sweep([{ fleet: 4, expired: 3 }]).mayEvict).toBe(0);
   });
 
-  it('B5 leaves protection as soon as the fleet is heard again', () => {
-    const { state, mayEvict } = sweep([...times(5, { expired: 60 }), { expired: 2 }]);
-    expect(state).toMatchObject({ mode: 'normal', since: 6_000, until: null });
-    expect(mayEvict).toBe(2);
+  it('D1 leaves protection as soon as the fleet is heard again, and forgives all silence until then', () => {
+    const left = sweep([...times(5, { expired: 60 }), { expired: 2, longestSilentMs: 36_000 }]);
+    expect(left.state).toMatchObject({ mode: 'normal', since: 6_000, until: null });
+    expect(left).toMatchObject({ mayEvict: 0, gap: { from: -30_000, to: 6_000 }, explanation: { reason: 'healed' } });
+    expect(sweep([{ expired: 2 }], left.state, 6_000)).toMatchObject({ mayEvict: 2, gap: null });
+  });
+
+  it('D1 evicts nobody for a lease when agents come back after the time box, and goes on when the others do not', () => {
+    const throttled = sweep(times(62, { expired: 60 })).state;
+    const healing = sweep([{ expired: 59, heardAgain: 1 }], throttled, 62_000);
+    expect(healing).toMatchObject({ mayEvict: 0, explanation: { state: 'throttled', reason: 'healing' } });
+    const held = sweep(times(30, { expired: 50, heardAgain: 1 }), healing.state, 63_000);
+    expect(held.mayEvict).toBe(0);
+    expect(sweep(times(3, { expired: 50, heardAgain: 1 }), held.state, 93_000).mayEvict).toBe(1);
+  });
+
+  it('D1 has one time box for protection that is entered and left again and again', () => {
+    const flapping = Array.from({ length: 7 }, () => [
+      ...times(5, { expired: 20 }),
+      ...times(5, { expired: 0 }),
+    ]).flat();
+    const after = sweep([...flapping, { expired: 20 }]);
+    expect(after.state.mode).toBe('throttled');
+    const forgiven = sweep([{ expired: 2, longestSilentMs: 60_000 }], after.state, 71_000);
+    expect(forgiven.explanation.reason).toBe('few_silent'); // the leave at 66 s has used the one after the time box
+    expect(forgiven.mayEvict).toBe(2);
+  });
+
+  it('D1 starts a new time box when protection was off for two leases', () => {
+    const calm = sweep([...times(5, { expired: 20 }), ...times(62, {})]);
+    expect(sweep([{ expired: 20 }], calm.state, 67_000).state).toMatchObject({ mode: 'protecting', until: 128_000 });
+  });
+
+  it('D1 does not count time in which nobody could beat towards the time box', () => {
+    const protecting = sweep(times(5, { expired: 60 })).state;
+    const late = decideProtection(protecting, { ...HEALTHY, expired: 60 }, 106_000, POLICY);
+    expect(late.state).toMatchObject({ mode: 'protecting', until: 161_000 });
   });
 
   it('B5 evicts slowly once the time box is over', () => {
@@ -105,7 +141,24 @@ describe('self-preservation', () => {
     expect(held).toMatchObject({ mayEvict: 0, explanation: { state: 'protecting', until: null, reason: 'operator' } });
     const forced = sweep([{ expired: 90, override: 'evict' }]);
     expect(forced).toMatchObject({ mayEvict: 90, explanation: { state: 'normal', reason: 'operator' } });
-    expect(sweep([{ expired: 1 }], held.state, 1_000)).toMatchObject({ mayEvict: 1, state: { mode: 'normal' } });
+    expect(sweep([{ expired: 1 }, { expired: 1 }], held.state, 1_000)).toMatchObject({
+      mayEvict: 1,
+      state: { mode: 'normal' },
+    });
+  });
+
+  it('D1 starts the time box when an operator no longer holds protection on and agents are silent', () => {
+    const held = sweep(times(90, { expired: 60, override: 'protect' }));
+    expect(sweep([{ expired: 60 }], held.state, 90_000).state).toMatchObject({ mode: 'protecting', until: 151_000 });
+  });
+
+  it('D4 moves everything back with a clock that goes back, and evicts nobody', () => {
+    const protecting = sweep(times(5, { expired: 60 })).state;
+    const back = decideProtection(protecting, { ...HEALTHY, expired: 60 }, -3_595_000, POLICY);
+    expect(back).toMatchObject({ mayEvict: 0, gap: null, clockBackMs: 3_600_000 });
+    expect(back.state).toMatchObject({ mode: 'protecting', since: -3_599_000, until: -3_539_000 });
+    expect(back.explanation.reason).toBe('clock_back');
+    expect(decideProtection(back.state, { ...HEALTHY, expired: 60 }, -3_594_000, POLICY).clockBackMs).toBe(0);
   });
 });
 

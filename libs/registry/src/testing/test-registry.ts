@@ -5,7 +5,7 @@ import { LiveRegistry, type LiveRegistryOptions } from '../agents/live.registry.
 import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
 import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from '../leases/self-preservation.js';
+import { USUAL_PROTECTION_POLICY } from '../leases/protection.state.js';
 
 export interface TestRegistry extends LiveRegistry {
   events: TestEvents;

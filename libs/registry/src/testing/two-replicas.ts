@@ -45,6 +45,21 @@ export class TwoReplicas {
     return types.length === 0 ? all : all.filter(({ type }) => types.includes(type));
   }
 
+  /**
+   * Lets time pass for leases and self-preservation instead of waiting: everything that is stored moves into the past. A
+   * negative time is what the database sees after its clock went back.
+   */
+  async elapse(ms: number): Promise<void> {
+    const { db } = this.database;
+    await db.query(`UPDATE agent_lease SET last_beat_at = last_beat_at - $1 * interval '1 millisecond'`, [ms]);
+    await db.query(
+      `UPDATE registry_protection SET forgiven_until = forgiven_until - $1 * interval '1 millisecond',
+         state = (SELECT jsonb_object_agg(key, CASE WHEN jsonb_typeof(value) = 'number' AND key <> 'credit'
+           THEN to_jsonb(value::float8 - $1) ELSE value END) FROM jsonb_each(state))`,
+      [ms],
+    );
+  }
+
   /** Puts the clock of leases back instead of waiting. */
   async silence(ms: number, ...agentIds: string[]): Promise<void> {
     await this.database.db.query(

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { DataFolder, DataFolderError } from './data-folder.js';
 import { findBinaries, type Binaries } from './binaries.js';
+import { serverEnvironment } from './server-environment.js';
 import { adviceFor, giveTo, letPass, serverUser, type ServerUser } from './server-user.js';
 import { makeSocketFolder } from './socket-folder.js';
 
@@ -98,7 +99,7 @@ export class EmbeddedPostgres {
     const flags = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions', '-D', fresh];
     const [program = '', ...args] = [...this.user.prefix, this.binaries.initdb, ...flags];
     try {
-      await endingWithUs(promisify(execFile)(program, args, { uid: this.user.uid, gid: this.user.gid }));
+      await endingWithUs(promisify(execFile)(program, args, this.processOptions()));
     } catch (error) {
       throw new DataFolderError(
         `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
@@ -113,10 +114,9 @@ export class EmbeddedPostgres {
   private async launch(): Promise<void> {
     const log = openSync(this.folder.log, 'w', 0o600);
     this.server = spawn('sh', ['-c', WATCHDOG, 'sh', ...this.command()], {
+      ...this.processOptions(),
       detached: true,
       stdio: ['pipe', log, log],
-      uid: this.user.uid,
-      gid: this.user.gid,
     });
     closeSync(log);
     this.server.unref();
@@ -124,6 +124,10 @@ export class EmbeddedPostgres {
     this.server.once('exit', (code) => {
       this.revival = this.revive(`exit code ${code}`);
     });
+  }
+
+  private processOptions(): { uid?: number; gid?: number; env: NodeJS.ProcessEnv } {
+    return { uid: this.user.uid, gid: this.user.gid, env: serverEnvironment() };
   }
 
   private command(): string[] {

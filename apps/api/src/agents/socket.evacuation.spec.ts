@@ -1,0 +1,71 @@
+import { jest } from '@jest/globals';
+import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
+import { USUAL_LEASE_POLICY } from '#rollcall/registry';
+import { SocketEvacuation } from './socket.evacuation.js';
+
+const LOST = { ok: false, error: new DatabaseUnavailableError('cut') } as const;
+const BUSY = { ok: false, error: new DatabaseBusyError('locked') } as const;
+const RECORDED = { ok: true, beatAt: 0 } as const;
+const INTERVAL_MS = USUAL_LEASE_POLICY.intervalMs;
+
+class RecordedSocket {
+  open = true;
+  end(): void {
+    this.open = false;
+  }
+}
+
+let sockets: RecordedSocket[];
+let evacuation: SocketEvacuation;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  sockets = Array.from({ length: 1_000 }, () => new RecordedSocket());
+  evacuation = new SocketEvacuation(() => sockets, USUAL_LEASE_POLICY);
+});
+afterEach(() => jest.useRealTimers());
+
+const open = (): number => sockets.filter((socket) => socket.open).length;
+
+describe('evacuation of agent sockets', () => {
+  it('D3 closes every socket within an interval, and not all at once', () => {
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
+    expect(open()).toBeGreaterThan(300);
+    expect(open()).toBeLessThan(700);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
+    expect(open()).toBe(0);
+  });
+
+  it('D3 closes no socket when a beat is recorded soon after the one that was not', () => {
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS / 5);
+    evacuation.onBeat(RECORDED);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    expect(open()).toBe(1_000);
+  });
+
+  it('D3 spares the remaining sockets when a beat is recorded again', () => {
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS / 2);
+    const spared = open();
+    evacuation.onBeat(RECORDED);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    expect(open()).toBe(spared);
+  });
+
+  it('D3 starts again for sockets that were opened meanwhile', () => {
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    sockets.push(new RecordedSocket());
+    evacuation.onBeat(LOST);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    expect(open()).toBe(0);
+  });
+
+  it('D3 keeps the sockets when the database is only busy', () => {
+    evacuation.onBeat(BUSY);
+    jest.advanceTimersByTime(INTERVAL_MS);
+    expect(open()).toBe(1_000);
+  });
+});

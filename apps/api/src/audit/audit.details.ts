@@ -1,0 +1,15 @@
+const URL_START = /^https?:/i;
+
+/** What is kept of a request: a URL without user, password, query and fragment, where credentials travel. */
+export function auditDetails(details: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? withoutSecrets(value) : value]),
+  );
+}
+
+function withoutSecrets(text: string): string {
+  if (!URL_START.test(text) || !URL.canParse(text)) return text;
+  const { origin, pathname, search } = new URL(text);
+  const path = pathname === '/' ? '' : pathname;
+  return `${origin}${path}${search ? '?…' : ''}`;
+}

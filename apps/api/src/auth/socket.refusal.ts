@@ -1,0 +1,26 @@
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Logger } from '@nestjs/common';
+import { toProblem } from '../http/problem.js';
+import { newRequestId } from '../http/request.id.js';
+import { API_HEADERS } from '../http/security.headers.js';
+
+const log = new Logger('socket');
+
+/** Answers a request to upgrade that is refused: an ordinary HTTP answer, and then the connection ends. */
+export function refuseUpgrade(socket: Duplex, error: unknown): void {
+  const requestId = newRequestId();
+  const { status, headers, body, unexpected } = toProblem(error, requestId);
+  if (unexpected) log.error({ event: 'socket.unexpected_error', requestId, err: error });
+  const text = JSON.stringify(body);
+  const all = {
+    ...API_HEADERS,
+    ...headers,
+    'x-request-id': requestId,
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.once('finish', () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`);
+}

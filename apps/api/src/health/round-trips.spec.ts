@@ -1,0 +1,21 @@
+import { RoundTrips } from './round-trips.js';
+
+const verdicts = (times: readonly number[], trips = new RoundTrips(500)): boolean[] =>
+  times.map((ms) => trips.note(ms).slow);
+
+describe('round trips to the database', () => {
+  it('D6 are slow after three in a row above the limit', () => {
+    expect(verdicts([10, 900, 900, 900, 900])).toEqual([false, false, false, true, true]);
+    expect(verdicts([900, 900, 10, 900, 900])).toEqual([false, false, false, false, false]);
+  });
+
+  it('D6 are fast again after three in a row within the limit', () => {
+    const trips = new RoundTrips(500);
+    verdicts([900, 900, 900], trips);
+    expect(verdicts([10, 10, 900, 10, 10, 500], trips)).toEqual([true, true, true, true, true, false]);
+  });
+
+  it('D6 are reported with the limit', () => {
+    expect(new RoundTrips(500).note(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
+  });
+});

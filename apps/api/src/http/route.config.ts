@@ -1,0 +1,22 @@
+import 'reflect-metadata';
+import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants';
+import type { FastifyContextConfig } from 'fastify';
+
+/**
+ * Adds to what Fastify knows about a route, so that hooks can act before the body is parsed. Nest hands the configuration of a
+ * method to Fastify, so a class decorator adds it to every method of the class; what a method says itself takes precedence.
+ */
+export function routeConfig(config: FastifyContextConfig): ClassDecorator & MethodDecorator {
+  return (target: object, _name?: string | symbol, descriptor?: PropertyDescriptor): void => {
+    if (descriptor) return extend(descriptor.value as object, (own) => ({ ...own, ...config }));
+    const { prototype } = target as { prototype: object };
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (name !== 'constructor' && typeof value === 'function') extend(value, (own) => ({ ...config, ...own }));
+    }
+  };
+}
+
+function extend(method: object, merge: (own: FastifyContextConfig | undefined) => FastifyContextConfig): void {
+  const own = Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, method) as FastifyContextConfig | undefined;
+  Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, merge(own), method);
+}

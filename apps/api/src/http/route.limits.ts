@@ -1,0 +1,38 @@
+import type { Config } from '../config/config.schema.js';
+import { ApiError } from './api.error.js';
+import { routeConfig } from './route.config.js';
+
+/** `small`: a few fields. `ordinary`: the configured limit. `batch`: what 1,000 beats need. */
+export type BodyClass = 'small' | 'ordinary' | 'batch';
+
+/** `streams` are requests that stay open or read much: they have a limit of their own. */
+export type RequestKind = 'requests' | 'streams';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How large the body of the route may be. */
+    body?: BodyClass;
+    /** Which of a caller's limits on concurrent requests the route counts against. */
+    kind?: RequestKind;
+  }
+}
+
+/** An agent's own writes are small, whatever the route would accept from an operator. */
+export const LEASE_BODY_LIMIT = 16 * 1_024;
+const BATCH_BODY_LIMIT = 1_024 * 1_024;
+
+/** On a route whose limits are not the ordinary ones. */
+export function Limits(limits: { body?: BodyClass; kind?: RequestKind }): MethodDecorator & ClassDecorator {
+  return routeConfig(limits);
+}
+
+export function bodyLimitOf(body: BodyClass | undefined, { bodyLimit }: Config['http']): number {
+  if (body === 'small') return Math.min(LEASE_BODY_LIMIT, bodyLimit);
+  return body === 'batch' ? Math.max(BATCH_BODY_LIMIT, bodyLimit) : bodyLimit;
+}
+
+export function bodyTooLarge(limit: number): ApiError {
+  return new ApiError('BODY_TOO_LARGE', `The body of this request may have at most ${limit} bytes.`, {
+    details: { limitBytes: limit },
+  });
+}

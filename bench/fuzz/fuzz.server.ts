@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const DIST = fileURLToPath(new URL('../../', import.meta.url));
+const FLAGS = ['--max-semi-space-size=64', '--expose-gc', '--import', join(DIST, 'bench/fuzz/heap.probe.js')];
+const HEAP_WITHIN_MS = 10_000;
+const MOST_ERRORS = 500;
+
+/** No rate limit, so that requests reach the handlers, and agents that stay silent are evicted. */
+const SETTINGS = {
+  PORT: '0',
+  LOG_FORMAT: 'json',
+  LOG_REQUESTS: 'none',
+  ROLLCALL_CONFIG: '/dev/null',
+  ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_PROTECTION_PERCENT: '100',
+};
+
+/** A line of the server's log with the level error or fatal. */
+export interface LoggedError {
+  event?: string;
+  msg?: string;
+  requestId?: string;
+  err?: { type?: string; message?: string; stack?: string; code?: string };
+}
+
+/** Rollcall as a process of its own, on an embedded Postgres in a folder of its own. */
+export class FuzzServer {
+  url = '';
+  adminKey = '';
+  /** How the process ended, unless we ended it. */
+  exited?: string;
+  readonly errors: LoggedError[] = [];
+  private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-fuzz-'));
+  private readonly child: ChildProcess;
+  private ending = false;
+  private lastOutput = '';
+
+  private constructor() {
+    const { PATH = '', HOME = '', TMPDIR } = process.env;
+    this.child = spawn(process.execPath, [...FLAGS, join(DIST, 'apps/api/src/main.js')], {
+      cwd: this.folder,
+      env: { PATH, HOME, ...(TMPDIR && { TMPDIR }), ...SETTINGS, ROLLCALL_DATA_DIR: join(this.folder, 'data') },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.child.once('exit', (code, signal) => {
+      if (!this.ending) this.exited = `exit ${code ?? signal}: ${this.lastOutput.slice(-2_000)}`;
+    });
+    this.child.stderr?.on('data', (chunk) => (this.lastOutput = (this.lastOutput + String(chunk)).slice(-4_000)));
+  }
+
+  static async start(): Promise<FuzzServer> {
+    const server = new FuzzServer();
+    const { stdout } = server.child;
+    if (!stdout) throw new Error('the server has no standard output to read from');
+    const lines = createInterface({ input: stdout });
+    const started = new Promise<void>((resolve) =>
+      lines.on('line', (line) => {
+        if (server.read(line)) resolve();
+      }),
+    );
+    await Promise.race([started, once(server.child, 'exit')]);
+    if (!server.url) throw new Error(`the server did not start: ${server.exited ?? ''}`);
+    return server;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** Bytes in use after a collection; undefined when the server does not say so in time. */
+  async heap(): Promise<number | undefined> {
+    if (this.exited !== undefined) return undefined;
+    this.child.send('heap');
+    const timer = new AbortController();
+    const options = { signal: timer.signal };
+    const answer = once(this.child, 'message', options).then(([{ heap }]) => (heap as number) ?? undefined);
+    const found = await Promise.race([answer, delay(HEAP_WITHIN_MS, undefined, options)]);
+    timer.abort();
+    return found;
+  }
+
+  /** What the server logged about a request. */
+  errorOf(requestId: string | undefined): string | undefined {
+    const err = this.errors.findLast((line) => line.requestId === requestId && requestId !== undefined)?.err;
+    return err && `${err.type}: ${err.message} ${err.stack?.split('\n').slice(1, 4).join(' ') ?? ''}`;
+  }
+
+  async stop(): Promise<void> {
+    this.ending = true;
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      const exit = once(this.child, 'exit');
+      this.child.kill('SIGTERM');
+      await exit;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Answers whether this was the line that says the server is ready. */
+  private read(line: string): boolean {
+    if (line.includes('"event":"process.started"')) {
+      const { url, adminKeyFile } = JSON.parse(line) as { url: string; adminKeyFile: string };
+      this.adminKey = readFileSync(adminKeyFile, 'utf8').trim();
+      this.url = url;
+      return true;
+    }
+    if (!/"level":"(error|fatal)"/.test(line)) return false;
+    this.errors.push(JSON.parse(line) as LoggedError);
+    if (this.errors.length > MOST_ERRORS) this.errors.shift();
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Hostile requests against every documented operation and both WebSockets of a real server.
+ *
+ *     npm run fuzz -- <seconds> [seed]
+ *     npm run fuzz -- --replay <seed>/<index>
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { FuzzServer } from './fuzz.server.js';
+import { Fuzzer } from './fuzzer.js';
+import { CaseGenerator } from './generator.js';
+import { HeapWatch } from './heap.watch.js';
+import { type OpenApiDocument, readOperations, undocumentedOperations } from './openapi.js';
+import { describeAnswer } from './oracle.js';
+import { describeCase, Report } from './report.js';
+import { type FuzzRun, summarise } from './summary.js';
+import { World } from './world.js';
+
+const AT_ONCE = 16;
+const TEND_EVERY_MS = 200;
+const MOST_HEAP_SAMPLES = 60;
+const REPLAYS = 3;
+
+async function documentOf(server: FuzzServer): Promise<OpenApiDocument> {
+  const answer = await fetch(`${server.url}/openapi.json`);
+  return (await answer.json()) as OpenApiDocument;
+}
+
+interface Run extends FuzzRun {
+  world: World;
+  cases: CaseGenerator;
+}
+
+async function prepare(server: FuzzServer, seed: number): Promise<Run> {
+  const document = await documentOf(server);
+  const operations = readOperations(document);
+  const world = new World(server, operations);
+  await world.create();
+  const cases = new CaseGenerator(seed, [...operations, ...undocumentedOperations(document)]);
+  const report = new Report(seed);
+  return { server, world, report, cases, operations, fuzzer: new Fuzzer({ server, world, cases, report }) };
+}
+
+async function fuzz(run: Run, seconds: number, seed: number): Promise<void> {
+  const { server, world, fuzzer } = run;
+  const endsAt = performance.now() + seconds * 1_000;
+  const running = (): boolean => performance.now() < endsAt && server.exited === undefined;
+  const heap = new HeapWatch(server);
+  let index = 0;
+  const next = (): number | undefined => (running() ? index++ : undefined);
+  await Promise.all([
+    ...Array.from({ length: AT_ONCE }, async () => await fuzzer.work(next)),
+    every(TEND_EVERY_MS, running, async () => await fuzzer.crossing.together(async () => await world.tend())),
+    every(
+      Math.max(1_000, (seconds * 1_000) / MOST_HEAP_SAMPLES),
+      running,
+      async () => await fuzzer.crossing.together(async () => await heap.sample()),
+    ),
+  ]);
+  const summary = summarise(run, heap.report());
+  console.log(JSON.stringify({ seed, seconds, ...summary }));
+  if (summary.faults > 0) process.exitCode = 1;
+}
+
+async function every(ms: number, running: () => boolean, work: () => Promise<void>): Promise<void> {
+  while (running()) {
+    await work();
+    await delay(ms);
+  }
+}
+
+async function replay({ world, fuzzer, cases, report }: Run, index: number): Promise<void> {
+  const fuzzCase = cases.make(index);
+  console.log(describeCase(fuzzCase));
+  for (let time = 0; time < REPLAYS; time++) {
+    const exchange = await fuzzer.runCase(index);
+    console.log(exchange ? `${Math.round(exchange.ms)} ms: ${describeAnswer(exchange)}` : 'no connection');
+    await world.tend();
+  }
+  if (report.faults.length > 0) process.exitCode = 1;
+}
+
+const [first = '60', second] = process.argv.slice(2);
+const [replaySeed, replayIndex] = first === '--replay' ? (second ?? '').split('/').map(Number) : [];
+const seed = replaySeed ?? (second === undefined ? Date.now() % 1_000_000 : Number(second));
+if (![seed, replayIndex ?? Number(first)].every(Number.isFinite)) {
+  console.error('usage: npm run fuzz -- <seconds> [seed] | npm run fuzz -- --replay <seed>/<index>');
+  process.exit(2);
+}
+const server = await FuzzServer.start();
+try {
+  const run = await prepare(server, seed);
+  try {
+    if (replayIndex !== undefined) await replay(run, replayIndex);
+    else await fuzz(run, Number(first), seed);
+  } finally {
+    run.fuzzer.stop();
+    await run.world.close();
+  }
+} finally {
+  await server.stop();
+}

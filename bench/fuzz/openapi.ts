@@ -1,0 +1,102 @@
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  format?: string;
+  enum?: unknown[];
+  example?: unknown;
+  default?: unknown;
+  nullable?: boolean;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  allOf?: Schema[];
+  oneOf?: Schema[];
+}
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header' | 'cookie';
+  required?: boolean;
+  schema?: Schema;
+}
+
+interface DocumentedOperation {
+  parameters?: Parameter[];
+  requestBody?: { content?: Record<string, { schema?: Schema }> };
+  responses?: Record<string, { content?: Record<string, unknown> }>;
+}
+
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, DocumentedOperation>>;
+  components?: { schemas?: Record<string, Schema> };
+}
+
+/** One method on one path, with every `$ref` replaced by what it refers to. */
+export interface Operation {
+  /** For example `POST /v1/agents/{id}/drain`. */
+  id: string;
+  method: string;
+  path: string;
+  query: Parameter[];
+  headers: Parameter[];
+  body?: Schema;
+  /** The answer does not end: server-sent events. */
+  streams: boolean;
+}
+
+const METHODS = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options']);
+const DEEPEST = 12;
+/** Served, but not part of the API. */
+const UNDOCUMENTED = ['/', '/docs', '/docs/{file}', '/openapi.json', '/favicon.ico', '/v1'];
+
+/** Everything the server documents, so that a new route is fuzzed without a change here. */
+export function readOperations(document: OpenApiDocument): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => METHODS.has(method))
+      .map(([method, documented]) => toOperation(document, path, method.toUpperCase(), documented)),
+  );
+}
+
+export function undocumentedOperations(document: OpenApiDocument): Operation[] {
+  return UNDOCUMENTED.map((path) => toOperation(document, path, 'GET', {}));
+}
+
+function toOperation(
+  document: OpenApiDocument,
+  path: string,
+  method: string,
+  { parameters = [], requestBody, responses = {} }: DocumentedOperation,
+): Operation {
+  const all = parameters.map((parameter) => ({ ...parameter, schema: resolve(document, parameter.schema ?? {}) }));
+  const body = Object.values(requestBody?.content ?? {})[0]?.schema;
+  return {
+    id: `${method} ${path}`,
+    method,
+    path,
+    query: all.filter((parameter) => parameter.in === 'query'),
+    headers: all.filter((parameter) => parameter.in === 'header'),
+    ...(body && { body: resolve(document, body) }),
+    streams: Object.values(responses).some(({ content }) => content?.['text/event-stream'] !== undefined),
+  };
+}
+
+function resolve(document: OpenApiDocument, schema: Schema, depth = 0): Schema {
+  if (depth > DEEPEST) return {};
+  const inner = (one: Schema): Schema => resolve(document, one, depth + 1);
+  if (schema.$ref !== undefined) {
+    return inner(document.components?.schemas?.[schema.$ref.split('/').at(-1) ?? ''] ?? {});
+  }
+  if (schema.allOf) return Object.assign({}, ...schema.allOf.map(inner), { ...schema, allOf: undefined }) as Schema;
+  const properties = Object.entries(schema.properties ?? {}).map(([name, one]) => [name, inner(one)] as const);
+  return {
+    ...schema,
+    ...(schema.properties && { properties: Object.fromEntries(properties) }),
+    ...(schema.items && { items: inner(schema.items) }),
+    ...(schema.oneOf && { oneOf: schema.oneOf.map(inner) }),
+  };
+}

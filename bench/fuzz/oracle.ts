@@ -1,0 +1,97 @@
+import type { FuzzCase, HttpCase } from './fuzz-case.js';
+import type { Exchange } from './sender.js';
+
+export type FaultKind =
+  | 'server-error'
+  | 'late'
+  | 'no-answer'
+  | 'bad-http'
+  | 'not-a-problem'
+  | 'amplified'
+  | 'stack-trace'
+  | 'logged-error'
+  | 'exit'
+  | 'heap-growth';
+
+export interface Fault {
+  kind: FaultKind;
+  /** Tells faults of the same kind and operation apart: a status and code, for example. */
+  detail: string;
+  /** The answer, shortened. */
+  answer: string;
+}
+
+export const LATE_MS = 1_000;
+const LARGEST_ERROR = 64 * 1_024;
+const SMALL_ERROR = 16 * 1_024;
+const LARGEST_FACTOR = 4;
+const STACK = /\n\s+at .+[:(]\d+|node:internal\/|node_modules\/|\/dist\/(apps|libs)\//;
+const SHOWN = 600;
+
+/** Everything that is wrong with an answer, except for its time: a late request is sent again first. */
+export function judge(request: FuzzCase, exchange: Exchange, mayStaySilent: boolean): Fault[] {
+  const { head, fault } = exchange;
+  const answer = describeAnswer(exchange);
+  if (!head) return mayStaySilent || exchange.timedOut ? [] : [{ kind: 'no-answer', detail: '', answer }];
+  if (fault !== undefined) return mayStaySilent ? [] : [{ kind: 'bad-http', detail: fault, answer }];
+  if (head.status < 400) return leaks(exchange) ? [{ kind: 'stack-trace', detail: String(head.status), answer }] : [];
+  const faults: Fault[] = [];
+  const code = codeOf(exchange.body);
+  const detail = `${head.status} ${code ?? ''}`.trim();
+  if (head.status >= 500) faults.push({ kind: 'server-error', detail, answer });
+  if (leaks(exchange)) faults.push({ kind: 'stack-trace', detail, answer });
+  if (isAmplified(exchange)) faults.push({ kind: 'amplified', detail, answer });
+  if (!isProblem(request, exchange)) faults.push({ kind: 'not-a-problem', detail, answer });
+  return faults;
+}
+
+export function isLate({ ms, timedOut }: Exchange, clientDelayMs: number): boolean {
+  return timedOut || ms - clientDelayMs > LATE_MS;
+}
+
+export function lateFault(exchange: Exchange): Fault {
+  const status = exchange.head?.status ?? 'none';
+  return {
+    kind: 'late',
+    detail: `status ${status}`,
+    answer: `after ${Math.round(exchange.ms)} ms: ${describeAnswer(exchange)}`,
+  };
+}
+
+export function leaksStack(text: string): boolean {
+  return STACK.test(text);
+}
+
+export function describeAnswer({ head, body, received, fault }: Exchange): string {
+  if (!head) return `no answer${fault === undefined ? '' : ` (${fault})`}`;
+  return `${head.status} ${head.headers.get('content-type') ?? ''} ${received} bytes: ${body.toString('utf8', 0, SHOWN)}`;
+}
+
+function leaks({ head, body }: Exchange): boolean {
+  const page = head?.headers.get('content-type')?.includes('html') ?? false;
+  return !page && leaksStack(body.toString('latin1', 0, LARGEST_ERROR));
+}
+
+function isAmplified({ sent, body }: Exchange): boolean {
+  return body.length > LARGEST_ERROR || (body.length > SMALL_ERROR && body.length > LARGEST_FACTOR * sent);
+}
+
+function isProblem(request: FuzzCase, { head, body }: Exchange): boolean {
+  const typed = head?.headers.get('content-type')?.startsWith('application/problem+json') ?? false;
+  if (isHead(request)) return typed;
+  return typed && codeOf(body) !== undefined;
+}
+
+function isHead(request: FuzzCase): request is HttpCase {
+  return request.kind === 'http' && request.method === 'HEAD';
+}
+
+/** The `code` of a problem. */
+export function codeOf(body: Buffer): string | undefined {
+  try {
+    const { code } = JSON.parse(body.toString('utf8')) as { code?: unknown };
+    return typeof code === 'string' ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AnswerHead, AnswerReader } from './answer.reader.js';
+import type { Part, Wire } from './wire.js';
+
+/** What came back. */
+export interface Exchange {
+  head?: AnswerHead;
+  body: Buffer;
+  /** Bytes of the answer and of the request. */
+  received: number;
+  sent: number;
+  /** From the last byte of the request to the last byte of the answer, or to the end of waiting for it. */
+  ms: number;
+  /** The server neither answered nor closed the connection in time. */
+  timedOut: boolean;
+  /**
+   * The server answered and closed before it had the whole request. Node then destroys our socket, at times before we have
+   * read the answer; other clients read it.
+   */
+  brokenPipe?: boolean;
+  fault?: string;
+}
+
+export interface SendOptions {
+  port: number;
+  method: string;
+  /** The head of the answer is enough. */
+  headOnly: boolean;
+  waitMs: number;
+}
+
+/** How long a request that may stay silent is given. */
+const PATIENCE_MS = 100;
+
+/** Sends the bytes on a connection of their own and reads one answer. */
+export async function send(wire: Wire, options: SendOptions): Promise<Exchange> {
+  const socket = await open(options.port);
+  let brokenPipe = false;
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => (brokenPipe = code === 'EPIPE'));
+  const reader = new AnswerReader(options.method);
+  const over = reading(socket, reader, options.headOnly);
+  const sent = await sendParts(socket, wire.parts, reader);
+  const sentAt = performance.now();
+  if (wire.after === 'end') socket.end();
+  if (wire.after === 'destroy') socket.destroy();
+  const waitMs = wire.mayStaySilent ? Math.max(PATIENCE_MS, Math.min(options.waitMs, 1_000)) : options.waitMs;
+  const timer = new AbortController();
+  const timedOut = await Promise.race([over, delay(waitMs, true, { signal: timer.signal })]);
+  timer.abort();
+  socket.destroy();
+  const { head, body, size: received, fault } = reader;
+  const ms = performance.now() - sentAt;
+  const silent = timedOut && !wire.mayStaySilent;
+  return { head, body, received, sent, ms, timedOut: silent, brokenPipe, ...(fault && { fault }) };
+}
+
+export async function open(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  await once(socket, 'connect');
+  socket.on('error', () => socket.destroy()); // the answer, if any, was read before
+  return socket;
+}
+
+/** Resolves to false when the answer is complete or the connection is over. */
+async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean): Promise<false> {
+  return await new Promise((resolve) => {
+    const done = (): void => resolve(false);
+    socket.on('data', (chunk: Buffer) => {
+      reader.push(chunk);
+      if (reader.complete || reader.fault !== undefined || (headOnly && reader.head)) done();
+    });
+    socket.on('end', () => {
+      reader.end();
+      done();
+    });
+    socket.on('close', () => {
+      reader.end();
+      done();
+    });
+  });
+}
+
+/** Stops early when the server has answered or gone. */
+async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerReader): Promise<number> {
+  let sent = 0;
+  for (const { bytes, afterMs } of parts) {
+    if (afterMs > 0) await delay(afterMs);
+    if (socket.destroyed || reader.complete) return sent;
+    sent += bytes.length;
+    if (!socket.write(bytes)) await drained(socket);
+  }
+  return sent;
+}
+
+/** Sent, or never going to be. */
+async function drained(socket: Socket): Promise<void> {
+  await new Promise<void>((resolve) => {
+    socket.once('drain', resolve);
+    socket.once('close', resolve);
+  });
+}

@@ -1,0 +1,123 @@
+import type { Operation, Parameter, Schema } from './openapi.js';
+import type { Random } from './random.js';
+import { rawSlot, slot } from './slots.js';
+
+/** A request as structure, so that single parts can be changed before it becomes text. */
+export interface Draft {
+  method: string;
+  segments: string[];
+  query: [name: string, value: string][];
+  headers: [name: string, value: string][];
+  body?: unknown;
+}
+
+export const AGENTS = 8;
+export const OTHERS = 4;
+
+/** What a name means wherever it occurs; all else comes from the schema. */
+const FIELDS: Record<string, (random: Random) => unknown> = {
+  agentId: (random) => slot('agent', random.below(AGENTS)),
+  subject: (random) => random.pick([slot('agent', random.below(AGENTS)), `subject-${random.below(1e6)}`]),
+  leaseToken: (random) => slot('lease', random.below(AGENTS)),
+  generation: (random) => rawSlot('generation', random.below(AGENTS)),
+  key: (random) => slot('reservation', random.below(OTHERS)),
+  endpoint: () => 'https://127.0.0.1:5091/a2a',
+  url: () => slot('receiver', 0),
+  runId: (random) => `run-${random.below(20)}`,
+  parentRunId: (random) => `run-${random.below(20)}`,
+  model: () => 'demo',
+  adapter: (random) => random.pick(['copilot', 'openai']),
+  waitMs: (random) => random.pick([0, 50]),
+  expiresAt: () => '2040-01-01T00:00:00Z',
+  after: (random) => random.pick(['oldest', 'latest', '1', '5', slot('sequence', 0)]),
+  source: (random) => random.pick(['reported', 'ledger']),
+};
+/** The agent a request is about must be the same everywhere in it. */
+const SAME_AGENT = /\{\{(#?)(agent|lease|generation):\d+\}\}/g;
+
+/** Which slot a path parameter is, by what stands before it. */
+const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
+  [/\/agents\/$/, (random) => slot('agent', random.below(AGENTS))],
+  [/\/keys\/$/, (random) => slot('key', random.below(OTHERS))],
+  [/\/reservations\/$/, (random) => slot('reservation', random.below(OTHERS))],
+  [/\/budgets\/$/, (random) => slot('budget', random.below(OTHERS))],
+  [/\/deliveries\/$/, () => slot('sequence', 0)],
+  [/\/webhooks\/$/, (random) => slot('webhook', random.below(OTHERS))],
+  [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
+];
+
+/** How many of the optional fields a body has. */
+const USUAL_SHARE = 0.4;
+
+/** A request that the documentation calls valid. */
+export function validRequest(random: Random, operation: Operation, share = USUAL_SHARE): Draft {
+  const agent = random.below(AGENTS);
+  const draft: Draft = {
+    method: operation.method,
+    segments: pathOf(random, operation.path).split('/').slice(1),
+    query: operation.query.flatMap((parameter) => queryPair(random, operation, parameter)),
+    headers: operation.headers.flatMap((parameter) => headerPair(random, parameter)),
+  };
+  if (operation.body && (operation.body.required?.length || random.chance(Math.max(0.8, share))))
+    draft.body = valueFor(random, operation.body, '', share);
+  return JSON.parse(
+    JSON.stringify(draft).replaceAll(SAME_AGENT, (_, raw: string, name: string) => `{{${raw}${name}:${agent}}}`),
+  ) as Draft;
+}
+
+function pathOf(random: Random, path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, _name: string, at: number) => {
+    const before = path.slice(0, at);
+    const known = PATH_SLOTS.find(([pattern]) => pattern.test(before));
+    return known ? known[1](random) : random.pick(['1', 'x', 'index.html', 'swagger-ui.css']);
+  });
+}
+
+function queryPair(random: Random, operation: Operation, { name, required, schema }: Parameter): [string, string][] {
+  if (!required && random.chance(0.6)) return [];
+  if (name === 'cursor') return [[name, slot('cursor', operation.path)]];
+  const value = valueFor(random, schema ?? {}, name);
+  const text = Array.isArray(value) ? value.join(',') : String(value);
+  return [[name, text.startsWith('{{#') ? text.replace('#', '') : keepSlots(text)]];
+}
+
+/** Encodes a value for an address, except for the references in it. */
+export function keepSlots(text: string): string {
+  return encodeURIComponent(text).replaceAll('%7B%7B', '{{').replaceAll('%7D%7D', '}}').replaceAll('%3A', ':');
+}
+
+function headerPair(random: Random, { name, required, schema }: Parameter): [string, string][] {
+  if (!required && random.chance(0.7)) return [];
+  if (/^idempotency-key$/i.test(name)) return [[name, `key-${random.below(1_000_000)}`]];
+  return [[name, String(valueFor(random, schema ?? {}, name))]];
+}
+
+function valueFor(random: Random, schema: Schema, name: string, share = USUAL_SHARE): unknown {
+  const known = FIELDS[name];
+  if (known && schema.type !== 'array' && Object.hasOwn(FIELDS, name)) return known(random);
+  if (schema.nullable && random.chance(0.1)) return null;
+  if (schema.enum) return random.pick(schema.enum);
+  if (schema.properties) return objectFor(random, schema, share);
+  if (schema.example !== undefined && random.chance(0.7)) return schema.example;
+  if (schema.oneOf) return valueFor(random, random.pick(schema.oneOf), name, share);
+  if (schema.type === 'array') {
+    const items = schema.items ?? {};
+    return Array.from({ length: random.between(1, 3) }, () => valueFor(random, items, '', share));
+  }
+  return scalarFor(random, schema);
+}
+
+function objectFor(random: Random, { properties = {}, required = [] }: Schema, share: number): Record<string, unknown> {
+  const wanted = Object.entries(properties).filter(([name]) => required.includes(name) || random.chance(share));
+  return Object.fromEntries(wanted.map(([name, schema]) => [name, valueFor(random, schema, name, share)]));
+}
+
+function scalarFor(random: Random, { type, format, minimum = 0, maximum = 1_000, minLength = 1 }: Schema): unknown {
+  if (type === 'boolean') return random.chance(0.5);
+  if (type === 'number' || type === 'integer') {
+    return random.pick([minimum, maximum, Math.min(maximum, minimum + 1), random.between(minimum, maximum)]);
+  }
+  if (format === 'date-time') return '2040-01-01T00:00:00Z';
+  if (type === 'object') return { team: 'platform' };
+  return 'text-'.repeat(Math.ceil(minLength / 5)) + String(random.below(100));
+}

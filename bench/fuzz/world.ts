@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiClient } from './api.client.js';
+import type { FuzzServer } from './fuzz.server.js';
+import type { Operation } from './openapi.js';
+import type { Exchange } from './sender.js';
+import type { Slot, SlotValues } from './slots.js';
+import { AGENTS, OTHERS } from './valid-request.js';
+
+interface AgentSlot {
+  leaseToken: string;
+  generation: number;
+}
+
+const ROLES = ['admin', 'operator', 'agent', 'viewer'];
+const PREFIX = 'fuzz-agent-';
+/** So many things that the fuzzer created by chance may exist at once. */
+const MOST_STRAYS = 20;
+const QUICK_MS = 200;
+const SETTLE_MS = 40_000;
+const NO_LIMIT = { tokens: null, microUsd: null };
+
+/**
+ * What exists on the server, so that requests have something to act on: agents, keys, webhooks, budgets and reservations.
+ * Requests delete and change them, so `tend` puts one of them right again at each call.
+ */
+export class World {
+  readonly values: SlotValues = (slot, which) => this.valueOf(slot, which);
+  private readonly api: ApiClient;
+  private readonly secrets: Record<string, string> = {};
+  private readonly agents: AgentSlot[] = [];
+  private readonly ids: Record<'key' | 'webhook' | 'budget' | 'reservation', string[]> = {
+    key: [],
+    webhook: [],
+    budget: [],
+    reservation: [],
+  };
+  private readonly cursors = new Map<string, string>();
+  private readonly strays: string[] = [];
+  private readonly receiver: Server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(204).end();
+  });
+  private ticket = '';
+  private head = '1';
+  private round = 0;
+
+  constructor(
+    private readonly server: FuzzServer,
+    private readonly operations: readonly Operation[],
+  ) {
+    this.api = new ApiClient(server.url, server.adminKey);
+  }
+
+  async create(): Promise<void> {
+    this.receiver.listen(0, '127.0.0.1');
+    await once(this.receiver, 'listening');
+    for (const role of ROLES) {
+      const { body } = await this.api.call('POST', '/v1/keys', { name: `fuzz ${role}`, roles: [role] });
+      this.secrets[role] = String(body['key']);
+    }
+    for (let n = 0; n < AGENTS; n++) await this.renewAgent(n);
+    for (let n = 0; n < OTHERS; n++) await this.renewOthers(n);
+  }
+
+  async close(): Promise<void> {
+    this.receiver.closeAllConnections();
+    await new Promise((done) => this.receiver.close(done));
+  }
+
+  /** One round of upkeep. */
+  async tend(): Promise<void> {
+    this.round += 1;
+    await this.renewAgent(this.round % AGENTS);
+    if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
+    if (this.round % 5 === 0) await this.liftBudgets();
+    while (this.strays.length > MOST_STRAYS) await this.api.call('DELETE', this.strays.shift() ?? '');
+  }
+
+  /** Waits until a plain read of the database is quick again, but not for ever: the server may be what is slow. */
+  async settle(): Promise<void> {
+    const endsAt = performance.now() + SETTLE_MS;
+    while (performance.now() < endsAt) {
+      const askedAt = performance.now();
+      const { status } = await this.api.call('GET', '/v1/audit?limit=1');
+      if (status === 200 && performance.now() - askedAt < QUICK_MS) return;
+      await delay(QUICK_MS);
+    }
+  }
+
+  /** Remembers what an answer created, so that it can be deleted, and its cursor, so that pages are turned. */
+  notice(operationId: string, { head, body }: Exchange): void {
+    if (!head || head.status >= 300 || body.length === 0 || body[0] !== 0x7b) return;
+    const path = operationId.split(' ')[1] ?? '';
+    const fields = parse(body);
+    if (typeof fields['nextCursor'] === 'string') this.cursors.set(path, fields['nextCursor']);
+    const id = fields['agentId'] ?? fields['id'];
+    if (head.status !== 201 || typeof id !== 'string' || id.startsWith(PREFIX)) return;
+    const undo = this.operations.find(({ method, path: other }) => method === 'DELETE' && isBelow(other, path));
+    if (undo) this.strays.push(undo.path.replace(/\{\w+\}$/, encodeURIComponent(id)));
+  }
+
+  private valueOf(slot: Slot, which: string): string {
+    const at = Number(which);
+    switch (slot) {
+      case 'agent':
+        return `${PREFIX}${at}`;
+      case 'lease':
+        return this.agents[at]?.leaseToken ?? 'rl_none';
+      case 'generation':
+        return String(this.agents[at]?.generation ?? 1);
+      case 'secret':
+        return this.secrets[which] ?? 'none';
+      case 'cursor':
+        return this.cursors.get(which) ?? 'MQ';
+      case 'sequence':
+        return this.head;
+      case 'ticket':
+        return this.ticket;
+      case 'receiver':
+        return `http://127.0.0.1:${(this.receiver.address() as AddressInfo).port}/hook`;
+      case 'key':
+      case 'webhook':
+      case 'budget':
+      case 'reservation':
+        return this.ids[slot][at] ?? '1';
+    }
+  }
+
+  /** Registered, active and not held back by an operator. */
+  private async renewAgent(at: number): Promise<void> {
+    const agentId = `${PREFIX}${at}`;
+    const join = {
+      agentId,
+      name: agentId,
+      capabilities: ['build', 'code.review'],
+      labels: { team: 'platform' },
+      budget: { totalTokens: 1e9 },
+    };
+    let { status, body } = await this.api.call('POST', '/v1/agents', {
+      ...join,
+      leaseToken: this.agents[at]?.leaseToken,
+    });
+    if (status === 403 || status === 409) {
+      await this.api.call('POST', `/v1/agents/${agentId}/evict`);
+      ({ status, body } = await this.api.call('POST', '/v1/agents', join));
+    }
+    if (status !== 201) return;
+    this.agents[at] = { leaseToken: String(body['leaseToken']), generation: Number(body['generation']) };
+    await this.api.call('POST', `/v1/agents/${agentId}/resume`);
+    await this.api.call('POST', `/v1/agents/${agentId}/outcomes`, { ok: true });
+  }
+
+  private async renewOthers(at: number): Promise<void> {
+    const { api, ids } = this;
+    if (ids.key[at] !== undefined) await api.call('DELETE', `/v1/keys/${ids.key[at]}`);
+    ids.key[at] = String((await api.call('POST', '/v1/keys', { name: 'victim', roles: ['viewer'] })).body['id']);
+    if (ids.webhook[at] !== undefined) await api.call('DELETE', `/v1/webhooks/${ids.webhook[at]}`);
+    const hook = await api.call('POST', '/v1/webhooks', { url: this.valueOf('receiver', '0') });
+    ids.webhook[at] = String(hook.body['id']);
+    const key = `fuzz-reservation-${this.round}-${at}`;
+    const spender = new ApiClient(this.server.url, this.secrets['admin'] ?? '');
+    await spender.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });
+    ids.reservation[at] = key;
+    const budget = await api.call('GET', `/v1/agents/${PREFIX}${at}/budget`);
+    ids.budget[at] = String(budget.body['id'] ?? at + 1);
+    this.ticket = String((await api.call('POST', '/v1/events/tickets')).body['ticket']);
+    const { body: events } = await api.call('GET', '/v1/events?after=latest');
+    this.head = /^\d+/.exec(String(events['head']))?.[0] ?? '1';
+  }
+
+  /** Budgets that requests opened would refuse every later reservation. */
+  private async liftBudgets(): Promise<void> {
+    const { body } = await this.api.call('GET', '/v1/budgets?kind=fleet');
+    const fleet = (body['items'] ?? []) as { id: string }[];
+    const { body: callers } = await this.api.call('GET', '/v1/budgets?kind=caller');
+    for (const { id } of [...fleet, ...((callers['items'] ?? []) as { id: string }[])].slice(0, 5))
+      await this.api.call('POST', `/v1/budgets/${id}/adjust`, { limit: NO_LIMIT, note: 'fuzz' });
+  }
+}
+
+function isBelow(path: string, parent: string): boolean {
+  return path.startsWith(`${parent}/{`) && path.indexOf('/', parent.length + 1) < 0;
+}
+
+function parse(body: Buffer): Record<string, unknown> {
+  try {
+    return JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

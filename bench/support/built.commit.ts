@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export interface BuiltCommit {
+  /** Short hash and subject. */
+  title: string;
+  dist: string;
+  remove(): void;
+}
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+
+function git(...parameters: string[]): string {
+  return execFileSync('git', parameters, { cwd: ROOT, encoding: 'utf8' }).trim();
+}
+
+/** Another commit of this repository, built in a folder of its own with the dependencies that are installed here. */
+export function buildCommit(ref: string): BuiltCommit {
+  const folder = join(mkdtempSync(join(tmpdir(), 'rollcall-against-')), 'tree');
+  git('worktree', 'add', '--detach', '--quiet', folder, ref);
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  execFileSync(process.execPath, ['bin/build.js'], { cwd: folder, stdio: 'inherit' });
+  return {
+    title: git('log', '-1', '--format=%h %s', ref),
+    dist: join(folder, 'dist'),
+    remove: () => void git('worktree', 'remove', '--force', folder),
+  };
+}

@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CuttableProxy } from '#rollcall/platform/testing';
+import { seededRandom, shuffled } from './random.js';
+import type { Replica, Stage } from './stage.js';
+
+export interface Fault {
+  kind: string;
+  start(): void;
+  heal(): void;
+}
+
+/** When a fault was active, in milliseconds since 1970. */
+export interface FaultWindow {
+  kind: string;
+  from: number;
+  to: number;
+}
+
+const SHORTEST_MS = 1_000;
+/** In leases: faults become longer than one, and agents have at least one to be heard again before the next fault. */
+const LONGEST = 1.5;
+const SHORTEST_CALM = 1;
+const LONGEST_CALM = 1.75;
+
+/** All kinds of faults, those of a replica for either of them. */
+function allFaults({ gateway, postgres, replicas }: Stage): Fault[] {
+  const databases = replicas.map(({ database }) => database);
+  return [
+    ...proxyFaults('gateway', gateway),
+    ...replicas.flatMap(({ database }, index) => proxyFaults(`postgres-of-replica-${index + 1}`, database)),
+    ...replicas.map((replica, index) => frozenReplica(`replica-${index + 1}`, replica)),
+    { kind: 'postgres-frozen', start: () => postgres.freeze(), heal: () => postgres.thaw() },
+    unreachable('postgres-crashed', databases, () => postgres.crash()),
+    unreachable('postgres-restarted', databases, () => postgres.restart()),
+  ];
+}
+
+function proxyFaults(what: string, proxy: CuttableProxy): Fault[] {
+  return [
+    { kind: `${what}-cut`, start: () => proxy.cut(), heal: () => proxy.heal() },
+    { kind: `${what}-stalled`, start: () => proxy.stall(), heal: () => proxy.heal() },
+  ];
+}
+
+function frozenReplica(what: string, { pid }: Replica): Fault {
+  return {
+    kind: `${what}-frozen`,
+    start: () => process.kill(pid, 'SIGSTOP'),
+    heal: () => process.kill(pid, 'SIGCONT'),
+  };
+}
+
+/** The server is back within a second; it stays out of reach until the fault is healed. */
+function unreachable(kind: string, databases: CuttableProxy[], strike: () => void): Fault {
+  const start = (): void => {
+    strike();
+    for (const proxy of databases) proxy.cut();
+  };
+  const heal = (): void => {
+    for (const proxy of databases) proxy.heal();
+  };
+  return { kind, start, heal };
+}
+
+/** Lets one fault after another happen until the time is over, each kind before any a second time. */
+export async function* faultStorm(stage: Stage, seed: number, durationMs: number): AsyncGenerator<FaultWindow> {
+  const random = seededRandom(seed);
+  const between = (least: number, most: number): number => least + random() * (most - least);
+  const ends = performance.now() + durationMs;
+  const faults = allFaults(stage);
+  for (let bag: Fault[] = []; performance.now() < ends;) {
+    if (bag.length === 0) bag = shuffled(faults, random);
+    const fault = bag.pop() as Fault;
+    await delay(between(SHORTEST_CALM, LONGEST_CALM) * stage.leaseMs);
+    yield await happen(fault, between(SHORTEST_MS, LONGEST * stage.leaseMs));
+  }
+}
+
+async function happen(fault: Fault, ms: number): Promise<FaultWindow> {
+  const from = Date.now();
+  fault.start();
+  try {
+    await delay(ms);
+  } finally {
+    fault.heal();
+  }
+  return { kind: fault.kind, from, to: Date.now() };
+}

@@ -1,0 +1,213 @@
+// @ts-check
+/**
+ * A complete agent. Needs Node 22 or newer and no packages:
+ *
+ *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… TRANSPORT=websocket node examples/agent.js
+ *
+ * It ends when it receives SIGTERM, when an operator drains it, and when its registration is ended on purpose. Everything
+ * else (errors, closed sockets, timeouts, an eviction) makes it try again, after a random pause well below its lease.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+
+/** @typedef {{ agentId: string, generation: number, leaseToken: string, heartbeat: { leaseMs: number } }} Lease */
+/** @typedef {'beat' | 'retry' | 'register' | 'leave' | 'stop'} Next */
+/** @typedef {{ status: number, body: Record<string, any> }} Answer */
+
+/** The reasons of REGISTER_AGAIN that mean: somebody ended this registration on purpose. */
+const GOODBYES = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
+
+/**
+ * @typedef {object} AgentOptions
+ * @property {string} url
+ * @property {string} key An API key with the role `agent`.
+ * @property {Record<string, unknown>} agent What to register: agentId, name, capabilities, …
+ * @property {'websocket' | 'http'} [transport]
+ * @property {() => object} [report] What a beat says: inFlight, load, …
+ * @property {() => Promise<void>} [finishWork] Awaited before the agent leaves.
+ * @property {AbortSignal} [signal] Ends the agent.
+ * @property {(text: string) => void} [log]
+ */
+
+/** @param {AgentOptions} options */
+export async function runAgent(options) {
+  await new Agent(options).run();
+}
+
+class Agent {
+  /** @type {Lease | undefined} */ lease;
+  failures = 0;
+
+  /** @param {AgentOptions} options */
+  constructor(options) {
+    const defaults = { report: () => ({}), finishWork: async () => {}, signal: new AbortController().signal };
+    this.options = { transport: 'websocket', log: console.log, ...defaults, ...options };
+  }
+
+  async run() {
+    const { signal, finishWork } = this.options;
+    /** @type {Next} */ let next = 'register';
+    while (next !== 'leave' && next !== 'stop') {
+      if (signal.aborted) next = 'leave';
+      else if (next === 'register') next = await this.register();
+      else next = await this.stayAlive();
+    }
+    await finishWork();
+    if (next === 'leave') await this.leave();
+  }
+
+  /** Repeats one request until it is answered. The Idempotency-Key makes sure that it registers once. */
+  async register() {
+    const { key, agent, signal, log } = this.options;
+    const body = { ...agent, leaseToken: this.lease?.leaseToken };
+    const headers = { 'idempotency-key': randomUUID() };
+    while (!signal.aborted) {
+      const answer = await this.request('POST', '/v1/agents', key, { body, headers });
+      if (answer.status === 201) {
+        this.lease = /** @type {Lease} */ (answer.body);
+        log(`registered ${this.lease.agentId}, generation ${this.lease.generation}`);
+        return 'beat';
+      }
+      if ([400, 401, 403, 413, 422].includes(answer.status)) throw new Error(`Cannot register: ${answer.body.detail}`);
+      log(`not registered yet: ${answer.body.code}`); // a 409 passes when the lease of our last process ends
+      await this.rest(this.pauseMs(answer.body.retryAfterMs));
+    }
+    return 'leave';
+  }
+
+  /** Beats once over HTTP, whose answer says precisely what is wrong, and then follows the socket for as long as it lasts. */
+  async stayAlive() {
+    const { transport, report, log } = this.options;
+    const { generation, leaseToken } = this.current();
+    const body = { generation, ...report() };
+    const answer = await this.request('POST', `${this.path()}/heartbeat`, leaseToken, { body });
+    let next = nextAfter(answer);
+    if (next === 'beat' && transport === 'http') {
+      this.failures = 0;
+      await this.rest(answer.body.nextIntervalMs);
+    } else if (next === 'beat') next = await this.followSocket();
+    else log(`beat failed: ${answer.body.code}`);
+    if (next === 'retry' || next === 'register') await this.rest(this.pauseMs(answer.body.retryAfterMs));
+    return next;
+  }
+
+  /** Beats over the socket until it ends, and says what to do then. @returns {Promise<Next>} */
+  followSocket() {
+    const { url, report, signal, log } = this.options;
+    const { agentId, generation, leaseToken } = this.current();
+    const query = new URLSearchParams({ agentId, generation: String(generation) });
+    const headers = { authorization: `Bearer ${leaseToken}` };
+    const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/agents/ws?${query.toString()}`, { headers });
+    return new Promise((resolve) => {
+      const end = (/** @type {Next} */ next) => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', leave);
+        socket.close();
+        resolve(next);
+      };
+      const leave = () => end('leave');
+      const giveUp = () => end('retry');
+      let timer = setTimeout(giveUp, this.timeoutMs()); // for the welcome
+      const beat = () => {
+        timer = setTimeout(giveUp, this.timeoutMs()); // for the answer
+        socket.send(JSON.stringify({ event: 'beat', data: report() }));
+      };
+      const onFrame = (/** @type {{ event: string, data: Record<string, any> }} */ { event, data }) => {
+        clearTimeout(timer);
+        log(`${event} ${data.action ?? data.code ?? ''}`.trim());
+        if (event === 'error') {
+          const next = nextAfter({ status: data.status, body: data });
+          if (next !== 'retry' || this.failures >= 2) return end(next);
+          timer = setTimeout(beat, this.pauseMs(data.retryAfterMs));
+          return;
+        }
+        if (data.action === 'drain' || data.desiredState === 'draining') return end('leave');
+        if (data.action === 'stop' || data.action === 'register') return end(data.action);
+        if (event === 'beaten') this.failures = 0;
+        timer = setTimeout(beat, data.nextIntervalMs ?? 0);
+      };
+      signal.addEventListener('abort', leave);
+      socket.onmessage = ({ data: text }) => onFrame(JSON.parse(text));
+      socket.onerror = giveUp;
+      socket.onclose = giveUp;
+    });
+  }
+
+  /** Deregisters, and retries a few times. */
+  async leave() {
+    if (!this.lease) return;
+    const { generation, leaseToken } = this.lease;
+    for (let tries = 0; tries < 5; tries++) {
+      const path = `${this.path()}?generation=${generation}&reason=shutdown`;
+      const { status } = await this.request('DELETE', path, leaseToken);
+      if (status >= 200 && status < 500 && status !== 429) return this.options.log('left');
+      await sleep(200 * (1 + Math.random()));
+    }
+  }
+
+  current() {
+    if (!this.lease) throw new Error('The agent is not registered.');
+    return this.lease;
+  }
+
+  path() {
+    return `/v1/agents/${encodeURIComponent(this.current().agentId)}`;
+  }
+
+  /** The longest wait for an answer, and between two tries: there is time for several of them in a lease. */
+  timeoutMs() {
+    return (this.lease?.heartbeat.leaseMs ?? 30_000) / 8;
+  }
+
+  /** Grows with every failure in a row, up to a limit, and is never the same for two agents. */
+  pauseMs(retryAfterMs = 0) {
+    const longest = this.timeoutMs();
+    const grown = (longest / 4) * 2 ** Math.min(this.failures++, 10);
+    return Math.min(longest, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2);
+  }
+
+  /** @param {number} ms */
+  async rest(ms) {
+    await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // aborted: the caller looks at the signal
+  }
+
+  /**
+   * @param {string} method @param {string} path @param {string} token
+   * @param {{ body?: object, headers?: Record<string, string> }} [extras]
+   * @returns {Promise<Answer>} with status 0 when there is none
+   */
+  async request(method, path, token, { body, headers } = {}) {
+    try {
+      const json = body ? { body: JSON.stringify(body) } : {};
+      const type = body ? { 'content-type': 'application/json' } : {};
+      const response = await fetch(this.options.url + path, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...type, ...headers },
+        signal: AbortSignal.timeout(this.timeoutMs()),
+        ...json,
+      });
+      const text = await response.text();
+      return { status: response.status, body: text ? JSON.parse(text) : {} };
+    } catch (error) {
+      return { status: 0, body: { code: String(error) } };
+    }
+  }
+}
+
+/** What a beat's answer, or an `error` frame, means. @param {Answer} answer @returns {Next} */
+function nextAfter({ status, body }) {
+  if (status === 200) return 'beat';
+  if (body.code === 'REGISTER_AGAIN' && GOODBYES.has(body.reason)) return 'stop';
+  return [401, 403, 404, 409].includes(status) ? 'register' : 'retry';
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { ROLLCALL_URL: url = 'http://127.0.0.1:8080', ROLLCALL_KEY: key = '' } = process.env;
+  const transport = process.env.TRANSPORT === 'http' ? 'http' : 'websocket';
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
+  const agent = { agentId: 'builder-02', name: 'swarm-builder', capabilities: ['build'] };
+  await runAgent({ url, key, agent, transport, signal: ending.signal });
+  process.exit();
+}

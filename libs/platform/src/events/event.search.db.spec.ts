@@ -1,0 +1,144 @@
+import type { Database } from '../postgres/database.js';
+import { SOME_EVENTS, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import type { EventFilter } from './event.catalog.js';
+import { LONGEST_SCAN } from './event.search.js';
+
+let database: TestDatabase;
+let db: Database;
+let events: TestEvents;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  events = testEvents(db);
+});
+afterEach(async () => {
+  await events.stop();
+  await database.drop();
+});
+
+const LOW = {
+  kind: 'agent',
+  of: 'a-2',
+  agentId: 'a-2',
+  window: 'total',
+  unit: 'tokens',
+  limit: 9,
+  remaining: 1,
+} as const;
+
+/** So many events at once, without writers. */
+async function fill(count: number): Promise<void> {
+  await db.query(
+    `WITH logged AS (
+       INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+       SELECT n, gen_random_uuid(), 'agent.resumed', 'a-' || n, '{code}', '{"by": "test"}', clock_timestamp()
+       FROM generate_series(1, $1) AS n)
+     UPDATE event_counter SET head = $1 WHERE id = 1`,
+    [count],
+  );
+}
+
+interface Reads {
+  statements: number;
+  rows: number;
+  mostAtOnce: number;
+}
+
+/** Counts what is asked of the database from now on. */
+function countReads(): Reads {
+  const reads: Reads = { statements: 0, rows: 0, mostAtOnce: 0 };
+  const query = db.query.bind(db);
+  let underWay = 0;
+  db.query = async (...args) => {
+    reads.statements += 1;
+    reads.mostAtOnce = Math.max(reads.mostAtOnce, ++underWay);
+    try {
+      const rows = await query(...args);
+      reads.rows += rows.length;
+      return rows as never[];
+    } finally {
+      underWay -= 1;
+    }
+  };
+  return reads;
+}
+
+describe('a page of events that match a filter', () => {
+  it('A8 looks through a bounded piece of 50,000 events without a match, and advances each time', async () => {
+    await fill(50_000);
+    await events.log.end();
+    const reads = countReads();
+    const steps: number[] = [];
+    for (let after = 0; after < 50_000;) {
+      const { events: found, upTo } = await events.log.search({ seq: after }, 100, { types: ['agent.left'] });
+      expect(found).toEqual([]);
+      steps.push(upTo - after);
+      after = upTo;
+    }
+    expect(steps).toEqual(Array.from({ length: 25 }, () => LONGEST_SCAN));
+    expect(reads).toMatchObject({ statements: 25, rows: 25 }); // each row carries the head and no event
+  });
+
+  it('A8 has no more events than asked for, and continues after the last of them', async () => {
+    await fill(500);
+    const first = await events.log.search({ seq: 0 }, 3, { capabilities: ['code'] });
+    expect([first.events.map(({ seq }) => seq), first.upTo]).toEqual([[1, 2, 3], 3]);
+    const reads = countReads();
+    const rest = await events.log.search({ seq: 3 }, 1_000, {});
+    expect([rest.events.length, rest.upTo, reads.rows]).toEqual([497, 500, 497]);
+  });
+
+  it('A8 reads one page after the other when 500 are asked for at once', async () => {
+    await fill(3_000);
+    await events.log.end();
+    const reads = countReads();
+    const ask = async (): Promise<unknown> => await events.log.search({ seq: 0 }, 10, { agentIds: ['nobody'] });
+    const pages = await Promise.all(Array.from({ length: 500 }, ask));
+    expect([pages.length, reads.statements, reads.mostAtOnce]).toEqual([500, 500, 1]);
+  });
+
+  it('A8 brings a consumer that is behind past what does not match in as few steps', async () => {
+    await fill(50_000);
+    await events.log.end();
+    const reads = countReads();
+    const taken: number[] = [];
+    const take = (batch: readonly { seq: number }[]): void => void taken.push(...batch.map(({ seq }) => seq));
+    const filter = { agentIds: ['a-30000'] };
+    const way = events.feed.subscribe(0, { take, expired: () => undefined }, filter);
+    events.feed.start();
+    await until('it has caught up', () => way.cursor === 50_000);
+    expect(taken).toEqual([30_000]);
+    expect(reads.statements).toBeLessThan(40);
+    expect(reads.rows).toBeLessThan(60);
+  });
+
+  it('A8 has the events that the live feed would let pass', async () => {
+    const capabilities = ['code', 'draw'];
+    await db.transaction(async () => {
+      await events.outbox.append('agent.resumed', 'a-1', { by: 'test' }, { capabilities });
+      await events.outbox.append('agent.left', 'a-2', { generation: 1, reason: 'evicted' });
+      await events.outbox.append('budget.low', 'a-1', LOW);
+      await events.outbox.append('circuit.closed', 'a-2', {});
+      await events.outbox.append('protection.left', 'registry', { fleet: 1 });
+      await events.outbox.append('budget.low', 'a-2', { ...LOW, kind: 'fleet', of: 'fleet', agentId: undefined });
+    });
+    await events.sequencer.runOnce();
+    const { events: all } = await events.log.page(0, 100);
+    const filters: EventFilter[] = [
+      { types: ['agent.*'] },
+      { types: ['budget.low', 'circuit.closed'] },
+      { agentIds: ['a-1'] },
+      { agentIds: ['a-2', 'registry'] },
+      { capabilities: ['draw', 'paint'] },
+      { capabilities: ['paint'] },
+      { types: ['agent.*'], agentIds: ['a-1'], capabilities: ['code'] },
+      { types: ['agent.*'], agentIds: ['a-2'], capabilities: ['code'] },
+    ];
+    for (const filter of filters) {
+      const found = await events.log.search({ seq: 0 }, 100, filter);
+      expect(found.events).toEqual(all.filter(SOME_EVENTS.matcherOf(filter)));
+      expect(found.upTo).toBe(6);
+    }
+  });
+});

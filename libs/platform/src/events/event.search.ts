@@ -1,0 +1,48 @@
+import type { EventCatalog, EventFilter } from './event.catalog.js';
+
+/** How many events one page looks through at the most when its filter lets few pass. */
+export const LONGEST_SCAN = 2_000;
+
+/** As `EventCatalog.matcherOf` decides it. */
+const MATCHES = `($4::text[] IS NULL OR type = ANY ($4))
+  AND ($5::text[] IS NULL OR (CASE WHEN type = ANY ($7) THEN subject ELSE data->>'agentId' END) = ANY ($5))
+  AND ($6::text[] IS NULL OR capabilities && $6)`;
+
+/** Reads a bounded piece of the log and returns what matches of it: the rest does not leave the database. */
+const SEARCH = `
+  WITH scanned AS MATERIALIZED (
+    SELECT seq, id, type, subject, capabilities, at, data FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2)
+  SELECT counter.head, counter.epoch, bounds.first, bounds.last, event.*
+  FROM event_counter AS counter CROSS JOIN (SELECT min(seq) AS first, max(seq) AS last FROM scanned) AS bounds
+  LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${MATCHES} ORDER BY seq LIMIT $3) AS event ON true
+  WHERE counter.id = 1 ORDER BY event.seq`;
+
+/** The same without a filter, as the feed reads it all the time. */
+const PAGE = `
+  SELECT counter.head, counter.epoch, event.* FROM event_counter AS counter
+  LEFT JOIN LATERAL (
+    SELECT seq AS first, seq AS last, seq, id, type, subject, capabilities, at, data
+    FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2
+  ) AS event ON true
+  WHERE counter.id = 1 ORDER BY event.seq`;
+
+export interface SearchQuery {
+  sql: string;
+  values: unknown[];
+}
+
+export function searchQuery(after: number, limit: number, filter: EventFilter, catalog: EventCatalog): SearchQuery {
+  const { types, agentIds, capabilities } = filter;
+  const isAll = types === undefined && agentIds === undefined && capabilities === undefined;
+  if (isAll) return { sql: PAGE, values: [after, limit] };
+  const values = [
+    after,
+    LONGEST_SCAN,
+    limit,
+    types?.flatMap((pattern) => catalog.select(pattern)) ?? null,
+    agentIds ?? null,
+    capabilities ?? null,
+    catalog.agentTypes,
+  ];
+  return { sql: SEARCH, values };
+}

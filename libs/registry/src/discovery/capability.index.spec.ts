@@ -1,0 +1,48 @@
+import { anEntry } from '../testing/directory-entries.js';
+import { MOST_CAPABILITY_KEYS, withContainers } from './capability.js';
+import { Directory } from './directory.js';
+
+const NOW = Date.parse('2026-02-24T10:30:00Z');
+const AGENTS = 301;
+
+/** 200 claims of 16 levels: 3,200 entries, more than a registration accepts. */
+const DEEP = Array.from({ length: 200 }, (_, claim) =>
+  Array.from({ length: 16 }, (__, level) => `${claim}x${level}`).join('.'),
+);
+
+function directoryOf(capabilities: string[]): Directory {
+  const directory = new Directory();
+  for (let agent = 0; agent < AGENTS; agent++)
+    directory.upsert(anEntry({ agentId: `agent-${agent}`, capabilities }), NOW);
+  return directory;
+}
+
+/** How many places the index has for all agents together. */
+function entriesOf({ index }: Directory, claims: string[]): number {
+  const words = new Set(claims.flatMap(withContainers));
+  return [...words].reduce((sum, word) => sum + (index.find(word)?.members.size ?? 0), 0);
+}
+
+describe('the capability index', () => {
+  it('A6 has at most 256 entries of an agent, also of one that registered with more', () => {
+    const directory = directoryOf(DEEP);
+    expect(entriesOf(directory, DEEP)).toBe(AGENTS * MOST_CAPABILITY_KEYS);
+  });
+
+  it('A6 keeps an agent with too many entries findable by each of its claims', () => {
+    const { index } = directoryOf(DEEP);
+    for (const claim of DEEP) expect(index.find(claim)?.members.size).toBe(AGENTS);
+  });
+
+  it('A6 forgets all entries of an agent that leaves', () => {
+    const directory = directoryOf(DEEP);
+    for (let agent = 0; agent < AGENTS; agent++)
+      directory.remove(`agent-${agent}`, { generation: 1, revision: 1 }, NOW);
+    expect(entriesOf(directory, DEEP)).toBe(0);
+  });
+
+  it('A6 has every entry of an agent with the most that a registration accepts', () => {
+    const accepted = DEEP.slice(0, MOST_CAPABILITY_KEYS / 16);
+    expect(entriesOf(directoryOf(accepted), accepted)).toBe(AGENTS * MOST_CAPABILITY_KEYS);
+  });
+});

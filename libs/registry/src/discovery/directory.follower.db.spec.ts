@@ -1,0 +1,99 @@
+import { DatabaseUnavailableError, type EventLog } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
+import { TwoReplicas } from '../testing/two-replicas.js';
+
+let replicas: TwoReplicas;
+/** By the clock of the test. */
+let now: number;
+/** Holds the second replica back from the log, as a freeze would. */
+let gate: PromiseWithResolvers<void> | undefined;
+let isUnavailable: boolean;
+
+beforeEach(async () => {
+  now = 0;
+  gate = undefined;
+  isUnavailable = false;
+  replicas = await TwoReplicas.start({ follower: { clocks: [() => now], waitMs: 300 } });
+  const { there } = replicas;
+  holdBack(there.events.log);
+  await there.follower.follow();
+  there.events.feed.start();
+});
+afterEach(async () => {
+  release();
+  replicas.there.follower.close();
+  await replicas.there.events.feed.stop();
+  await replicas.stop();
+});
+
+function holdBack(log: EventLog): void {
+  const page = log.page.bind(log);
+  log.page = async (...request) => {
+    await gate?.promise;
+    if (isUnavailable) throw new DatabaseUnavailableError('cut off');
+    return await page(...request);
+  };
+}
+
+function freeze(): void {
+  gate = Promise.withResolvers();
+}
+
+function release(): void {
+  gate?.resolve();
+  gate = undefined;
+}
+
+async function leaveUnnoticed(): Promise<void> {
+  const { here, there } = replicas;
+  const joined = await replicas.join('leaver');
+  await here.events.sequencer.runOnce();
+  there.events.feed.wake();
+  await until('the other replica knows the agent', () => there.directory.find('leaver') !== undefined);
+  freeze();
+  there.events.feed.wake();
+  await here.agents.deregister(replicas.claimOf(joined));
+  await here.events.sequencer.runOnce();
+  now += 90_000;
+}
+
+describe('a directory that was held back', () => {
+  it('D10 is not fresh, and lists nobody that left meanwhile once it has been refreshed', async () => {
+    const { there } = replicas;
+    await leaveUnnoticed();
+    expect(there.directory.find('leaver')).toBeDefined();
+    expect(there.follower.isFresh).toBe(false);
+    release();
+    await there.follower.refresh();
+    expect(there.follower.isFresh).toBe(true);
+    expect(there.directory.find('leaver')).toBeUndefined();
+  });
+
+  it('D10 refuses to be answered from when it cannot catch up in time', async () => {
+    await leaveUnnoticed();
+    await expect(replicas.there.follower.refresh()).rejects.toMatchObject({ code: 'DIRECTORY_STALE' });
+  });
+
+  it('D10 is answered from for a limited time while the database is unavailable, with its age', async () => {
+    const { there } = replicas;
+    isUnavailable = true;
+    there.events.feed.wake();
+    await until('a look has failed', () => there.events.faults.length > 0);
+    now += 30_000;
+    await there.follower.refresh();
+    expect([there.follower.isFresh, there.follower.ageMs() >= 30_000]).toEqual([false, true]);
+    now += 60_000;
+    await expect(there.follower.refresh()).rejects.toMatchObject({ code: 'DIRECTORY_STALE' });
+    isUnavailable = false;
+    await until('it has caught up', () => there.follower.isFresh);
+  });
+
+  it('D10 is fresh without a wait as long as it follows the log', async () => {
+    const { there } = replicas;
+    await there.follower.refresh();
+    now += 4_000;
+    expect(there.follower.isFresh).toBe(true);
+    now += 20_000;
+    await until('it has looked at the log since', () => there.follower.isFresh);
+  });
+});

@@ -1,0 +1,102 @@
+import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import type { Joined } from '../agents/agents.service.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
+
+const HOUR_MS = 3_600_000;
+const TTL_MS = leaseTtlMs(USUAL_LEASE_POLICY);
+
+let replicas: TwoReplicas;
+let agents: Joined[];
+
+beforeEach(async () => {
+  replicas = await TwoReplicas.start();
+  agents = [];
+  for (let index = 0; index < 20; index++) agents.push(await replicas.join(`agent-${index}`));
+  await replicas.here.sweeper.sweep();
+});
+afterEach(async () => await replicas.stop());
+
+/** What the database finds stored when its clock has gone back by this much: everything lies that far in the future. */
+async function clockGoesBack(ms: number): Promise<void> {
+  const { db } = replicas.database;
+  await replicas.elapse(-ms);
+  await db.query(
+    `UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', to_jsonb((circuit->>'openUntil')::float8 + $1))
+     WHERE circuit->>'openUntil' IS NOT NULL`,
+    [ms],
+  );
+  await db.query(
+    `UPDATE budget_reservation SET opened_at = opened_at + $1 * interval '1 millisecond',
+       expires_at = expires_at + $1 * interval '1 millisecond'`,
+    [ms],
+  );
+}
+
+async function evictedAfter(ms: number, beating: readonly Joined[]): Promise<string[]> {
+  const evicted: string[] = [];
+  for (let passed = 0; passed < ms; passed += 1_000) {
+    await replicas.elapse(1_000);
+    if (passed % 5_000 === 0) await replicas.here.heartbeats.beatAll(beating.map((one) => replicas.claimOf(one)));
+    evicted.push(...(await replicas.here.sweeper.sweep()).evicted);
+  }
+  return evicted;
+}
+
+describe('a database clock that goes back', () => {
+  it.each([60_000, HOUR_MS])('D4 by %i ms evicts nobody, and the silent are evicted in time', async (ms) => {
+    await clockGoesBack(ms);
+    expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
+    expect((await replicas.here.protection.read()).explanation).toMatchObject({ reason: 'clock_back' });
+    const [silent, ...beating] = agents;
+    expect(await evictedAfter(TTL_MS - 2_000, beating)).toEqual([]);
+    expect(await evictedAfter(4_000, beating)).toEqual([silent?.record.agentId]);
+  });
+
+  it('D4 leaves an open circuit open for its cool-down, and not for the length of the jump', async () => {
+    for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('agent-3', { ok: false });
+    await clockGoesBack(HOUR_MS);
+    await replicas.here.sweeper.sweep();
+    const { circuit } = await replicas.here.circuits.claimProbe('agent-3', 'probe');
+    expect(circuit).toMatchObject({ phase: 'open' });
+    expect(circuit.retryAfterMs).toBeLessThanOrEqual(15_000);
+  });
+
+  it('D4 leaves reservations their time', async () => {
+    const { db } = replicas.database;
+    await db.query(
+      `INSERT INTO budget_reservation (owner, key, budget_ids, held_tokens, held_micro_usd, state, expires_at)
+       VALUES ('test', 'one', '{}', 1, 0, 'held', clock_timestamp() + interval '5 minutes')`,
+    );
+    await clockGoesBack(HOUR_MS);
+    await replicas.here.sweeper.sweep();
+    const [row] = await db.query<{ left: number }>(
+      `SELECT date_part('epoch', expires_at - clock_timestamp()) AS left FROM budget_reservation`,
+    );
+    expect(row?.left).toBeGreaterThan(290);
+    expect(row?.left).toBeLessThanOrEqual(310);
+  });
+
+  it('D4 is announced, and a directory that is loaded again follows the clock back', async () => {
+    const { there, here } = replicas;
+    await there.sync.load();
+    there.directory.advance((await there.sync.time()) + HOUR_MS);
+    await clockGoesBack(HOUR_MS);
+    await here.sweeper.sweep();
+    expect(await replicas.told('registry.clock_stepped_back')).toMatchObject([{ data: { byMs: expect.any(Number) } }]);
+    await there.sync.load();
+    expect(there.directory.advance(0)).toBeLessThan((await there.sync.time()) + 10_000);
+    await here.heartbeats.beatAll(agents.map((one) => ({ ...replicas.claimOf(one), inFlight: 7 })));
+    await there.sync.hearBeats();
+    expect(there.directory.find('agent-3')?.record.load.inFlight).toBe(7);
+  });
+});
+
+describe('a database clock that goes forward', () => {
+  it('D4 by an hour evicts nobody, and the silent are evicted in time', async () => {
+    await replicas.elapse(HOUR_MS);
+    expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
+    const [silent, ...beating] = agents;
+    expect(await evictedAfter(TTL_MS - 3_000, beating)).toEqual([]);
+    expect(await evictedAfter(5_000, beating)).toEqual([silent?.record.agentId]);
+  });
+});

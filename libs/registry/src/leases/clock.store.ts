@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+
+/**
+ * Corrects stored moments after the database's clock went back. A moment in the future would otherwise hold for the length
+ * of the jump: a lease would not expire, a circuit would stay open. What was stored between the jump and its discovery,
+ * about a second, ends too early; that is harmless for all of these.
+ */
+@Injectable()
+export class ClockStore {
+  constructor(private readonly db: Database) {}
+
+  /** To be called in the transaction of the sweep. Agents are locked before their leases, as everywhere. */
+  async stepBack(byMs: number, now: number): Promise<void> {
+    await this.rebaseAgents(byMs, now);
+    await this.rebaseLeases();
+    await this.rebaseReservations(byMs);
+    await this.rebaseSinks(byMs);
+  }
+
+  private async rebaseAgents(byMs: number, now: number): Promise<void> {
+    const [openUntil, probeUntil, flappedAt] = [
+      `(circuit->>'openUntil')::float8`,
+      `(circuit#>>'{probe,expiresAt}')::float8`,
+      `(flap->>'at')::float8`,
+    ];
+    await this.db.query(
+      `WITH later AS (
+         SELECT agent_id FROM agent WHERE ${openUntil} > $1 OR ${probeUntil} > $1 OR ${flappedAt} > $1
+         ORDER BY agent_id COLLATE "C" FOR UPDATE
+       ), circuits AS (
+         SELECT agent_id, CASE WHEN ${openUntil} > $1
+             THEN jsonb_set(circuit, '{openUntil}', to_jsonb(${rebased(openUntil)})) ELSE circuit END AS circuit,
+           CASE WHEN ${flappedAt} > $1 THEN jsonb_set(flap, '{at}', to_jsonb($1::float8)) ELSE flap END AS flap
+         FROM agent WHERE agent_id IN (SELECT agent_id FROM later)
+       )
+       UPDATE agent a SET revision = a.revision + 1, flap = c.flap,
+         circuit = CASE WHEN (c.circuit#>>'{probe,expiresAt}')::float8 > $1
+           THEN jsonb_set(c.circuit, '{probe,expiresAt}', to_jsonb(${rebased(`c.circuit#>>'{probe,expiresAt}'`)}))
+           ELSE c.circuit END
+       FROM circuits c WHERE a.agent_id = c.agent_id`,
+      [now, byMs],
+    );
+  }
+
+  /** An agent whose last beat lies in the future has a full lease from now on. */
+  private async rebaseLeases(): Promise<void> {
+    await this.db.query(
+      `WITH later AS (
+         SELECT agent_id FROM agent_lease WHERE last_beat_at > clock_timestamp() ORDER BY agent_id COLLATE "C" FOR UPDATE
+       )
+       UPDATE agent_lease l SET last_beat_at = clock_timestamp() FROM later WHERE l.agent_id = later.agent_id`,
+    );
+    await this.db.query(`UPDATE registry_protection SET forgiven_until = least(forgiven_until, clock_timestamp())`);
+  }
+
+  private async rebaseReservations(byMs: number): Promise<void> {
+    await this.db.query(
+      `WITH later AS (
+         SELECT owner, key FROM budget_reservation WHERE state = 'held' AND opened_at > clock_timestamp()
+         FOR UPDATE SKIP LOCKED
+       )
+       UPDATE budget_reservation r SET opened_at = clock_timestamp(), expires_at = ${earlier('r.expires_at')}
+       FROM later WHERE r.owner = later.owner AND r.key = later.key`,
+      [byMs],
+    );
+  }
+
+  private async rebaseSinks(byMs: number): Promise<void> {
+    await this.db.query(
+      `UPDATE event_sink SET due_at = least(due_at, ${earlier('due_at')}),
+         lease_until = CASE WHEN lease_until > clock_timestamp() THEN ${earlier('lease_until')} ELSE lease_until END
+       WHERE due_at > clock_timestamp() OR lease_until > clock_timestamp()`,
+      [byMs],
+    );
+  }
+}
+
+/** A moment in milliseconds that was stored before the clock went back, as the clock counts now; at the earliest now. */
+function rebased(moment: string): string {
+  return `greatest($1::float8, (${moment})::float8 - $2)`;
+}
+
+/** The same of a timestamp. */
+function earlier(column: string): string {
+  return `greatest(clock_timestamp(), ${column} - $1 * interval '1 millisecond')`;
+}

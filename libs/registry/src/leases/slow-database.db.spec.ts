@@ -1,0 +1,66 @@
+import { Client } from 'pg';
+import type { Database } from '#rollcall/platform';
+import { SlowProxy, testDatabase, type TestDatabase, until } from '#rollcall/platform/testing';
+import { hashOfToken } from '../agents/lease.token.js';
+import { aRegistration, testRegistry } from '../testing/test-registry.js';
+
+let database: TestDatabase;
+
+beforeEach(async () => (database = await testDatabase()));
+afterEach(async () => await database.drop());
+
+describe('a slow network', () => {
+  it('D6 with 200 ms for each round trip lets a registration succeed', async () => {
+    const proxy = await SlowProxy.start(database.url, 200);
+    const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 1_500 });
+    const registry = testRegistry(db);
+    const facts = aRegistration();
+    const { record } = await registry.agents.register({ agentId: 'far', leaseToken: null, by: 'test', facts });
+    expect(record.agentId).toBe('far');
+    await registry.idle();
+    proxy.stop();
+  }, 20_000);
+});
+
+describe('connections that are kept for beats', () => {
+  it('D7 answer beats while every other connection waits for a row lock', async () => {
+    const outsider = await blocker();
+    const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 3_000 });
+    const registry = testRegistry(db);
+    const facts = aRegistration();
+    const joined = await registry.agents.register({ agentId: 'beating', leaseToken: null, by: 'test', facts });
+    await registry.idle();
+    await outsider.query('BEGIN; UPDATE counter SET value = value + 1');
+    const writers = Promise.allSettled(Array.from({ length: 40 }, async (_, id) => await count(db, id + 1)));
+    await until('the other connections wait', async () => (await waiting()) === 4);
+    const beat = { agentId: 'beating', generation: 1, tokenHash: hashOfToken(joined.leaseToken) };
+    for (let times = 0; times < 20; times++) {
+      expect(await registry.heartbeats.beatAll([beat])).toMatchObject([{ ok: true }]);
+    }
+    expect((await registry.sweeper.sweep()).swept).toBe(true);
+    expect(await waiting()).toBe(4);
+    await outsider.query('ROLLBACK');
+    await writers;
+    await outsider.end();
+    await registry.idle();
+  });
+});
+
+/** Holds what others want to write. */
+async function blocker(): Promise<Client> {
+  await database.db.query('CREATE TABLE counter (id int PRIMARY KEY, value int NOT NULL)');
+  await database.db.query('INSERT INTO counter SELECT id, 0 FROM generate_series(1, 40) AS id');
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  return client;
+}
+
+const count = async (db: Database, id: number): Promise<unknown> =>
+  await db.query('UPDATE counter SET value = value + 1 WHERE id = $1', [id]);
+
+async function waiting(): Promise<number> {
+  const [row] = await database.db.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return row?.count ?? 0;
+}

@@ -1,0 +1,35 @@
+import { QuotaWatch } from './quota.watch.js';
+
+const quotaOf = (most: number): { most: number; setting: string } => ({ most, setting: 'QUOTA' });
+
+/** Registers one after the other until the count says that the quota is reached. */
+function fill(most: number, replicas: number): { owned: number; counts: number } {
+  const watches = Array.from({ length: replicas }, () => new QuotaWatch(quotaOf(most)));
+  let counts = 0;
+  for (let owned = 0; ; owned++) {
+    const watch = watches[owned % replicas];
+    if (!watch?.isDue('key:a')) continue;
+    counts += 1;
+    if (owned >= most) return { owned, counts };
+    watch.noteCount('key:a', owned);
+  }
+}
+
+describe('which requests count for a quota', () => {
+  it.each([1, 2, 10])('A6 never lets %i replicas exceed it, and counts rarely far from it', (replicas) => {
+    const { owned, counts } = fill(10_000, replicas);
+    expect(owned).toBe(10_000);
+    expect(counts).toBeLessThan(300 + 50 * replicas);
+  });
+
+  it('A6 counts every request when the quota is small', () => {
+    expect(fill(5, 1)).toEqual({ owned: 5, counts: 6 });
+  });
+
+  it('A6 counts nothing without a quota, and each credential by itself', () => {
+    expect(new QuotaWatch(quotaOf(0)).isDue('key:a')).toBe(false);
+    const watch = new QuotaWatch(quotaOf(10_000));
+    watch.noteCount('key:a', 0);
+    expect([watch.isDue('key:a', 990), watch.isDue('key:a'), watch.isDue('key:b')]).toEqual([false, true, true]);
+  });
+});

@@ -1,0 +1,51 @@
+import { EventLog } from '#rollcall/platform';
+import { until } from '#rollcall/platform/testing';
+import type { Life } from '../support/agent-client.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+
+type Found = Answer<{ candidates: { agent: Life }[]; code?: string }>;
+
+let api: TestApi;
+let other: TestApi;
+let release: () => void;
+beforeEach(async () => {
+  api = await startApi({ ROLLCALL_DIRECTORY_STALE_AFTER: '2s' });
+  other = await api.replica();
+});
+afterEach(async () => {
+  release();
+  await other.stop();
+  await api.stop();
+});
+
+async function ask(consistency?: 'strong'): Promise<Found> {
+  return await api.call('POST', '/v1/agents/query', { body: { capabilities: ['build'], consistency } });
+}
+
+/** The replica reads no more of the log until the returned function is called, as if it were frozen. */
+function holdBack(replica: TestApi): () => void {
+  const log = replica.app.nest.get(EventLog, { strict: false });
+  const page = log.page.bind(log);
+  const gate = Promise.withResolvers<void>();
+  log.page = async (...request) => {
+    await gate.promise;
+    return await page(...request);
+  };
+  return gate.resolve;
+}
+
+describe('a replica that has not followed the log for some seconds', () => {
+  it('D10 names no agent that left meanwhile: it answers 503, and correctly as soon as it has caught up', async () => {
+    const body = { agentId: 'leaver', name: 'swarm-builder', capabilities: ['build'] };
+    expect((await other.call('POST', '/v1/agents', { body })).status).toBe(201);
+    await until('it is found', async () => (await ask()).body.candidates.length === 1);
+    release = holdBack(api);
+    expect((await other.call('POST', '/v1/agents/leaver/evict')).status).toBe(204);
+    await until('the replica refuses', async () => (await ask()).status === 503, 20_000);
+    expect(await ask()).toMatchObject({ status: 503, body: { code: 'DIRECTORY_STALE' } });
+    expect((await ask('strong')).body.candidates).toEqual([]);
+    release();
+    const answer = await ask();
+    expect([answer.status, answer.body.candidates]).toEqual([200, []]);
+  }, 40_000);
+});

@@ -1,0 +1,181 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Client } from 'pg';
+import { until } from '#rollcall/platform/testing';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+import type { Life } from '../support/agent-client.js';
+import { refusal } from '../support/event-client.js';
+import { rawHttp } from '../support/raw-http.js';
+
+let api: TestApi;
+afterEach(async () => await api.stop());
+
+async function register(): Promise<Life> {
+  return (
+    await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body: { name: 'a', capabilities: ['x'] } })
+  ).body;
+}
+
+/** Holds a lock that requests for API keys wait for, until it is released. */
+async function lockKeys(): Promise<() => Promise<void>> {
+  const client = new Client({ connectionString: api.database.url });
+  await client.connect();
+  await client.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE');
+  return async () => {
+    await client.query('COMMIT');
+    await client.end();
+  };
+}
+
+async function waiting(count: number): Promise<void> {
+  const sql = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  await until(`${count} statements wait`, async () => {
+    const [row] = await api.database.db.query<{ count: number }>(sql);
+    return (row?.count ?? 0) >= count;
+  });
+}
+
+const codeOf = ({ status, body }: Answer): unknown[] => [status, body['code']];
+const BUSY = [429, 'TOO_MANY_CONCURRENT_REQUESTS'];
+
+describe('the size of a body', () => {
+  beforeEach(async () => void (api = await startApi()));
+
+  it('A1 with a lease token is at most 16 KB, and the refusal names the limit', async () => {
+    const { agentId, leaseToken } = await register();
+    const body = { generation: 1, name: 'x'.repeat(17_000) };
+    for (const [method, path] of [
+      ['PATCH', `/v1/agents/${agentId}`],
+      ['POST', `/v1/agents/${agentId}/heartbeat`],
+    ] as const) {
+      const answer = await api.call(method, path, { key: leaseToken, body });
+      expect(answer).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE', limitBytes: 16_384 } });
+      expect(answer.body['detail']).toContain('16384 bytes');
+    }
+    expect((await api.call('PATCH', `/v1/agents/${agentId}`, { body })).status).toBe(400);
+  });
+
+  it('A1 must be announced with a lease token', async () => {
+    const { agentId, leaseToken } = await register();
+    const head = `PATCH /v1/agents/${agentId} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${leaseToken}\r\n`;
+    const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":';
+    expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 411 [\s\S]*"code":"LENGTH_REQUIRED"/);
+  });
+
+  it('A1 is limited by the route, also when it arrives in chunks', async () => {
+    const head = `POST /v1/keys HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${api.adminKey}\r\n`;
+    const chunk = `40001\r\n${'x'.repeat(0x40_001)}\r\n`;
+    const chunked = `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;
+    expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
+  });
+
+  it('A1 suffices for a batch of 1,000 beats with the longest ids', async () => {
+    const agentId = 'ü'.repeat(128);
+    const one = { agentId, leaseToken: `rl_${'x'.repeat(43)}`, generation: Number.MAX_SAFE_INTEGER, inFlight: 1e6 };
+    const full = { ...one, load: 999.999, latencyMs: 999_999.999, usedTokens: Number.MAX_SAFE_INTEGER };
+    const body = JSON.stringify({ beats: Array.from({ length: 1_000 }, () => full) });
+    expect(body.length).toBeGreaterThan(256 * 1_024);
+    expect((await api.call('POST', '/v1/heartbeats', { body })).status).toBe(200);
+    expect((await api.call('POST', '/v1/heartbeats', { body: `"${'x'.repeat(1 << 20)}"` })).status).toBe(413);
+  });
+});
+
+describe('concurrent requests', () => {
+  it('A8 of one credential are limited, and those of others are not', async () => {
+    api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '3' });
+    const other = await api.keyFor('viewer');
+    expect((await api.call('GET', '/v1/me')).status).toBe(200);
+    expect((await api.call('GET', '/v1/me', { key: other })).status).toBe(200);
+    const unlock = await lockKeys();
+    const slow = Array.from({ length: 3 }, async () => await api.call('GET', '/v1/keys'));
+    await waiting(3);
+    const refused = await api.call('GET', '/v1/agents');
+    expect(codeOf(refused)).toEqual(BUSY);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect((await api.call('GET', '/v1/agents', { key: other })).status).toBe(200);
+    await unlock();
+    expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await api.call('GET', '/v1/keys')).status).toBe(200);
+  });
+
+  it('A8 hold their place while the server works for a client that hung up', async () => {
+    api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '2' });
+    expect((await api.call('GET', '/v1/me')).status).toBe(200);
+    const unlock = await lockKeys();
+    const gone = [ask(), ask()];
+    await waiting(2);
+    for (const socket of gone) socket.destroy();
+    expect(codeOf(await api.call('GET', '/v1/agents'))).toEqual(BUSY);
+    await unlock();
+    await until('the places are free', async () => (await api.call('GET', '/v1/agents')).status === 200);
+    expect((await Promise.all([api.call('GET', '/v1/keys'), api.call('GET', '/v1/keys')])).map(codeOf)).toEqual([
+      [200, undefined],
+      [200, undefined],
+    ]);
+  });
+
+  it('A8 that stay open have a limit of their own, and give their place back', async () => {
+    api = await startApi({ ROLLCALL_CONCURRENT_STREAMS: '2', ROLLCALL_CONCURRENT_REQUESTS: '2' });
+    const poll = ask('/v1/events?after=latest&waitMs=20000');
+    const stream = ask('/v1/events/stream?after=latest');
+    await once(stream, 'data');
+    await until('both are counted', async () => (await api.call('GET', '/v1/events?after=0')).status === 429);
+    expect(codeOf(await api.call('GET', '/v1/events/snapshot'))).toEqual(BUSY);
+    expect(await refusal(api.url, '/v1/events/ws', { key: api.adminKey })).toEqual({ status: 429, code: BUSY[1] });
+    expect((await api.call('GET', '/v1/me')).status).toBe(200);
+    poll.destroy();
+    await until('one is free', async () => (await api.call('GET', '/v1/events?after=0')).status === 200);
+    stream.destroy();
+    const both = async (): Promise<number[]> =>
+      (await Promise.all([api.call('GET', '/v1/events'), api.call('GET', '/v1/events')])).map(({ status }) => status);
+    await until('both are free', async () => (await both()).join() === '200,200');
+  });
+
+  it('A8 without a proven credential are limited by address', async () => {
+    api = await startApi({ ROLLCALL_CONCURRENT_UNAUTHENTICATED: '4' });
+    expect((await api.call('GET', '/v1/me')).status).toBe(200);
+    const unlock = await lockKeys();
+    const slow = Array.from(
+      { length: 4 },
+      async (_, index) => await api.call('GET', '/v1/me', { key: `unknown-${index}` }),
+    );
+    await waiting(4);
+    expect(codeOf(await api.call('GET', '/v1/me', { key: 'unknown-5' }))).toEqual(BUSY);
+    expect(codeOf(await api.call('GET', '/health/live', { key: null }))).toEqual(BUSY);
+    await unlock();
+    expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+    expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);
+  });
+
+  it('A3 for more snapshots than a replica reads are answered with 429', async () => {
+    api = await startApi();
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, async () => await api.call('GET', '/v1/events/snapshot')),
+    );
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const answer of refused) {
+      expect(codeOf(answer)).toEqual([429, 'SNAPSHOTS_BUSY']);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+  });
+
+  function ask(path = '/v1/keys'): Socket {
+    const { hostname, port } = new URL(api.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${api.adminKey}\r\n\r\n`);
+    return socket;
+  }
+});
+
+describe('a replica that is leaving', () => {
+  it('D8 ends every connection with its answer, so that no proxy sends another request on it', async () => {
+    api = await startApi();
+    expect((await api.call('GET', '/v1/me')).headers.get('connection')).not.toBe('close');
+    api.app.lifecycle.phase = 'draining';
+    expect((await api.call('GET', '/v1/me')).headers.get('connection')).toBe('close');
+    expect((await api.call('GET', '/v1/nothing')).headers.get('connection')).toBe('close');
+    api.app.lifecycle.phase = 'closing';
+    expect((await api.call('GET', '/v1/me')).headers.get('connection')).toBe('close');
+  });
+});

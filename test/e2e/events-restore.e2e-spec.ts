@@ -1,0 +1,74 @@
+import { until } from '#rollcall/platform/testing';
+import { startApi, type TestApi } from '../support/api.js';
+import { EventClient } from '../support/event-client.js';
+import { joined, many, seqOf, tell } from '../support/events.js';
+
+interface Page {
+  items: { sequence: string }[];
+  next: string;
+  head: string;
+}
+
+let api: TestApi;
+let restored: TestApi;
+/** Of a consumer that read the original to its end. */
+let cursor: string;
+
+const headOf = async (at: TestApi): Promise<string> =>
+  (await at.call<Page>('GET', '/v1/events?after=latest')).body.head;
+const logged = async (at: TestApi, head: number): Promise<void> =>
+  await until(`event ${head} is logged`, async () => seqOf(await headOf(at).catch(() => '')) === String(head));
+
+/** A backup after 10 events; 10 more that are lost; and 30 others after the backup was restored. */
+beforeAll(async () => {
+  api = await startApi();
+  await tell(api, ...many(10));
+  await logged(api, 10);
+  const backup = await api.database.copy();
+  await until('the original works again', async () => (await api.call('GET', '/health/ready')).status === 200);
+  await tell(api, ...many(10));
+  await logged(api, 20);
+  cursor = (await api.call<Page>('GET', '/v1/events?limit=1000')).body.next;
+  restored = await startApi({}, backup);
+  await tell(restored, ...many(30));
+  await logged(restored, 40);
+});
+afterAll(async () => {
+  await restored.stop();
+  await api.stop();
+});
+
+describe('a consumer that returns after an older backup was restored', () => {
+  it('D9 keeps its cursor on the original, in every format', async () => {
+    expect(cursor).toMatch(/^20-[0-9a-f]{8}$/);
+    expect(await api.call('GET', `/v1/events?after=${cursor}`)).toMatchObject({ status: 200, body: { items: [] } });
+    expect((await api.call('GET', '/v1/events?after=20')).status).toBe(200);
+  });
+
+  it('D9 gets 410 CURSOR_FOREIGN with the snapshot over REST and as server-sent events', async () => {
+    const refused = { status: 410, body: { code: 'CURSOR_FOREIGN', snapshot: '/v1/events/snapshot' } };
+    expect(await restored.call('GET', `/v1/events?after=${cursor}`)).toMatchObject(refused);
+    expect(await restored.call('GET', `/v1/events?after=${cursor}&waitMs=1000`)).toMatchObject(refused);
+    const headers = { 'last-event-id': cursor };
+    expect(await restored.call('GET', '/v1/events/stream', { headers })).toMatchObject(refused);
+  });
+
+  it('D9 is closed with 4410 over a WebSocket', async () => {
+    const client = await EventClient.connect(restored.url, { key: restored.adminKey });
+    client.say('subscribe', { after: cursor });
+    const { code, reason } = await client.closed();
+    expect([code, reason['code'], reason['snapshot']]).toEqual([4410, 'CURSOR_FOREIGN', '/v1/events/snapshot']);
+    expect(client.events).toEqual([]);
+  });
+
+  it('D9 continues from the cursor of the snapshot', async () => {
+    const { body } = await restored.call<{ sequence: string; cursor: string }>('GET', '/v1/events/snapshot');
+    expect([body.sequence, seqOf(body.cursor)]).toEqual(['40', '40']);
+    const client = await EventClient.connect(restored.url, { key: restored.adminKey });
+    await client.subscribe({ after: body.cursor });
+    await tell(restored, joined('next'));
+    await until('it comes', () => client.events.length === 1);
+    expect(client.events[0]).toMatchObject({ sequence: '41', subject: 'next' });
+    client.socket.terminate();
+  });
+});

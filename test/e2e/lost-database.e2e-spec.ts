@@ -1,0 +1,113 @@
+import { type CuttableProxy, proxyPostgres, until } from '#rollcall/platform/testing';
+import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { EventClient, refusal } from '../support/event-client.js';
+import { joined, seqOf, tell } from '../support/events.js';
+
+let healthy: TestApi;
+/** Reaches the same database through a proxy that the tests cut. */
+let replica: TestApi;
+let proxy: CuttableProxy;
+
+beforeEach(async () => {
+  healthy = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '2s' });
+  const proxied = await proxyPostgres(healthy.database.url);
+  ({ proxy } = proxied);
+  replica = await healthy.replica({}, proxied.url);
+});
+afterEach(async () => {
+  proxy.heal();
+  await replica.stop();
+  await healthy.stop();
+  await proxy.stop();
+});
+
+async function register(agentId: string): Promise<Life> {
+  const body = { agentId, name: agentId, capabilities: ['build'] };
+  return (await healthy.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body })).body;
+}
+
+const ends: ['cut' | 'stall'][] = [['cut'], ['stall']];
+
+describe('the agent sockets of a replica that lost its database', () => {
+  it.each(ends)('D3 are closed with 1013 after a failed beat, and the agents continue elsewhere (%s)', async (how) => {
+    const lives = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
+    const agents = await Promise.all(lives.map(async (life) => await AgentClient.connect(replica.url, life)));
+    for (const agent of agents) await agent.heard('welcome');
+    proxy[how]();
+    agents[0]?.say({ event: 'beat' });
+    const reason = '{"code":"DATABASE_UNAVAILABLE"}';
+    for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
+    expect(await agents[0]?.heard('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await agents[1]?.heard('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    const again = await AgentClient.connect(healthy.url, lives[1]);
+    again.say({ event: 'beat' });
+    await again.heard('beaten');
+    again.socket.close();
+  });
+});
+
+describe('a replica that lost its database', () => {
+  it.each(ends)('D3 refuses new sockets with 503 (%s)', async (how) => {
+    const life = await register('a-1');
+    await EventClient.connect(replica.url, { key: replica.adminKey }).then(({ socket }) => socket.close());
+    proxy[how]();
+    const refused = { status: 503, code: 'DATABASE_UNAVAILABLE' };
+    expect(await refusal(replica.url, '/v1/events/ws', { key: replica.adminKey })).toEqual(refused);
+    expect(await refusal(replica.url, pathOf(life), { key: life.leaseToken })).toEqual(refused);
+  });
+
+  it('D3 closes the connection of a beat that it cannot record, so that the next request may reach another replica', async () => {
+    const { agentId, generation, leaseToken } = await register('a-1');
+    const path = `/v1/agents/${agentId}/heartbeat`;
+    const beat = { key: leaseToken, body: { generation } };
+    expect((await replica.call('POST', path, beat)).headers.get('connection')).toBe('keep-alive');
+    proxy.cut();
+    const answer = await replica.call('POST', path, beat);
+    expect(answer).toMatchObject({ status: 503, body: { code: 'DATABASE_UNAVAILABLE' } });
+    expect(answer.headers.get('connection')).toBe('close');
+  });
+
+  it('D2 closes a socket whose subscribe it cannot serve with 1013', async () => {
+    const client = await EventClient.connect(replica.url, { key: replica.adminKey });
+    proxy.cut();
+    client.say('subscribe', { after: 'oldest' });
+    expect(await client.closed()).toEqual({ code: 1013, reason: { code: 'DATABASE_UNAVAILABLE' } });
+    expect(client.frames.at(-1)).toMatchObject({ event: 'error', data: { code: 'DATABASE_UNAVAILABLE', status: 503 } });
+  });
+});
+
+describe('consumers of a replica that lost its database', () => {
+  it('D3 are closed with 1013 and their cursor over a WebSocket after a few seconds, and continue elsewhere', async () => {
+    const client = await (await EventClient.connect(replica.url, { key: replica.adminKey })).subscribe();
+    await tell(healthy, joined('a-1'));
+    await until('it came', () => client.seqs.length === 1);
+    proxy.cut();
+    await until('it is closed', () => client.end !== undefined, 20_000);
+    expect(client.end).toEqual({
+      code: 1013,
+      reason: { code: 'DATABASE_UNAVAILABLE', after: expect.stringMatching(/^1-/) as string },
+    });
+    await tell(healthy, joined('a-2'));
+    const again = await EventClient.connect(healthy.url, { key: healthy.adminKey });
+    await again.subscribe({ after: client.end?.reason['after'] });
+    await until('the next came', () => again.seqs.length === 1);
+    expect(again.seqs).toEqual([2]);
+    again.socket.close();
+  }, 60_000);
+
+  it('D3 get an `end` over server-sent events, and 503 for a page that they wait for', async () => {
+    await tell(healthy, joined('a-1'));
+    await until(
+      'logged',
+      async () => seqOf((await replica.call('GET', '/v1/events?after=latest')).body['head']) === '1',
+    );
+    const headers = { authorization: `Bearer ${replica.adminKey}` };
+    const stream = await fetch(`${replica.url}/v1/events/stream?after=1`, { headers });
+    const page = replica.call('GET', '/v1/events?after=1&waitMs=50000');
+    const text = stream.text();
+    proxy.cut();
+    expect(await page).toMatchObject({ status: 503, body: { code: 'DATABASE_UNAVAILABLE' } });
+    expect(await text).toMatch(/event: end\ndata: {"code":"DATABASE_UNAVAILABLE","after":"1-[0-9a-f]{8}",/);
+  }, 60_000);
+});

@@ -1,0 +1,49 @@
+import { pino } from 'pino';
+import { Database } from '#rollcall/platform';
+import { SlowProxy, testDatabase, type TestDatabase, until } from '#rollcall/platform/testing';
+import { type App, createApp } from '../../apps/api/src/app.js';
+import { SCHEMA } from '../../apps/api/src/boot/start.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
+import { type Answer, call } from '../support/api.js';
+
+let database: TestDatabase;
+let proxy: SlowProxy;
+let db: Database;
+let app: App;
+let url: string;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  proxy = await SlowProxy.start(database.url, 0);
+  db = await Database.connect({ url: proxy.url, poolSize: 5, operationTimeoutMs: 1_500 }, SCHEMA);
+  const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ROLLCALL_DATABASE_SLOW_ROUND_TRIP: '200ms' }, '/nowhere');
+  app = await createApp({ config, database: db, pino: pino({ level: 'silent' }) });
+  await app.nest.listen(0, '127.0.0.1');
+  url = await app.nest.getUrl();
+});
+afterAll(async () => {
+  await app.nest.close();
+  await db.close();
+  proxy.stop();
+  await database.drop();
+});
+
+const ready = async (): Promise<Answer> => await call(url, 'GET', '/health/ready', {});
+
+describe('a database that is far away', () => {
+  it('D6 makes the replica unready with the measured time, and ready again when it is near', async () => {
+    expect(await ready()).toMatchObject({
+      status: 200,
+      body: { info: { database: { roundTripMs: expect.any(Number), limitMs: 200 } } },
+    });
+    proxy.roundTripMs = 400;
+    await until('the replica is not ready', async () => (await ready()).status === 503, 10_000);
+    expect((await ready()).body).toMatchObject({
+      code: 'NOT_READY',
+      detail: expect.stringContaining('the limit is 200 ms'),
+      limitMs: 200,
+    });
+    proxy.roundTripMs = 0;
+    await until('the replica is ready', async () => (await ready()).status === 200, 10_000);
+  }, 30_000);
+});

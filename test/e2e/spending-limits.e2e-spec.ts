@@ -1,0 +1,128 @@
+import type { BudgetView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+
+type Refusable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
+
+let api: TestApi;
+let agentKey: string;
+let operatorKey: string;
+
+beforeAll(async () => {
+  api = await startApi({
+    ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS: '1000000',
+    ROLLCALL_BUDGET_LARGEST_RESERVATION_MICRO_USD: '5000000',
+    ROLLCALL_BUDGET_LONGEST_RESERVATION: '1h',
+    ROLLCALL_BUDGET_RUN_DEPTH: '4',
+  });
+  agentKey = await api.keyFor('agent');
+  operatorKey = await api.keyFor('operator');
+});
+afterAll(async () => await api.stop());
+
+const post = async <Body>(path: string, body: object, key: string): Promise<Refusable<Body>> =>
+  await api.call('POST', `/v1/budgets${path}`, { body, key });
+const reserve = async (body: object, key = agentKey): Promise<Refusable<ReservationView>> =>
+  await post('/reservations', body, key);
+const settle = async (reservation: string, body: object, key = agentKey): Promise<Refusable<ReservationView>> =>
+  await post(`/reservations/${reservation}/settle`, body, key);
+
+async function fleet(): Promise<BudgetView | undefined> {
+  const { body } = await api.call<{ items: BudgetView[] }>('GET', '/v1/budgets?kind=fleet');
+  return body.items[0];
+}
+
+describe('spending with an agent key', () => {
+  beforeAll(async () => {
+    const { status } = await post(
+      '',
+      { kind: 'fleet', limit: { tokens: 1_000_000, microUsd: 9_000_000 } },
+      operatorKey,
+    );
+    expect(status).toBe(201);
+  });
+
+  it('A5 rejects a settlement above ten times its reservation, and leaves the reservation open', async () => {
+    await reserve({ key: 'absurd', tokens: 1 });
+    const refused = await settle('absurd', { tokens: 1_000_000_000_000 });
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: 'SETTLEMENT_TOO_LARGE', unit: 'tokens', reserved: 1, used: 1_000_000_000_000, limit: 10 },
+    });
+    expect(refused.body.detail).toContain('budgets:write');
+    const { body } = await api.call<ReservationView>('GET', '/v1/budgets/reservations/absurd', { key: agentKey });
+    expect(body).toMatchObject({ state: 'held', used: null });
+    expect((await fleet())?.usage.subtree.tokens).toBe(0);
+    expect(await reserve({ key: 'others', tokens: 10 }, operatorKey)).toMatchObject({ status: 201 });
+    expect(await settle('absurd', { tokens: 10 })).toMatchObject({ status: 200, body: { overdraft: true } });
+  });
+
+  it('A5 bounds money that was not reserved by the tokens that were', async () => {
+    await reserve({ key: 'money', tokens: 10 });
+    const refused = await settle('money', { tokens: 10, microUsd: 1_000_000_000_000 });
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: 'SETTLEMENT_TOO_LARGE', unit: 'microUsd', limit: 10_000 },
+    });
+    expect(await settle('money', { tokens: 10, microUsd: 6_000 })).toMatchObject({ status: 200 });
+  });
+
+  it('A5 rejects every one of many settlements that race for a reservation', async () => {
+    await reserve({ key: 'raced', tokens: 2 });
+    const before = (await fleet())?.usage.subtree.tokens ?? 0;
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => await settle('raced', { tokens: 21 })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
+    expect((await fleet())?.usage.subtree.tokens).toBe(before);
+  });
+
+  it('A5 lets a caller with budgets:write settle any amount', async () => {
+    await reserve({ key: 'operators', tokens: 1 }, operatorKey);
+    expect(await settle('operators', { tokens: 5_000 }, operatorKey)).toMatchObject({
+      status: 200,
+      body: { state: 'settled', used: { tokens: 5_000 }, overdraft: true },
+    });
+  });
+
+  it('A5 rejects an idempotent settlement each time, without remembering it as done', async () => {
+    await reserve({ key: 'keyed', tokens: 1 });
+    const path = '/v1/budgets/reservations/keyed/settle';
+    const send = async (tokens: number): Promise<Answer> =>
+      await api.call('POST', path, {
+        body: { tokens },
+        key: agentKey,
+        headers: { 'idempotency-key': `settle-${tokens}` },
+      });
+    expect([(await send(11)).status, (await send(11)).status, (await send(10)).status]).toEqual([403, 403, 200]);
+  });
+
+  it('A5 bounds the size and the life of a reservation', async () => {
+    const tooMany = await reserve({ key: 'tokens', tokens: 1_000_001 });
+    expect(tooMany).toMatchObject({
+      status: 403,
+      body: { code: 'RESERVATION_TOO_LARGE', field: 'tokens', limit: 1_000_000 },
+    });
+    expect(tooMany.body.detail).toContain('ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS');
+    const tooDear = await reserve({ key: 'money-2', tokens: 1, microUsd: 5_000_001 });
+    expect(tooDear).toMatchObject({ status: 403, body: { field: 'microUsd', limit: 5_000_000 } });
+    const tooLong = await reserve({ key: 'long', tokens: 1, ttlSeconds: 3_601 });
+    expect(tooLong).toMatchObject({ status: 403, body: { field: 'ttlSeconds', limit: 3_600 } });
+    await reserve({ key: 'renewed', tokens: 1 });
+    expect(await post('/reservations/renewed/renew', { ttlSeconds: 3_601 }, agentKey)).toMatchObject({ status: 403 });
+    expect(await reserve({ key: 'long', tokens: 1, ttlSeconds: 3_601 }, operatorKey)).toMatchObject({ status: 201 });
+  });
+});
+
+describe('trees of runs', () => {
+  const openRun = async (runId: string, parentRunId?: string): Promise<Refusable<BudgetView>> =>
+    await post('/runs', { runId, parentRunId }, agentKey);
+
+  it('A18 rejects a run below the deepest level', async () => {
+    for (const level of [1, 2, 3, 4])
+      expect((await openRun(`run-${level}`, level > 1 ? `run-${level - 1}` : undefined)).status).toBe(201);
+    const refused = await openRun('run-5', 'run-4');
+    expect(refused).toMatchObject({ status: 400, body: { code: 'RUN_TREE_TOO_DEEP', limit: 4 } });
+    expect(refused.body.detail).toContain('ROLLCALL_BUDGET_RUN_DEPTH');
+    const byOperator = { kind: 'run', subject: 'run-5', limit: {}, parentRunId: 'run-4' };
+    expect(await post('', byOperator, operatorKey)).toMatchObject({ status: 400, body: { code: 'RUN_TREE_TOO_DEEP' } });
+    expect((await openRun('run-2b', 'run-3')).status).toBe(201);
+  });
+});

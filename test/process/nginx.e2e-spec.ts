@@ -1,0 +1,160 @@
+import { rmSync } from 'node:fs';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { freePort, HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
+import { type Answer, call, type CallOptions } from '../support/api.js';
+import { AgentClient, type Life } from '../support/agent-client.js';
+import { newFolder, RollcallProcess } from '../support/process.js';
+import { rawHttp } from '../support/raw-http.js';
+
+if (!HAS_NGINX) {
+  process.stderr.write('\n!!! SKIPPED: the tests of the proxy need nginx (Debian: apt-get install nginx-light)\n\n');
+}
+
+const ADMIN_KEY = 'k'.repeat(40);
+
+let folder: string;
+let database: string;
+let ports: [number, number];
+let replicas: [RollcallProcess, RollcallProcess];
+let nginx: NginxProxy;
+
+function startReplica(port: number): RollcallProcess {
+  return new RollcallProcess({
+    PORT: String(port),
+    DATABASE_URL: database,
+    ROLLCALL_DATA_DIR: folder,
+    ROLLCALL_ADMIN_KEY: ADMIN_KEY,
+    ROLLCALL_TRUSTED_PROXIES: '127.0.0.1',
+    ROLLCALL_DRAIN_DELAY: '1s',
+  });
+}
+
+async function ask<Body = Record<string, unknown>>(
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer<Body>> {
+  return await call<Body>(nginx.url, method, path, { key: ADMIN_KEY, ...options });
+}
+
+async function register(): Promise<Life> {
+  const body = { name: 'builder', capabilities: ['build'] };
+  return (await ask<Life & Record<string, unknown>>('POST', '/v1/agents', { body })).body;
+}
+
+/** Sends the request over and over until the work is done, and returns how often each status came. */
+async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
+  const seen: Record<number, number> = {};
+  const over = new AbortController();
+  const done = work.finally(() => over.abort());
+  while (!over.signal.aborted) {
+    const status = await request();
+    seen[status] = (seen[status] ?? 0) + 1;
+  }
+  await done;
+  return seen;
+}
+
+const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
+
+(HAS_NGINX ? describe : describe.skip)('the nginx configuration we ship', () => {
+  beforeAll(async () => {
+    folder = newFolder();
+    database = await emptyDatabase();
+    ports = [await freePort(), await freePort()];
+    replicas = [await startReplica(ports[0]).ready(), await startReplica(ports[1]).ready()];
+    nginx = await NginxProxy.start([replicas[0].url, replicas[1].url]);
+  });
+  afterAll(async () => {
+    await nginx.stop();
+    await Promise.all(replicas.map(async (one) => await one.end()));
+    rmSync(folder, { recursive: true, force: true });
+    await dropDatabase(database);
+  });
+
+  it('A2 keeps both replicas in service while clients ask for upgrades that do not exist', async () => {
+    const upgrade = async (path: string): Promise<string> =>
+      await rawHttp(
+        nginx.url,
+        `GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`,
+      );
+    const paths = Array.from(
+      { length: 20 },
+      (_, index) => ['/', '/v1/me', '/v1/agents/ws', '/v1/nothing'][index % 4] ?? '',
+    );
+    const hostile = (async () => {
+      const answers = [];
+      for (const path of paths) answers.push(await upgrade(path));
+      return answers;
+    })();
+    expect(Object.keys(await statusesWhile(hostile, getMe))).toEqual(['200']);
+    for (const answer of await hostile) expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+  });
+
+  it('A3 keeps both replicas in service while clients read more snapshots than allowed', async () => {
+    const hostile = Promise.all(
+      Array.from({ length: 60 }, async () => (await ask('GET', '/v1/events/snapshot')).status),
+    );
+    expect(Object.keys(await statusesWhile(hostile, getMe))).toEqual(['200']);
+    expect((await hostile).filter((status) => status !== 200 && status !== 429)).toEqual([]);
+  });
+
+  it('passes WebSockets', async () => {
+    const agent = await AgentClient.connect(nginx.url, await register());
+    await agent.heard('welcome');
+    agent.say({ event: 'beat' });
+    await agent.heard('beaten');
+    agent.socket.terminate();
+  });
+
+  it('passes server-sent events as they come, and answers long polls', async () => {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    const hangUp = new AbortController();
+    const stream = await fetch(`${nginx.url}/v1/events/stream?after=latest`, { headers, signal: hangUp.signal });
+    const poll = ask<{ items: unknown[] }>('GET', '/v1/events?after=latest&waitMs=50000');
+    const { agentId } = await register();
+    let text = '';
+    for await (const chunk of stream.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes(agentId)) break;
+    }
+    hangUp.abort();
+    const answered = await statusesWhile(poll, async () => (await register()).generation); // an event after the poll began
+    expect(Object.keys(answered)).toEqual(['1']);
+    expect((await poll).body.items.length).toBeGreaterThan(0);
+  });
+
+  it('passes a batch of 1,000 beats', async () => {
+    const one = { agentId: 'x'.repeat(128), leaseToken: `rl_${'y'.repeat(43)}`, generation: 1, usedTokens: 1e15 };
+    const beats = Array.from({ length: 1_000 }, () => ({ ...one, load: 0.123_456, latencyMs: 1_234.5 }));
+    const answer = await ask<{ results: unknown[] }>('POST', '/v1/heartbeats', { body: { beats } });
+    expect([answer.status, answer.body.results.length]).toEqual([200, 1_000]);
+  });
+
+  it('A20 names the address of the client, and not what the client says it is', async () => {
+    const headers = { 'x-forwarded-for': '203.0.113.9' };
+    await ask('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
+    const audit = await ask<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1');
+    expect(audit.body.items[0]?.ip).toBe('127.0.0.1');
+  });
+
+  it('D8 loses no request that may be repeated while the replicas restart one after the other', async () => {
+    const restart = async (): Promise<void> => {
+      for (const index of [0, 1] as const) {
+        expect(await replicas[index].end()).toBe(0);
+        replicas[index] = await startReplica(ports[index]).ready();
+      }
+    };
+    const work = restart();
+    const life = await register();
+    const query = async (): Promise<number> =>
+      (await ask('POST', '/v1/agents/query', { body: { capabilities: ['build'] } })).status;
+    const beat = async (): Promise<number> =>
+      (await ask('POST', `/v1/agents/${life.agentId}/heartbeat`, { key: life.leaseToken, body: { generation: 1 } }))
+        .status;
+    const workers = [getMe, getMe, beat, beat, query, query].map(async (request) => await statusesWhile(work, request));
+    const seen = await Promise.all(workers);
+    expect(seen.map((statuses) => Object.keys(statuses))).toEqual(seen.map(() => ['200']));
+    expect(seen.reduce((sum, { 200: count = 0 }) => sum + count, 0)).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,130 @@
+import { plainToInstance } from 'class-transformer';
+import { validateSync, type ValidationError } from 'class-validator';
+import { EgressPolicy } from '#rollcall/providers';
+import { CapabilityAliases, normaliseCapability } from '#rollcall/registry';
+import { BatchBody, BeatBody } from '../../apps/api/src/agents/agents.dto.js';
+import { readBatch, readBeat, readClaim } from '../../apps/api/src/agents/beat.reader.js';
+import { parseJsonBody } from '../../apps/api/src/http/json-body.parser.js';
+import { readCursor } from '../../apps/api/src/http/page.js';
+import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation.pipe.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { type DtoClass, propertiesOf, receivedDtos, validatedDtos } from '../support/dto-census.js';
+import { HOSTILE_LISTS, HOSTILE_STRINGS, manyKeys, quickest } from '../support/hostile-values.js';
+
+/** No input may keep a replica busy for longer than this. */
+const LIMIT_MS = 50;
+/** Read by hand, for speed; `beat.reader.ts` is tested below. */
+const READ_BY_HAND: DtoClass[] = [BeatBody, BatchBody];
+
+let api: TestApi;
+let dtos: DtoClass[];
+beforeAll(async () => {
+  api = await startApi();
+  dtos = [...new Set([...receivedDtos(api.app), ...validatedDtos()])];
+});
+afterAll(async () => await api.stop());
+
+const validate = (dto: DtoClass, plain: object): ValidationError[] =>
+  validateSync(plainToInstance(dto, plain), { ...VALIDATION });
+
+/** What took too long, or was accepted. */
+async function offences(label: string, run: () => boolean): Promise<string[]> {
+  let accepted = false;
+  const took = await quickest(LIMIT_MS, () => (accepted = run()));
+  return [...(accepted ? [`${label} is accepted`] : []), ...(took > LIMIT_MS ? [`${label} takes ${took} ms`] : [])];
+}
+
+async function offencesOfDto(dto: DtoClass, values: Record<string, unknown>): Promise<string[]> {
+  const found: string[] = [];
+  for (const property of propertiesOf(dto)) {
+    for (const [kind, value] of Object.entries(values)) {
+      const isAccepted = (): boolean => !validate(dto, { [property]: value }).some((one) => one.property === property);
+      found.push(...(await offences(`${dto.name}.${property}: ${kind}`, isAccepted)));
+    }
+  }
+  return found;
+}
+
+const rejects = (work: () => unknown): boolean => {
+  try {
+    work();
+    return false;
+  } catch {
+    return true;
+  }
+};
+
+describe('the census of input', () => {
+  it('has rules for every class that a controller or gateway reads', () => {
+    const without = receivedDtos(api.app).filter((dto) => propertiesOf(dto).length === 0);
+    expect(without).toEqual(READ_BY_HAND);
+    expect(dtos.length).toBeGreaterThan(30);
+  });
+
+  it('A1 A18 every property of every DTO rejects a string of 100 KB within 50 ms, alone and in a list', async () => {
+    for (const dto of dtos) {
+      expect(await offencesOfDto(dto, HOSTILE_STRINGS)).toEqual([]);
+      const lists = Object.entries(HOSTILE_STRINGS).map(([kind, text]) => [`a list of ${kind}`, [text]]);
+      expect(await offencesOfDto(dto, Object.fromEntries(lists) as Record<string, unknown>)).toEqual([]);
+    }
+  }, 300_000);
+
+  it('A4 every property of every DTO rejects a list of 100,000 within 50 ms', async () => {
+    for (const dto of dtos) {
+      for (const property of propertiesOf(dto)) {
+        for (const [kind, list] of Object.entries(HOSTILE_LISTS)) {
+          const label = `${dto.name}.${property}: ${kind}`;
+          expect(await pipeOffences(label, dto, { [property]: list })).toEqual([]);
+        }
+      }
+    }
+  }, 300_000);
+
+  it('A4 every DTO rejects 100,000 keys within 50 ms, in itself and in a property', async () => {
+    const many = manyKeys();
+    for (const dto of dtos) {
+      const [property = ''] = propertiesOf(dto);
+      expect(await pipeOffences(dto.name, dto, many)).toEqual([]);
+      expect(await pipeOffences(`${dto.name}.${property}`, dto, { [property]: many })).toEqual([]);
+    }
+  }, 300_000);
+
+  it('A4 what is read by hand rejects all of it within 50 ms', async () => {
+    const values = { ...HOSTILE_STRINGS, ...HOSTILE_LISTS, keys: manyKeys() };
+    for (const [kind, value] of Object.entries(values)) {
+      const body = Buffer.from(JSON.stringify(value));
+      const readers: [string, () => unknown][] = [
+        ['beat', () => readBeat('a', { generation: value }, null)],
+        ['beat body', () => readBeat('a', parseJsonBody(body), null)],
+        ['batch', () => readBatch({ beats: value })],
+        ['claim', () => readClaim(String(value), String(value), null)],
+        ['cursor', () => readCursor(String(value), /^\d{1,18}$/)],
+        ['body', () => parseJsonBody(body)],
+      ];
+      for (const [reader, read] of readers)
+        expect(await offences(`${reader}: ${kind}`, () => !rejects(read))).toEqual([]);
+    }
+  }, 300_000);
+
+  it('A1 functions that normalise text are linear: 100 KB take less than 50 ms', async () => {
+    const policy = new EgressPolicy();
+    const aliases = new CapabilityAliases({ code: 'build', 'can code': 'code' });
+    for (const [kind, text] of Object.entries(HOSTILE_STRINGS)) {
+      expect(await offences(`normalise ${kind}`, () => normaliseCapability(text) === undefined)).toEqual([]);
+      expect(await offences(`URL ${kind}`, () => rejects(() => policy.checkUrl(text)) && false)).toEqual([]);
+      expect(await quickest(LIMIT_MS, () => aliases.wordsFor(text.slice(0, 1_000)))).toBeLessThan(LIMIT_MS);
+    }
+  }, 60_000);
+
+  async function pipeOffences(label: string, dto: DtoClass, value: unknown): Promise<string[]> {
+    const pipe = validationPipe();
+    let accepted = false;
+    const took = await quickest(LIMIT_MS, async () => {
+      accepted = await pipe.transform(value, { type: 'body', metatype: dto }).then(
+        () => true,
+        () => false,
+      );
+    });
+    return [...(accepted ? [`${label} is accepted`] : []), ...(took > LIMIT_MS ? [`${label} takes ${took} ms`] : [])];
+  }
+});

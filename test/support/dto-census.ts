@@ -1,0 +1,58 @@
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { getMetadataStorage } from 'class-validator';
+import type { App } from '../../apps/api/src/app.js';
+
+export type DtoClass = new () => object;
+
+/** A gateway's `@MessageBody` has the number of a controller's `@Body`. */
+const READ = new Set<unknown>([RouteParamtypes.BODY, RouteParamtypes.QUERY, RouteParamtypes.PARAM]);
+const PLAIN = new Set<unknown>([Object, String, Number, Boolean, Array]);
+
+/** Every class that a controller or a gateway reads a body, a query, parameters or a message into. */
+export function receivedDtos({ nest }: App): DtoClass[] {
+  const discovery = nest.get(DiscoveryService, { strict: false });
+  const gateways = discovery
+    .getProviders()
+    .filter(({ metatype }) => metatype && Reflect.hasMetadata('websockets:is_gateway', metatype));
+  const owners = [...discovery.getControllers(), ...gateways].map(({ metatype }) => metatype as DtoClass);
+  return [...new Set(owners.flatMap(dtosOf))];
+}
+
+function dtosOf(owner: DtoClass): DtoClass[] {
+  const prototype = owner.prototype as Record<string, object>;
+  return new MetadataScanner().getAllMethodNames(prototype).flatMap((method) => {
+    const types = (Reflect.getMetadata('design:paramtypes', prototype, method) ?? []) as unknown[];
+    return [...parameterIndexes(owner, method).map((index) => types[index]), ...documentedBodies(prototype[method])]
+      .filter((type): type is DtoClass => typeof type === 'function')
+      .filter((type) => !PLAIN.has(type));
+  });
+}
+
+/** Keys such as `3:0`: the kind of parameter, and its place. */
+function parameterIndexes(owner: DtoClass, method: string): number[] {
+  const declared = (Reflect.getMetadata(ROUTE_ARGS_METADATA, owner, method) ?? {}) as object;
+  return Object.keys(declared)
+    .map((key) => key.split(':').map(Number))
+    .filter(([kind]) => READ.has(kind))
+    .map(([, index = 0]) => index);
+}
+
+/** What a handler that reads its body itself declares with `@ApiBody`. */
+function documentedBodies(handler: object | undefined): unknown[] {
+  const declared = handler && (Reflect.getMetadata('swagger/apiParameters', handler) as { type?: unknown }[]);
+  return (declared ?? []).map(({ type }) => type);
+}
+
+/** The properties that class-validator has rules for, with those a class inherits. */
+export function propertiesOf(dto: DtoClass): string[] {
+  const rules = getMetadataStorage().getTargetValidationMetadatas(dto, '', true, false);
+  return [...new Set(rules.map(({ propertyName }) => propertyName))];
+}
+
+/** Every class that has rules at all: those received, and those nested in them. */
+export function validatedDtos(): DtoClass[] {
+  const storage = getMetadataStorage() as unknown as { validationMetadatas: Map<DtoClass, unknown> };
+  return [...storage.validationMetadatas.keys()];
+}

@@ -1,0 +1,25 @@
+import { connect } from 'node:net';
+
+/** Sends bytes as they are and returns everything the server answers until it closes the connection. */
+export async function rawHttp(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined); // the server may close before everything is sent; its answer still arrives
+  socket.write(text);
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  return answer;
+}
+
+/** A request whose body is announced and never sent: only a server that does not wait for the body answers it. */
+export function withoutItsBody(method: string, path: string, headers: Record<string, string>): string {
+  const all = {
+    host: 'here',
+    connection: 'close',
+    'content-type': 'application/json',
+    'content-length': '9',
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
