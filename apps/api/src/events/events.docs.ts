@@ -53,7 +53,7 @@ const EVENT_DOCS: EventDocs = {
     data: { byMs: 60_000 },
   },
   'protection.entered': {
-    about: 'Too many agents expired at once; none is evicted for now.',
+    about: 'Too many agents are silent at once; none is evicted for now.',
     data: { expiring: 40, fleet: 120 },
   },
   'protection.left': { about: 'Evictions go on.', data: { fleet: 118 } },

@@ -96,7 +96,6 @@ export function nextState(
     return { ...calmProtection(now), mode: 'protecting' };
   }
   if (!isMassSilence(facts, policy)) return calm(before, now);
-  if (before.mode === 'normal' && facts.expired === 0) return before; // nobody is in danger yet
   const isHeldByOperator = before.mode === 'protecting' && before.until === null;
   if (before.mode === 'normal' || isHeldByOperator) return entered(before, now, policy);
   if (before.mode === 'throttled' || now < (before.until ?? 0)) return before;

@@ -55,12 +55,17 @@ describe('self-preservation', () => {
 
   it('B5 sees by the suspects that the first to expire is one of many', () => {
     expect(sweep([{ expired: 1, suspect: 59 }])).toMatchObject({ mayEvict: 0, state: { mode: 'protecting' } });
-    expect(sweep([{ expired: 0, suspect: 60 }]).state.mode).toBe('normal');
+    expect(sweep([{ expired: 0, suspect: 60 }])).toMatchObject({ mayEvict: 0, state: { mode: 'protecting' } });
   });
 
   it('B5 lets fewer than three be evicted in the smallest fleets', () => {
     expect(sweep([{ fleet: 4, expired: 2 }]).mayEvict).toBe(2);
     expect(sweep([{ fleet: 4, expired: 3 }]).mayEvict).toBe(0);
+  });
+
+  it('D1 forgives the last ones to come back after a short outage, in which nobody expired', () => {
+    const left = sweep([...times(3, { suspect: 60 }), { expired: 3, longestSilentMs: 7_000 }]);
+    expect(left).toMatchObject({ mayEvict: 0, gap: { from: -3_000, to: 4_000 }, explanation: { reason: 'healed' } });
   });
 
   it('D1 leaves protection as soon as the fleet is heard again, and forgives all silence until then', () => {
