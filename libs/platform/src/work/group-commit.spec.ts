@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { Database } from '../postgres/database.js';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
 
