@@ -61,10 +61,7 @@ async function compare({ pool, ledger, ids }: Setting, agents: number, callers: 
 }
 
 const postgres = await startPostgres();
-const db = await Database.connect(
-  { url: postgres.url, poolSize: CONNECTIONS, operationTimeoutMs: 10_000 },
-  { entities: [], migrations: [] },
-);
+const db = new Database({ url: postgres.url, poolSize: CONNECTIONS, operationTimeoutMs: 10_000 });
 const pool = new Pool({ connectionString: postgres.url, max: CONNECTIONS });
 pool.on('error', () => undefined); // the server stops before the last idle connection has gone
 try {

@@ -72,10 +72,7 @@ async function compareWriters(title: string, events: RegistryEvents): Promise<vo
 
 const folder = mkdtempSync(join(tmpdir(), 'rollcall-frames-'));
 const postgres = await startPostgres();
-const db = await Database.connect(
-  { url: postgres.url, poolSize: 33, operationTimeoutMs: 10_000 },
-  { entities: [], migrations: [] },
-);
+const db = new Database({ url: postgres.url, poolSize: 33, operationTimeoutMs: 10_000 });
 let rollcall: Server | undefined;
 try {
   await db.query('CREATE TABLE bench_agent (id text PRIMARY KEY, version int NOT NULL)');

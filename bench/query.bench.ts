@@ -1,6 +1,5 @@
 import { Database } from '#rollcall/platform';
 import { CLOSED_CIRCUIT, NEVER_FLAPPED } from '#rollcall/registry';
-import { SCHEMA } from '../apps/api/src/boot/start.js';
 import { compare, print } from './support/compare.js';
 import type { Load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
@@ -16,7 +15,7 @@ const CONNECTIONS = 64;
 
 /** Straight into the tables: what is measured is asking, not joining. */
 async function fill(url: string, agents: number): Promise<void> {
-  const db = await Database.connect({ url, poolSize: 1, operationTimeoutMs: 120_000 }, SCHEMA);
+  const db = new Database({ url, poolSize: 1, operationTimeoutMs: 120_000 });
   const skill = (factor: number): string => `'area.skill-' || (g * ${factor} + g / 7) % ${CAPABILITIES}`;
   const claims = `${skill(1)}, ${skill(17)}, ${skill(39)}`;
   await db.query(

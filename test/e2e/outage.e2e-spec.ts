@@ -29,7 +29,7 @@ beforeAll(async () => {
   postgres = await EmbeddedPostgres.start({ folder, onRestart: (reason) => restarts.push(reason) });
   const options = databaseOptions(config, postgres.url());
   await migrate(options, SCHEMA);
-  database = await Database.connect(options, SCHEMA);
+  database = new Database(options);
   app = await createApp({ config, database, pino: pino({ level: 'silent' }) });
   await app.nest.listen(0, '127.0.0.1');
   url = await app.nest.getUrl();

@@ -2,7 +2,6 @@ import { pino } from 'pino';
 import { Database } from '#rollcall/platform';
 import { SlowProxy, testDatabase, type TestDatabase, until } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
-import { SCHEMA } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { type Answer, call } from '../support/api.js';
 
@@ -15,7 +14,7 @@ let url: string;
 beforeAll(async () => {
   database = await testDatabase();
   proxy = await SlowProxy.start(database.url, 0);
-  db = await Database.connect({ url: proxy.url, poolSize: 5, operationTimeoutMs: 1_500 }, SCHEMA);
+  db = new Database({ url: proxy.url, poolSize: 5, operationTimeoutMs: 1_500 });
   const config = loadConfig({ ROLLCALL_RATE_LIMIT: '0', ROLLCALL_DATABASE_SLOW_ROUND_TRIP: '200ms' }, '/nowhere');
   app = await createApp({ config, database: db, pino: pino({ level: 'silent' }) });
   await app.nest.listen(0, '127.0.0.1');

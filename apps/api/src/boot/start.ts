@@ -38,7 +38,7 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: Su
     closers.push(() => postgres.stop());
     const options = databaseOptions(config, postgres.url);
     await migrateAloud(options, pino);
-    const database = await Database.connect(options, SCHEMA);
+    const database = new Database(options);
     closers.push(() => database.close());
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
     const app = await createApp({ config, database, pino, fastifyPlugins, secrets });

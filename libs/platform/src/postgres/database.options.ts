@@ -24,7 +24,7 @@ export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs 
 
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 
-/** What a room owns in the database. The composition root joins the rooms' parts into one timeline. */
+/** The tables and migrations of one library. The application joins those of all libraries into one timeline. */
 export interface Schema {
   // oxlint-disable-next-line typescript/no-unsafe-function-type -- TypeORM's own word for "an entity or migration class"
   entities: Function[];
@@ -44,17 +44,20 @@ function timestampOf(migration: { name: string }): number {
   return Number(/(?<!\d)\d+$/.exec(migration.name)?.[0]);
 }
 
-export function dataSourceOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
-  return base(options, schema, { max: options.poolSize, ...sessionLimits(options) });
+export function ordinaryPoolOptions(options: DatabaseOptions): PoolConfig {
+  return { ...poolOptions(options, 'rollcall'), max: options.poolSize };
 }
 
-/** These connections stay open, because they are needed most when the server takes no new ones. */
+/** These connections stay open, because they are needed most when the server accepts no new ones. */
 export function reservedPoolOptions(options: DatabaseOptions): PoolConfig {
+  const max = options.reservedPoolSize ?? USUAL_RESERVED_POOL_SIZE;
+  return { ...poolOptions(options, 'rollcall-reserved'), max, idleTimeoutMillis: 0 };
+}
+
+function poolOptions(options: DatabaseOptions, applicationName: string): PoolConfig {
   return {
     connectionString: options.url,
-    application_name: 'rollcall-reserved',
-    max: options.reservedPoolSize ?? USUAL_RESERVED_POOL_SIZE,
-    idleTimeoutMillis: 0,
+    application_name: applicationName,
     ...KEEP_ALIVE,
     ...sessionLimits(options),
   };
@@ -88,12 +91,11 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
   };
 }
 
-/** For migrations: they may take their time, but never hang on a server that is not there. */
+/**
+ * TypeORM is used for entities and migrations only, on connections of its own. A migration may take long; connecting to a
+ * server that does not answer fails within seconds.
+ */
 export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
-  return base(options, schema, { max: 2, connectionTimeoutMillis: 5_000 });
-}
-
-function base(options: DatabaseOptions, schema: Schema, pool: PoolConfig): DataSourceOptions {
   return {
     type: 'postgres',
     url: options.url,
@@ -105,6 +107,6 @@ function base(options: DatabaseOptions, schema: Schema, pool: PoolConfig): DataS
     uuidExtension: 'pgcrypto',
     synchronize: false,
     logging: false,
-    extra: { ...KEEP_ALIVE, ...pool },
+    extra: { ...KEEP_ALIVE, max: 2, connectionTimeoutMillis: 5_000 },
   };
 }

@@ -1,20 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { DataSource } from 'typeorm';
 import { ConnectionPool } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
 import {
   clientOptions,
-  dataSourceOptions,
+  ordinaryPoolOptions,
   reservedPoolOptions,
   transactionTimeoutOf,
   type DatabaseOptions,
-  type Schema,
 } from './database.options.js';
 import { Operation } from './operation.js';
 import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
 
-/** `reserved` is a few connections for what keeps agents alive: beats, sweeps and readiness. Its statements are short. */
+/** `reserved` holds a few connections for heartbeats, sweeps and readiness. Its statements are short. */
 export type PoolName = 'ordinary' | 'reserved';
 
 interface Scope {
@@ -25,28 +23,22 @@ interface Scope {
 }
 
 /**
- * The one door to Postgres.
+ * All access to Postgres goes through this class, which owns the connection pools.
  *
- * Promises: an operation ends when the server has not answered for `operationTimeoutMs`, even when it is frozen, and then its
- * connection is thrown away, never reused. `transaction` is joined by everything called inside it, so an edge can make several
- * services' writes one unit. What was registered with `afterCommit` runs only if the unit was committed.
+ * An operation fails when the server has not answered for `operationTimeoutMs`, even when the server is frozen; its connection
+ * is then closed and never reused. Code that runs inside `transaction` joins it, so that an edge can make the writes of several
+ * services one unit. Effects registered with `afterCommit` run only if the unit was committed. No connection is opened before
+ * the first operation.
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
   private readonly prepared = new PreparedStatements();
+  private readonly pools: Record<PoolName, ConnectionPool>;
 
-  private constructor(
-    readonly dataSource: DataSource,
-    private readonly pools: Record<PoolName, ConnectionPool>,
-    private readonly options: DatabaseOptions,
-  ) {}
-
-  static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
-    const dataSource = new DataSource(dataSourceOptions(options, schema));
-    await dataSource.initialize();
-    const ordinary = new ConnectionPool(poolOf(dataSource));
+  constructor(private readonly options: DatabaseOptions) {
+    const ordinary = new ConnectionPool(new Pool(ordinaryPoolOptions(options)));
     const reserved = new ConnectionPool(new Pool(reservedPoolOptions(options)));
-    return new Database(dataSource, { ordinary, reserved }, options);
+    this.pools = { ordinary, reserved };
   }
 
   /** On the connection of the open transaction, else on one of the pool. */
@@ -100,14 +92,13 @@ export class Database {
     return this.scopes.exit(work);
   }
 
-  /** A connection beside the pool, not yet made, for who needs one all to itself. It is the caller's to end. */
+  /** A client outside the pools, not yet connected. The caller connects and ends it. */
   dedicatedClient(applicationName: string): Client {
     return new Client(clientOptions(this.options, applicationName));
   }
 
   async close(): Promise<void> {
-    await this.pools.reserved.end();
-    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+    await Promise.all([this.pools.reserved.end(), this.pools.ordinary.end()]);
   }
 
   private async rows<Row extends QueryResultRow>(
@@ -136,11 +127,6 @@ export class Database {
       throw error;
     }
   }
-}
-
-/** TypeORM keeps the pg pool on its driver and does not type it. */
-function poolOf(dataSource: DataSource): Pool {
-  return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
 async function translated<T>(operation: Promise<T>): Promise<T> {

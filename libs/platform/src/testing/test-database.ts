@@ -13,8 +13,6 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-const NO_SCHEMA = { entities: [], migrations: [] };
-
 /** A database of the suite's own: a clone of the migrated template, made in a few milliseconds. */
 export async function testDatabase(options: Partial<DatabaseOptions> = {}): Promise<TestDatabase> {
   return await openDatabase(await cloneTemplate(process.env['TEST_POSTGRES_TEMPLATE'] ?? ''), options);
@@ -23,10 +21,7 @@ export async function testDatabase(options: Partial<DatabaseOptions> = {}): Prom
 async function openDatabase(url: string, options: Partial<DatabaseOptions>): Promise<TestDatabase> {
   const opened: Database[] = [];
   const connectAgain = async (more: Partial<DatabaseOptions> = {}): Promise<Database> => {
-    const database = await Database.connect(
-      { url, poolSize: 10, operationTimeoutMs: 5_000, ...options, ...more },
-      NO_SCHEMA,
-    );
+    const database = new Database({ url, poolSize: 10, operationTimeoutMs: 5_000, ...options, ...more });
     opened.push(database);
     return database;
   };
