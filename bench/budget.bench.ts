@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Database } from '#rollcall/platform';
-import { RegistryBudgets } from '#rollcall/registry';
+import type { BudgetLedger } from '#rollcall/registry';
+import { testBudgets } from '#rollcall/registry/testing';
 import { startPostgres } from './support/postgres.js';
-import { writingReplica } from './support/writers.js';
 
 /**
  * Reserve and settle pairs on the ledger, beside a bare `UPDATE … RETURNING` of the same rows: same Postgres, same number of
@@ -19,7 +19,7 @@ const TARGET = 0.5;
 
 interface Setting {
   pool: Pool;
-  ledger: RegistryBudgets['ledger'];
+  ledger: BudgetLedger;
   ids: string[];
 }
 
@@ -65,7 +65,7 @@ const db = new Database({ url: postgres.url, poolSize: CONNECTIONS, operationTim
 const pool = new Pool({ connectionString: postgres.url, max: CONNECTIONS });
 pool.on('error', () => undefined); // the server stops before the last idle connection has gone
 try {
-  const { ledger, budgets, reconciliation } = new RegistryBudgets(db, writingReplica(db));
+  const { ledger, budgets, reconciliation } = await testBudgets(db);
   const ids: string[] = [];
   const limit = { tokens: 1_000_000_000_000, microUsd: null };
   for (let index = 0; index < AGENTS; index++)

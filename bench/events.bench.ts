@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Database, type RegistryEvents } from '#rollcall/platform';
+import { Database } from '#rollcall/platform';
+import type { TestEvents } from '#rollcall/platform/testing';
 import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 import type { SubscribersReport } from './support/subscribers.js';
@@ -56,7 +57,7 @@ const median = (values: number[]): number => Number(percentile(values, 0.5));
 const rate = (events: number, ms: number): number => (events * SUBSCRIBERS * 1_000) / ms;
 const show = (perSecond: number): string => Math.round(perSecond).toLocaleString('en').padStart(9);
 
-async function compareWriters(title: string, events: RegistryEvents): Promise<void> {
+async function compareWriters(title: string, events: TestEvents): Promise<void> {
   const rounds: [number, number][] = [];
   for (let round = 0; round < ROUNDS; round++)
     rounds.push([await changesPerSecond(db, undefined, ROUND_MS), await changesPerSecond(db, events, ROUND_MS)]);
@@ -77,7 +78,7 @@ let rollcall: Server | undefined;
 try {
   await db.query('CREATE TABLE bench_agent (id text PRIMARY KEY, version int NOT NULL)');
   await db.query(`INSERT INTO bench_agent SELECT 'a-' || n, 0 FROM generate_series(0, 31) AS n`);
-  const events = writingReplica(db);
+  const events = await writingReplica(db);
   events.start();
 
   await compareWriters('32 writers, one change each transaction', events);

@@ -1,19 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, RegistryEvents } from '#rollcall/platform';
-import { SOME_EVENTS } from '#rollcall/platform/testing';
+import type { Database } from '#rollcall/platform';
+import { type TestEvents, testEvents } from '#rollcall/platform/testing';
 
 const now = (): string => String(performance.timeOrigin + performance.now());
 
 /** A replica that only writes. */
-export function writingReplica(db: Database): RegistryEvents {
-  const onError = (_part: string, error: unknown): void => {
-    throw error;
-  };
-  return new RegistryEvents(db, { catalog: SOME_EVENTS, keepMs: 86_400_000, keepCount: 1_000_000, onError });
+export async function writingReplica(db: Database): Promise<TestEvents> {
+  return await testEvents(db, { keepMs: 86_400_000 });
 }
 
 /** Changes rows, each writer its own, with or without telling of it. Answers transactions per second. */
-export async function changesPerSecond(db: Database, events: RegistryEvents | undefined, ms: number): Promise<number> {
+export async function changesPerSecond(db: Database, events: TestEvents | undefined, ms: number): Promise<number> {
   const ends = performance.now() + ms;
   let changes = 0;
   const write = async (agentId: string): Promise<void> => {
@@ -31,7 +28,7 @@ export async function changesPerSecond(db: Database, events: RegistryEvents | un
 /** One transaction for each event, evenly over the time. */
 export async function tellEvenly(
   db: Database,
-  { outbox }: RegistryEvents,
+  { outbox }: TestEvents,
   perSecond: number,
   count: number,
 ): Promise<void> {
@@ -47,7 +44,7 @@ export async function tellEvenly(
 }
 
 /** As fast as they can be written. */
-export async function tellAtOnce(db: Database, { outbox }: RegistryEvents, count: number): Promise<void> {
+export async function tellAtOnce(db: Database, { outbox }: TestEvents, count: number): Promise<void> {
   const type = 'agent.resumed' as const;
   const drafts = Array.from({ length: 1_000 }, (_, index) => ({ type, subject: `a-${index}`, data: { by: now() } }));
   for (let told = 0; told < count; told += drafts.length)

@@ -1,6 +1,6 @@
 import { DatabaseUnavailableError, EventFeed, EventLog } from '#rollcall/platform';
 import { until } from '#rollcall/platform/testing';
-import { LiveRegistry } from '#rollcall/registry';
+import { AgentsService } from '#rollcall/registry';
 import { AgentClient, type Life } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 
@@ -52,7 +52,7 @@ describe('a replica whose place in the log is gone', () => {
 describe('an agent that cannot be welcomed', () => {
   it('S3.4 is told why and sent away to come again, and does not wait for ever', async () => {
     const life = await register('builder-01');
-    const { agents } = api.app.nest.get(LiveRegistry, { strict: false });
+    const agents = api.app.nest.get(AgentsService, { strict: false });
     const identify = agents.identify.bind(agents);
     agents.identify = async () => {
       agents.identify = identify;

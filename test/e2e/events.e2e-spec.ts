@@ -1,4 +1,4 @@
-import { RegistryEvents } from '#rollcall/platform';
+import { EventFeed } from '#rollcall/platform';
 import { until } from '#rollcall/platform/testing';
 import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
@@ -170,7 +170,7 @@ describe('GET /v1/events/stream', () => {
     await until('it outlived ordinary requests', () => performance.now() - started > 1_800);
     await tell(api, joined('a-1'));
     await logged(6);
-    await until('the feed is there', () => api.app.nest.get(RegistryEvents, { strict: false }).feed.position === 6);
+    await until('the feed is there', () => api.app.nest.get(EventFeed, { strict: false }).position === 6);
     api.app.nest.get(StreamKeeper, { strict: false }).beat();
     await until('it beat', () => stream.text.includes(': still here'));
     await until('it told its position', () => idsIn(stream.text).includes(6));

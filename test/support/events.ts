@@ -1,10 +1,10 @@
-import { Database, type EventDraft, RegistryEvents } from '#rollcall/platform';
+import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import type { TestApi } from './api.js';
 
 /** Appends events on a replica as its services would. */
 export async function tell({ app }: Pick<TestApi, 'app'>, ...drafts: EventDraft[]): Promise<void> {
   const db = app.nest.get(Database, { strict: false });
-  const { outbox } = app.nest.get(RegistryEvents, { strict: false });
+  const outbox = app.nest.get(EventOutbox, { strict: false });
   await db.transaction(async () => await outbox.appendAll(drafts));
 }
 

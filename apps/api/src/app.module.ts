@@ -1,14 +1,15 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { TerminusModule } from '@nestjs/terminus';
-import { Database } from '#rollcall/platform';
+import { PlatformModule, type PlatformOptions } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
+import { RegistryModule } from '#rollcall/registry';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
+import { platformOptions, registryOptions } from './config/library.options.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthController } from './health/health.controller.js';
 import { Lifecycle } from './health/lifecycle.js';
@@ -22,10 +23,10 @@ import { InFlight } from './http/in-flight.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { MetricsController } from './telemetry/metrics.controller.js';
 
-/** What exists before the application does, because starting it needs it. */
+/** What exists before the application, because its start needs it. */
 export interface Foundations {
   config: Config;
-  database: Database;
+  database: PlatformOptions['database'];
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
   inFlight: InFlight;
@@ -35,10 +36,9 @@ export interface Foundations {
 @Global()
 @Module({})
 class FoundationModule {
-  static with({ config, database, lifecycle, metrics, inFlight, secrets }: Foundations): DynamicModule {
+  static with({ config, lifecycle, metrics, inFlight, secrets }: Foundations): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
-      { provide: Database, useValue: database },
       { provide: Lifecycle, useValue: lifecycle },
       { provide: HttpMetrics, useValue: metrics },
       { provide: InFlight, useValue: inFlight },
@@ -61,7 +61,8 @@ export class AppModule {
       module: AppModule,
       imports: [
         FoundationModule.with(foundations),
-        ScheduleModule.forRoot(),
+        PlatformModule.forRoot(platformOptions(foundations.config, foundations.database)),
+        RegistryModule.forRoot(registryOptions(foundations.config)),
         TerminusModule.forRoot({ logger: false }),
         AuthModule,
         KeysModule,

@@ -2,7 +2,7 @@ import { RequestMethod } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger as Pino } from 'pino';
-import type { Database } from '#rollcall/platform';
+import type { PlatformOptions } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
@@ -23,7 +23,7 @@ import { VERSION } from './version.js';
 
 export interface AppParts {
   config: Config;
-  database: Database;
+  database: PlatformOptions['database'];
   pino: Pino;
   fastifyPlugins?: unknown[];
   /** The keys of the environment; none, unless told. */

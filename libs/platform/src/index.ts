@@ -1,6 +1,11 @@
 export * from './errors.js';
 export { Loop, type LoopOptions } from './loop.js';
 export { PLATFORM_SCHEMA } from './schema.js';
+export { PlatformModule } from './platform.module.js';
+export type { PlatformOptions } from './platform.options.js';
+export { BackgroundFaults } from './lifecycle/background.faults.js';
+export { StopsIn } from './lifecycle/shutdown.order.js';
+export { Periodic } from './schedule/periodic.js';
 export { bigintArray, integerArray, realArray, textArray } from './postgres/binary.arrays.js';
 export { Database } from './postgres/database.js';
 export {
@@ -33,20 +38,18 @@ export {
   type UnusableCursorError,
 } from './events/event.errors.js';
 export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
-export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
+export type { LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
-export { EventSequencer, type SequencerOptions } from './events/event.sequencer.js';
+export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
-export { EventFeed, type FeedOptions } from './events/event.feed.js';
+export { EventFeed } from './events/event.feed.js';
 export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.js';
-export { RegistryEvents, type RegistryEventsOptions } from './events/registry.events.js';
-export { EventPruner, type PrunerOptions } from './events/event.pruner.js';
 export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
 export type { DeliveryState } from './sinks/delivery.entity.js';
 export type { DeliveryRow } from './sinks/delivery.store.js';
 export type { RetryPolicy } from './sinks/retry.policy.js';
 export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
-export { SINK_CHANNEL } from './sinks/sink.store.js';
-export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
+export { SinkFactories } from './sinks/sink.factories.js';
+export { DeliveryCounts } from './sinks/delivery.counts.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

@@ -1,5 +1,7 @@
 export { REGISTRY_EVENTS, type RegistryEventPayloads } from './event.types.js';
 export { REGISTRY_SCHEMA } from './schema.js';
+export { RegistryModule } from './registry.module.js';
+export type { BudgetRules, RegistryOptions, UsageOptions } from './registry.options.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export {
   AgentAlreadyRegisteredError,
@@ -15,14 +17,13 @@ export * from './agents/agent.record.js';
 export { AgentsService, type Joined, type JoinRequest, type VersionedAgent } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LeaseTokenStore } from './agents/lease-token.store.js';
-export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';
 export { MOST_LABELS, type AgentUpdate } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
 export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CallOutcome, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
-export { USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
+export { DirectoryFollower, USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { DirectorySync } from './discovery/directory.sync.js';
 export { EvictionSweeper, type SweepResult } from './leases/eviction.sweeper.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
@@ -37,8 +38,7 @@ export { BudgetsService, type BudgetWish } from './budgets/budgets.service.js';
 export type { Forecast, UnitForecast } from './budgets/forecast.js';
 export type { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 export { ENTRY_KINDS, type EntryKind, type ChargeMark } from './budgets/ledger.entry.js';
-export type { Discrepancy, Reconciliation } from './budgets/reconciliation.store.js';
-export { RegistryBudgets, type RegistryBudgetsOptions } from './budgets/registry.budgets.js';
+export { type Discrepancy, type Reconciliation, ReconciliationStore } from './budgets/reconciliation.store.js';
 export * from './budgets/reservation.js';
 export type { BudgetSource, RefreshResult, ReportedUsage, UsageQuestion } from './budgets/usage.refresher.js';
 export * from './circuit/circuit.breaker.js';

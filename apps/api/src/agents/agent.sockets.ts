@@ -1,5 +1,5 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { CursorExpiredError, EventFeed, EventLog, type FeedSubscription, type RegistryEvent } from '#rollcall/platform';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { CursorExpiredError, EventFeed, EventLog, type RegistryEvent } from '#rollcall/platform';
 import { type BeatResult, type LeasePolicy, RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { StreamKeeper } from '../events/stream.keeper.js';
@@ -12,10 +12,9 @@ import { SocketEvacuation } from './socket.evacuation.js';
  * whichever replica it was said to, without a port of their own to be called at.
  */
 @Injectable()
-export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdown {
+export class AgentSockets implements OnApplicationBootstrap {
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
   private readonly evacuation: SocketEvacuation;
-  private subscription?: FeedSubscription;
 
   constructor(
     private readonly feed: EventFeed,
@@ -55,13 +54,9 @@ export class AgentSockets implements OnApplicationBootstrap, OnApplicationShutdo
     this.follow(await this.log.head());
   }
 
-  onApplicationShutdown(): void {
-    this.subscription?.close();
-  }
-
   /** When the log cannot be gone on from there, from the nearest place that it can. */
   private follow(after: number): void {
-    this.subscription = this.feed.subscribe(after, {
+    this.feed.subscribe(after, {
       take: (events) => {
         for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
       },

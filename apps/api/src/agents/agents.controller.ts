@@ -25,9 +25,10 @@ import { IsIn, IsOptional, IsString, Length } from 'class-validator';
 import { EndpointCheck } from '#rollcall/providers';
 import {
   type AgentRecord,
+  AgentsService,
   type AgentStatus,
+  CapabilityAliases,
   leaseTtlMs,
-  LiveRegistry,
   type LeasePolicy,
   type VersionedAgent,
 } from '#rollcall/registry';
@@ -69,7 +70,8 @@ interface RegistrationAnswer {
 @Controller('agents')
 export class AgentsController {
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly agents: AgentsService,
+    private readonly aliases: CapabilityAliases,
     private readonly endpoints: EndpointCheck,
     private readonly authenticator: Authenticator,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
@@ -96,7 +98,7 @@ export class AgentsController {
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
     const { agentId = null, leaseToken: token = null } = body;
-    const { record, leaseToken } = await this.registry.agents.register({
+    const { record, leaseToken } = await this.agents.register({
       agentId,
       leaseToken: token,
       by: caller.id,
@@ -112,9 +114,9 @@ export class AgentsController {
   @ApiOperation({ summary: 'List agents by agentId' })
   @ApiOkResponse({ schema: { example: { items: [AGENT_EXAMPLE], nextCursor: null } } })
   async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<Page<AgentRecord>> {
-    const capabilityKeys = capability === undefined ? undefined : this.registry.directory.aliases.wordsFor(capability);
+    const capabilityKeys = capability === undefined ? undefined : this.aliases.wordsFor(capability);
     const after = readCursor(cursor, /^\P{Cc}{1,128}$/u);
-    const rows = await this.registry.agents.list(limit + 1, after, { status, capabilityKeys });
+    const rows = await this.agents.list(limit + 1, after, { status, capabilityKeys });
     return toPage(
       rows,
       limit,
@@ -132,7 +134,7 @@ export class AgentsController {
   @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
   @UseInterceptors(VersionTag)
   async get(@Param('id') id: string): Promise<VersionedAgent> {
-    return await this.registry.agents.getVersioned(id);
+    return await this.agents.getVersioned(id);
   }
 
   @Patch(':id')
@@ -156,10 +158,10 @@ export class AgentsController {
   ): Promise<VersionedAgent> {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
-      await this.registry.agents.check(claim); // who may not act must not make us resolve names
+      await this.agents.check(claim); // who may not act must not make us resolve names
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
-    return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
+    return await this.agents.update(claim, toUpdate(body), ifVersion);
   }
 
   @Delete(':id')
@@ -173,6 +175,6 @@ export class AgentsController {
     @Query() { generation, reason }: LeaveQuery,
     @Caller() caller: Principal,
   ): Promise<void> {
-    await this.registry.agents.deregister(claimOf(agentId, generation, caller), reason);
+    await this.agents.deregister(claimOf(agentId, generation, caller), reason);
   }
 }

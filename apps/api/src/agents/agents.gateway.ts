@@ -2,7 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { Inject, Logger } from '@nestjs/common';
 import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
-import { type LeaseClaim, type LeasePolicy, leaseTtlMs, LiveRegistry, nextIntervalMs } from '#rollcall/registry';
+import {
+  AgentsService,
+  HeartbeatBatcher,
+  type LeaseClaim,
+  type LeasePolicy,
+  leaseTtlMs,
+  nextIntervalMs,
+} from '#rollcall/registry';
 import { AuthGuard } from '../auth/auth.guard.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -27,14 +34,15 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   private readonly log = new Logger('agents');
 
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly agents: AgentsService,
+    private readonly heartbeats: HeartbeatBatcher,
     private readonly sockets: AgentSockets,
     private readonly guard: AuthGuard,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
     doors: SocketDoors,
   ) {
     const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
-      await this.registry.agents.check(claimOf(request, principal));
+      await this.agents.check(claimOf(request, principal));
     doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
   }
 
@@ -51,7 +59,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   private async welcome(agent: AgentSocket): Promise<void> {
     try {
       const { intervalMs } = this.lease;
-      const record = await this.registry.agents.identify(agent.claim);
+      const record = await this.agents.identify(agent.claim);
       agent.welcome(record, { intervalMs, leaseMs: leaseTtlMs(this.lease) });
     } catch (error) {
       this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
@@ -65,7 +73,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       this.guard.allow(principal, 'agents:self');
       const { agentId, generation, tokenHash } = agent.claim;
       const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
-      this.registry.heartbeats.beat(beat, (result) => {
+      this.heartbeats.beat(beat, (result) => {
         agent.answer(result, nextIntervalMs(this.lease, Math.random()));
         this.sockets.onBeat(result);
       });

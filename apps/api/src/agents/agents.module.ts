@@ -1,37 +1,35 @@
 import { Module } from '@nestjs/common';
-import { Database, RegistryEvents } from '#rollcall/platform';
 import { EgressPolicy, EndpointCheck } from '#rollcall/providers';
-import { LiveRegistry } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AgentSockets } from './agent.sockets.js';
-import { leasePolicy, registryPolicies } from '../config/registry.policies.js';
+import { leasePolicy } from '../config/registry.policies.js';
 import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
+import { ProtectionController } from './protection.controller.js';
 import { QuestionReader } from './question.reader.js';
-import { RegistryLoops } from './registry.loops.js';
 import { WishesController } from './wishes.controller.js';
 
 @Module({
   imports: [AuthModule],
-  controllers: [SnapshotController, DiscoveryController, AgentsController, WishesController, LivenessController],
+  controllers: [
+    SnapshotController,
+    DiscoveryController,
+    ProtectionController,
+    AgentsController,
+    WishesController,
+    LivenessController,
+  ],
   providers: [
     QuestionReader,
     AgentSockets,
     AgentsGateway,
-    RegistryLoops,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
-    {
-      provide: LiveRegistry,
-      inject: [Database, RegistryEvents, CONFIG],
-      useFactory: (db: Database, events: RegistryEvents, config: Config) =>
-        new LiveRegistry(db, events, registryPolicies(config)),
-    },
     {
       provide: EgressPolicy,
       inject: [CONFIG],
@@ -48,6 +46,6 @@ import { WishesController } from './wishes.controller.js';
       useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy }),
     },
   ],
-  exports: [EgressPolicy, LiveRegistry],
+  exports: [EgressPolicy],
 })
 export class AgentsModule {}

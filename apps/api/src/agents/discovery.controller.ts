@@ -1,14 +1,11 @@
-import { Body, Controller, Get, HttpCode, Post, Put, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LiveRegistry } from '#rollcall/registry';
+import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
-import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { AGENT_EXAMPLE } from './agents.examples.js';
-import { OverrideBody } from './agents.dto.js';
-import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
 import { QueryBody } from './query.dto.js';
 import { QuestionReader } from './question.reader.js';
 
@@ -16,7 +13,10 @@ import { QuestionReader } from './question.reader.js';
 @Controller()
 export class DiscoveryController {
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly ranker: Ranker,
+    private readonly strong: StrongReader,
+    private readonly follower: DirectoryFollower,
+    private readonly clock: RegistryClock,
     private readonly questions: QuestionReader,
   ) {}
 
@@ -40,33 +40,14 @@ export class DiscoveryController {
   })
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
-    if (strong) await this.registry.strong.prepare(query);
-    else if (!this.registry.follower.isFresh) await this.refresh(reply);
-    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
+    if (strong) await this.strong.prepare(query);
+    else if (!this.follower.isFresh) await this.refresh(reply);
+    void reply.type(JSON_TYPE).send(this.ranker.rankSerialised(query, this.clock.now(), text));
   }
 
   /** An answer from a directory that could not catch up tells its age, in seconds. */
   private async refresh(reply: FastifyReply): Promise<void> {
-    const { follower } = this.registry;
-    await follower.refresh();
-    if (!follower.isFresh) void reply.header('age', Math.round(follower.ageMs() / 1_000));
-  }
-
-  @Get('registry/protection')
-  @Permit('agents:read')
-  @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
-  async protection(): Promise<ProtectionView> {
-    return toProtectionView(await this.registry.protection.read());
-  }
-
-  @Put('registry/protection')
-  @Permit('agents:operate')
-  @Mutation({ audit: 'protection.overridden', record: ['override'] })
-  @ApiOperation({ summary: 'Hold protection on, have the silent evicted, or let the numbers decide' })
-  @ApiOkResponse({ schema: { example: { override: 'protect' } } })
-  async override(@Body() { override }: OverrideBody): Promise<OverrideBody> {
-    await this.registry.protection.override(override);
-    return { override };
+    await this.follower.refresh();
+    if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));
   }
 }

@@ -3,9 +3,10 @@ import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type BeatResult,
+  CircuitService,
   type CircuitView,
+  HeartbeatBatcher,
   type LeasePolicy,
-  LiveRegistry,
   nextIntervalMs,
   type ProbeClaim,
 } from '#rollcall/registry';
@@ -30,7 +31,8 @@ export class LivenessController {
   private lastMoment = { at: NaN, text: '' };
 
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly heartbeats: HeartbeatBatcher,
+    private readonly circuits: CircuitService,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -45,7 +47,7 @@ export class LivenessController {
   @ApiOkResponse({ schema: { example: { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 } } })
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
     const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
-    this.registry.heartbeats.beat(beat, (result) => {
+    this.heartbeats.beat(beat, (result) => {
       if (!result.ok) return replyProblem(reply, result.error);
       const json = `{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`;
       return void reply.type(JSON_TYPE).send(json);
@@ -72,7 +74,7 @@ export class LivenessController {
   })
   async beatAll(@Req() { body }: FastifyRequest): Promise<{ results: BatchAnswer[]; nextIntervalMs: number }> {
     const beats = readBatch(body);
-    const results = await this.registry.heartbeats.beatAll(beats);
+    const results = await this.heartbeats.beatAll(beats);
     return {
       results: results.map((result, index) => this.toAnswer(beats[index].agentId, result)),
       nextIntervalMs: this.nextIntervalMs(),
@@ -91,7 +93,7 @@ export class LivenessController {
     schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null, retryAfterMs: null } },
   })
   async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
-    return await this.registry.circuits.report(agentId, { ok, probeId });
+    return await this.circuits.report(agentId, { ok, probeId });
   }
 
   @Post('agents/:id/probe')
@@ -112,7 +114,7 @@ export class LivenessController {
     },
   })
   async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeClaim> {
-    return await this.registry.circuits.claimProbe(agentId, probeId);
+    return await this.circuits.claimProbe(agentId, probeId);
   }
 
   private toAnswer(agentId: string, result: BeatResult): BatchAnswer {

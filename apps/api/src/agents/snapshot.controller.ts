@@ -3,7 +3,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags, ApiTooManyRequestsResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatCursor } from '#rollcall/platform';
-import { type AgentSnapshot, LiveRegistry } from '#rollcall/registry';
+import { type AgentSnapshot, AgentSnapshots } from '#rollcall/registry';
 import { AGENT_EXAMPLE } from './agents.examples.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
@@ -16,7 +16,7 @@ const LONGEST_MS = 60_000;
 @Controller('events/snapshot')
 export class SnapshotController {
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly snapshots: AgentSnapshots,
     private readonly inFlight: InFlight,
   ) {}
 
@@ -35,7 +35,7 @@ export class SnapshotController {
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
     if (request.method === 'HEAD') return void reply.send();
-    const snapshot = await this.registry.snapshots.take();
+    const snapshot = await this.snapshots.take();
     this.inFlight.exempt(reply);
     const body = Readable.from(document(snapshot), { objectMode: false });
     const timer = setTimeout(() => body.destroy(new Error('the snapshot was read too slowly')), LONGEST_MS).unref();

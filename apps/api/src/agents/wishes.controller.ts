@@ -1,6 +1,6 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { type AgentRecord, LiveRegistry } from '#rollcall/registry';
+import { type AgentRecord, AgentsService } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -12,7 +12,7 @@ import { AGENT_EXAMPLE } from './agents.examples.js';
 @ApiTags('agents')
 @Controller('agents')
 export class WishesController {
-  constructor(private readonly registry: LiveRegistry) {}
+  constructor(private readonly agents: AgentsService) {}
 
   @Post(':id/evict')
   @HttpCode(204)
@@ -21,7 +21,7 @@ export class WishesController {
   @ApiOperation({ summary: 'Remove an agent by force' })
   @ApiNoContentResponse({ description: 'It is gone.' })
   async evict(@Param('id') id: string): Promise<void> {
-    await this.registry.agents.remove(id, 'evicted');
+    await this.agents.remove(id, 'evicted');
   }
 
   @Post(':id/drain')
@@ -35,7 +35,7 @@ export class WishesController {
     @Body() { note }: WishBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentRecord> {
-    return await this.registry.agents.want(id, 'draining', note ?? null, by);
+    return await this.agents.want(id, 'draining', note ?? null, by);
   }
 
   @Post(':id/quarantine')
@@ -52,7 +52,7 @@ export class WishesController {
     @Body() { note, evict }: QuarantineBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentRecord> {
-    const { agents } = this.registry;
+    const { agents } = this;
     if (evict) return await agents.expel(id, note ?? null, by);
     return await agents.want(id, 'quarantined', note ?? null, by);
   }
@@ -68,6 +68,6 @@ export class WishesController {
     @Body() { note }: WishBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentRecord> {
-    return await this.registry.agents.want(id, 'active', note ?? null, by);
+    return await this.agents.want(id, 'active', note ?? null, by);
   }
 }

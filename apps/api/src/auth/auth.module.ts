@@ -28,8 +28,8 @@ import { UnprovenRequests } from './unproven.requests.js';
     { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
     {
       provide: LeaseProofs,
-      inject: [Database],
-      useFactory: (db: Database) => new LeaseProofs(db, new LeaseTokenStore(db)),
+      inject: [Database, LeaseTokenStore],
+      useFactory: (db: Database, tokens: LeaseTokenStore) => new LeaseProofs(db, tokens),
     },
     { provide: ConcurrencyLimiter, inject: [CONFIG], useFactory: limiterOf },
     {

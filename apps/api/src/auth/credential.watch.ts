@@ -1,5 +1,5 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Loop } from '#rollcall/platform';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults, Loop, StopsIn } from '#rollcall/platform';
 import { KeysService } from '../keys/keys.service.js';
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
@@ -16,17 +16,17 @@ interface Watched {
  * seconds when it is revoked elsewhere or expires. While the database is away nobody is thrown out.
  */
 @Injectable()
-export class CredentialWatch implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly log = new Logger('auth');
+export class CredentialWatch implements OnApplicationBootstrap {
   private readonly watched = new Set<Watched>();
   private readonly loop = new Loop({
     pass: async () => await this.check(),
     everyMs: () => EVERY_MS,
-    onError: (error) => this.log.warn({ event: 'auth.watch_failed', err: error }),
+    onError: (error) => this.faults.report('auth.watch', error),
   });
 
   constructor(
     private readonly authenticator: Authenticator,
+    private readonly faults: BackgroundFaults,
     keys: KeysService,
   ) {
     keys.onChange(() => this.loop.wake());
@@ -55,7 +55,8 @@ export class CredentialWatch implements OnApplicationBootstrap, OnApplicationShu
     this.loop.start();
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  @StopsIn('background')
+  async stop(): Promise<void> {
     await this.loop.stop();
   }
 }

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Param } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { type AgentBudget, LiveRegistry } from '#rollcall/registry';
+import { type AgentBudget, AgentsService, BudgetsService } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { type BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
 import { BUDGET_EXAMPLE } from './budgets.examples.js';
@@ -19,7 +19,8 @@ const RECORD_EXAMPLE = { totalTokens: 500_000, usedTokens: 123_456, remaining: 3
 @Controller('agents')
 export class AgentBudgetController {
   constructor(
-    private readonly registry: LiveRegistry,
+    private readonly agents: AgentsService,
+    private readonly budgets: BudgetsService,
     @Inject(VIEW_RULES) private readonly rules: ViewRules,
   ) {}
 
@@ -31,8 +32,8 @@ export class AgentBudgetController {
   })
   @ApiOkResponse({ schema: { example: { agentId: 'builder-01', budget: RECORD_EXAMPLE, budgets: [BUDGET_EXAMPLE] } } })
   async get(@Param('id') id: string): Promise<AgentBudgetAnswer> {
-    const { agentId, budget } = await this.registry.agents.get(id);
-    const readings = await this.registry.budgets.budgets.of('agent', agentId);
+    const { agentId, budget } = await this.agents.get(id);
+    const readings = await this.budgets.of('agent', agentId);
     return { agentId, budget, budgets: readings.map((reading) => toBudgetView(reading, this.rules)) };
   }
 }

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { FLEET, type Limit, LiveRegistry, type Reconciliation, type RegistryBudgets } from '#rollcall/registry';
+import { BudgetsService, FLEET, type Limit, type Reconciliation, ReconciliationStore } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -35,14 +35,11 @@ const HOUR_MS = 3_600_000;
 @ApiTags('budgets')
 @Controller()
 export class BudgetsController {
-  private readonly budgets: RegistryBudgets;
-
   constructor(
-    registry: LiveRegistry,
+    private readonly budgets: BudgetsService,
+    private readonly reconciliation: ReconciliationStore,
     @Inject(VIEW_RULES) private readonly rules: ViewRules,
-  ) {
-    this.budgets = registry.budgets;
-  }
+  ) {}
 
   @Post('budgets')
   @Permit('budgets:write')
@@ -52,7 +49,7 @@ export class BudgetsController {
   async open(@Body() { limit, low, ...body }: OpenBudgetBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const subject = body.subject ?? (body.kind === 'fleet' ? FLEET : undefined);
     if (subject === undefined) throw missing('subject', `subject must say which ${body.kind} it is for`);
-    const { id } = await this.budgets.budgets.open({
+    const { id } = await this.budgets.open({
       ...body,
       subject,
       limit: toLimit(limit),
@@ -73,7 +70,7 @@ export class BudgetsController {
   @ApiCreatedResponse({ schema: { example: { ...BUDGET_EXAMPLE, kind: 'run', subject: 'run-8', path: ['41'] } } })
   async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const { runId, parentRunId = null, limit = {} } = body;
-    const { id } = await this.budgets.budgets.openRun(runId, parentRunId, toLimit(limit), by);
+    const { id } = await this.budgets.openRun(runId, parentRunId, toLimit(limit), by);
     return await this.view(id);
   }
 
@@ -82,9 +79,9 @@ export class BudgetsController {
   @ApiOperation({ summary: 'List budgets in the order they were made' })
   @ApiOkResponse({ schema: { example: { items: [BUDGET_EXAMPLE], nextCursor: null } } })
   async list(@Query() { limit, cursor, under, ...filter }: BudgetsQuery): Promise<Page<BudgetView>> {
-    const above = under === undefined ? undefined : (await this.budgets.budgets.get(Number(under))).budget;
+    const above = under === undefined ? undefined : (await this.budgets.get(Number(under))).budget;
     const after = Number(readCursor(cursor, POSITION) ?? 0);
-    const rows = await this.budgets.budgets.list(limit + 1, after, { ...filter, under: above });
+    const rows = await this.budgets.list(limit + 1, after, { ...filter, under: above });
     return toPage(
       rows,
       limit,
@@ -101,7 +98,7 @@ export class BudgetsController {
   })
   @ApiOkResponse({ schema: { example: { checked: 17, discrepancies: [] } } })
   async reconcile(): Promise<Reconciliation> {
-    return await this.budgets.reconciliation.reconcile();
+    return await this.reconciliation.reconcile();
   }
 
   @Get('budgets/:id')
@@ -124,7 +121,7 @@ export class BudgetsController {
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
     if (!raise.tokens && !raise.microUsd) throw missing('tokens', 'tokens or microUsd must say by how much');
-    await this.budgets.budgets.topUp(Number(id), raise, { by, note: note ?? null });
+    await this.budgets.topUp(Number(id), raise, { by, note: note ?? null });
     return await this.view(Number(id));
   }
 
@@ -143,7 +140,7 @@ export class BudgetsController {
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
     const change = { ...(limit && { limit: given(limit) }), ...(used && { used: given(used) }) };
-    await this.budgets.budgets.adjust(Number(id), change, { by, note });
+    await this.budgets.adjust(Number(id), change, { by, note });
     return await this.view(Number(id));
   }
 
@@ -152,7 +149,7 @@ export class BudgetsController {
   @ApiOperation({ summary: 'Every change of its use or limit, newest first' })
   @ApiOkResponse({ schema: { example: { items: [LINE_EXAMPLE], nextCursor: null } } })
   async ledger(@Param() { id }: BudgetParams, @Query() { limit, cursor }: PageQuery): Promise<Page<LineView>> {
-    const rows = await this.budgets.budgets.lines(Number(id), limit + 1, readCursor(cursor, POSITION));
+    const rows = await this.budgets.lines(Number(id), limit + 1, readCursor(cursor, POSITION));
     return toPage(rows, limit, toLineView, ({ seq }) => seq);
   }
 
@@ -161,11 +158,11 @@ export class BudgetsController {
   @ApiOperation({ summary: 'When does it run out?', description: 'At the rate of the last hours. Null: not in sight.' })
   @ApiOkResponse({ schema: { example: FORECAST_EXAMPLE } })
   async forecast(@Param() { id }: BudgetParams, @Query() { hours }: ForecastQuery): Promise<ForecastView> {
-    return toForecastView(await this.budgets.budgets.forecast(Number(id), hours * HOUR_MS));
+    return toForecastView(await this.budgets.forecast(Number(id), hours * HOUR_MS));
   }
 
   private async view(id: number): Promise<BudgetView> {
-    return toBudgetView(await this.budgets.budgets.get(id), this.rules);
+    return toBudgetView(await this.budgets.get(id), this.rules);
   }
 }
 

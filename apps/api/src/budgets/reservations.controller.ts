@@ -8,7 +8,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { costOf, PresetBook, resolveModel } from '#rollcall/providers';
-import { type BudgetLedger, LiveRegistry, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
+import { BudgetLedger, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -24,14 +24,10 @@ const SETTLED = { ...RESERVATION_EXAMPLE, state: 'settled', used: { tokens: 1_50
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
 export class ReservationsController {
-  private readonly ledger: BudgetLedger;
-
   constructor(
-    registry: LiveRegistry,
+    private readonly ledger: BudgetLedger,
     private readonly presets: PresetBook,
-  ) {
-    this.ledger = registry.budgets.ledger;
-  }
+  ) {}
 
   @Post()
   @Mutation({ audit: null })

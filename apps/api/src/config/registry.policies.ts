@@ -4,9 +4,10 @@ import {
   type DirectoryOptions,
   type FlapPolicy,
   type LeasePolicy,
-  type LiveRegistryOptions,
-  type RegistryBudgetsOptions,
+  type LowBudgetPolicy,
+  type BudgetRules,
   type ProtectionPolicy,
+  type RegistryOptions,
   USUAL_LEASE_POLICY,
   USUAL_PROTECTION_POLICY,
 } from '#rollcall/registry';
@@ -15,8 +16,8 @@ import type { Config } from './config.schema.js';
 /** Penalties are counted in thousandths of a flap. */
 const PENALTY_PER_FLAP = 1_000;
 
-/** The settings in the words of the registry. */
-export function registryPolicies(config: Config): LiveRegistryOptions {
+/** Maps the settings to the policies of the registry. */
+export function registryPolicies(config: Config): Omit<RegistryOptions, 'retention' | 'usage'> {
   return {
     lease: leasePolicy(config),
     protection: protectionPolicy(config),
@@ -35,7 +36,7 @@ export function directoryOptions({ discovery }: Config): DirectoryOptions {
   return { aliases: new CapabilityAliases(discovery.aliases) };
 }
 
-function budgetRules({ budgets, quotas }: Config): RegistryBudgetsOptions {
+export function budgetRules({ budgets, quotas }: Config): BudgetRules & { low: LowBudgetPolicy } {
   const { lowPercent, lowTokens, settleMultiple, largestTokens, largestMicroUsd, longestReservation, runDepth } =
     budgets;
   const largest = { tokens: largestTokens, microUsd: largestMicroUsd };

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type LogPosition, RegistryEvents } from '#rollcall/platform';
+import { EventFeed, EventLog, type LogPosition } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { EventStream, type StreamSink } from './event.stream.js';
@@ -10,14 +10,15 @@ import { EventsService, toFilter } from './events.service.js';
 @Injectable()
 export class EventStreams {
   constructor(
-    private readonly events: RegistryEvents,
+    private readonly log: EventLog,
+    private readonly feed: EventFeed,
     private readonly pages: EventsService,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** Throws when the log cannot be read here and now. */
   async check(): Promise<void> {
-    await this.events.log.head();
+    await this.log.head();
   }
 
   /** Answers how to start it and where it starts, or throws when it cannot start there. */
@@ -25,6 +26,6 @@ export class EventStreams {
     const after = await this.pages.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
     const options = { after, filter: toFilter(query), window: query.window, buffer, slowAfterMs };
-    return { after, open: (sink) => new EventStream(this.events.feed, sink, options) };
+    return { after, open: (sink) => new EventStream(this.feed, sink, options) };
   }
 }

@@ -1,12 +1,13 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import {
   CURSOR_PATTERN,
+  EventFeed,
   type EventFilter,
+  EventLog,
   type EventMatcher,
   type LogPosition,
   parseCursor,
   type RegistryEvent,
-  RegistryEvents,
 } from '#rollcall/platform';
 import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
@@ -28,11 +29,14 @@ const LONGEST_WAIT_MS = 3_000;
 export class EventsService implements OnModuleDestroy {
   private readonly waits = new Set<() => void>();
 
-  constructor(private readonly events: RegistryEvents) {}
+  constructor(
+    private readonly log: EventLog,
+    private readonly feed: EventFeed,
+  ) {}
 
   /** The position that `after` stands for, made sure to be one that can be continued from. */
   async locate(after: string): Promise<LogPosition> {
-    return await this.events.log.locate(after);
+    return await this.log.locate(after);
   }
 
   /** One page costs one bounded look into the log, however little matches: `next` advances also when it is empty. */
@@ -47,7 +51,7 @@ export class EventsService implements OnModuleDestroy {
   }
 
   private async search(query: EventsQuery): Promise<FoundEvents> {
-    const { log } = this.events;
+    const { log } = this;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
     const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
@@ -65,7 +69,7 @@ export class EventsService implements OnModuleDestroy {
       return true;
     };
     const consumer = { take, expired: over.reject, interrupted: over.reject };
-    const way = this.events.feed.subscribe(found.next, consumer, filter);
+    const way = this.feed.subscribe(found.next, consumer, filter);
     gone.addEventListener('abort', () => over.resolve());
     if (gone.aborted) over.resolve();
     this.waits.add(over.resolve);
@@ -76,7 +80,7 @@ export class EventsService implements OnModuleDestroy {
       clearTimeout(timer);
       this.waits.delete(over.resolve);
     }
-    return { ...found, head: Math.max(found.next, this.events.feed.position ?? 0) };
+    return { ...found, head: Math.max(found.next, this.feed.position ?? 0) };
   }
 }
 

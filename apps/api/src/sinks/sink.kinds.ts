@@ -1,21 +1,20 @@
-import { Injectable } from '@nestjs/common';
-import type { SinkFactory } from '#rollcall/platform';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { SinkFactories } from '#rollcall/platform';
 import { NATS_KIND, NatsRelay } from '../nats/nats.relay.js';
 import { WEBHOOK_KIND } from '../webhooks/webhooks.service.js';
 import { WebhookSinks } from '../webhooks/webhook.sinks.js';
 
-/** The kinds of sinks this replica can deliver to. */
+/** Registers the kinds of sinks that this replica can deliver to. */
 @Injectable()
-export class SinkKinds {
+export class SinkKinds implements OnModuleInit {
   constructor(
+    private readonly factories: SinkFactories,
     private readonly webhooks: WebhookSinks,
     private readonly nats: NatsRelay,
   ) {}
 
-  factories(): Record<string, SinkFactory> {
-    return {
-      [WEBHOOK_KIND]: async (id) => await this.webhooks.make(id),
-      ...(this.nats.isConfigured && { [NATS_KIND]: async () => await this.nats.make() }),
-    };
+  onModuleInit(): void {
+    this.factories.register(WEBHOOK_KIND, async (id) => await this.webhooks.make(id));
+    if (this.nats.isConfigured) this.factories.register(NATS_KIND, async () => await this.nats.make());
   }
 }

@@ -1,24 +1,27 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Gauge } from 'prom-client';
-import { SinksService, type SinkStatus } from '#rollcall/platform';
+import { DeliveryCounts, SinksService, type SinkStatus } from '#rollcall/platform';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 
-/** How far sinks are, asked when it is scraped, and what this replica delivered. */
+/** The lag of sinks and the deliveries of this replica, read when the metrics are scraped. */
 @Injectable()
 export class SinkMetrics {
   private readonly log = new Logger('sinks');
-  private readonly tried: Counter;
-
   constructor(
     private readonly sinks: SinksService,
+    counts: DeliveryCounts,
     { registry }: HttpMetrics,
   ) {
     const registers = [registry];
-    this.tried = new Counter({
+    const tried: Counter = new Counter({
       name: 'rollcall_sink_deliveries_total',
       help: 'Events this replica tried to deliver, by what became of the try.',
       labelNames: ['kind', 'outcome'],
       registers,
+      collect: () => {
+        tried.reset();
+        for (const { kind, result, events } of counts.all()) tried.inc({ kind, outcome: result }, events);
+      },
     });
     const behind: Gauge = new Gauge({
       name: 'rollcall_sink_lag_seconds',
@@ -40,10 +43,6 @@ export class SinkMetrics {
       registers,
       collect: async () => this.fill(await this.statuses(), lag, behind, parked),
     });
-  }
-
-  count(kind: string, outcome: string, events: number): void {
-    this.tried.inc({ kind, outcome }, events);
   }
 
   private fill(statuses: SinkStatus[], lag: Gauge, behind: Gauge, parked: Gauge): void {

@@ -29,8 +29,8 @@ let closing: { close(): Promise<void> | void }[];
 let lost: unknown[];
 beforeEach(async () => {
   database = await testDatabase();
-  here = testRegistry(await database.connectAgain());
-  there = testRegistry(await database.connectAgain());
+  here = await testRegistry(await database.connectAgain());
+  there = await testRegistry(await database.connectAgain());
   closing = [];
   lost = [];
 });

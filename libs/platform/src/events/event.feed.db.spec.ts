@@ -11,7 +11,7 @@ let events: TestEvents;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  events = testEvents(db);
+  events = await testEvents(db);
 });
 afterEach(async () => {
   await events.stop();
@@ -61,7 +61,7 @@ describe('the feed', () => {
   });
 
   it('hears of what another replica wrote, by NOTIFY', async () => {
-    const elsewhere = testEvents(await database.connectAgain());
+    const elsewhere = await testEvents(await database.connectAgain());
     elsewhere.start();
     events.start();
     await until('both listen', () => events.listener.connected && elsewhere.listener.connected);
@@ -148,7 +148,7 @@ describe('a cursor', () => {
   it('B3 behind what is kept is told so, never passed over', async () => {
     await write(30);
     await events.sequencer.runOnce();
-    await testEvents(db, { keepCount: 10 }).pruner.prune();
+    await (await testEvents(db, { keepCount: 10 })).pruner.prune();
     await expect(events.log.page(19, 100)).rejects.toThrow(new CursorExpiredError(19, 20));
     expect((await events.log.page(20, 100)).events.map(({ seq }) => seq)).toEqual(upTo(30, 21));
     events.start();
@@ -178,7 +178,7 @@ describe('pruning', () => {
   it('goes from the lower end only, by number and by age, in steps', async () => {
     await write(2_500);
     while ((await events.sequencer.runOnce()).moved > 0);
-    expect(await testEvents(db, { keepCount: 100 }).pruner.prune()).toEqual({ pruned: 2_400 });
+    expect(await (await testEvents(db, { keepCount: 100 })).pruner.prune()).toEqual({ pruned: 2_400 });
     await db.query(`UPDATE event_log SET at = at - interval '2 hours' WHERE seq <= 2450 OR seq = 2470`);
     expect(await events.pruner.prune()).toEqual({ pruned: 50 });
     expect((await events.log.page(2_450, 100)).events).toHaveLength(50);
@@ -193,7 +193,7 @@ describe('pruning', () => {
     await client.query(
       `BEGIN; INSERT INTO event_staging (type, subject, capabilities, data) VALUES ('x', 'y', '{}', '{}')`,
     );
-    expect(await testEvents(db, { keepCount: 4 }).pruner.prune()).toEqual({ pruned: 6 });
+    expect(await (await testEvents(db, { keepCount: 4 })).pruner.prune()).toEqual({ pruned: 6 });
     await client.query('ROLLBACK');
     await client.end();
   });

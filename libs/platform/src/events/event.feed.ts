@@ -1,16 +1,14 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { Loop } from '../loop.js';
+import { PgListener } from '../postgres/pg.listener.js';
 import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.errors.js';
 import type { EventFilter } from './event.catalog.js';
-import type { EventLog } from './event.log.js';
-import type { LogPage } from './event.store.js';
+import { EventLog } from './event.log.js';
+import { EVENT_CHANNEL, type LogPage } from './event.store.js';
 import type { RegistryEvent } from './event.types.js';
 import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subscription.js';
-
-export interface FeedOptions {
-  onError(error: unknown): void;
-  /** How long to rest without a call. Shorter while no calls can come. */
-  pollMs(): number;
-}
 
 /** Is called around every look at the log. A look ends in `done` or in `failed`. */
 export interface FeedWatcher {
@@ -20,6 +18,9 @@ export interface FeedWatcher {
   failed(): void;
 }
 
+/** The pause between two looks at the log without a notification; shorter while none can arrive. */
+const POLL_WHEN_CONNECTED_MS = 1_000;
+const POLL_WHEN_DISCONNECTED_MS = 100;
 const PAGE = 1_000;
 /** How many events are kept at hand, so that consumers who are up to date cost no query. */
 const AT_HAND = 4_096;
@@ -31,7 +32,8 @@ const PATIENCE_MS = 3_000;
  * pace: whoever is up to date is served from memory, whoever is behind reads the log itself. Every consumer sees every
  * event after its cursor once and in order.
  */
-export class EventFeed {
+@Injectable()
+export class EventFeed implements OnApplicationBootstrap {
   private readonly subscriptions = new Set<FeedSubscription>();
   private readonly watchers: FeedWatcher[] = [];
   private readonly loop: Loop;
@@ -42,13 +44,20 @@ export class EventFeed {
 
   constructor(
     private readonly log: EventLog,
-    private readonly options: FeedOptions,
+    listener: PgListener,
+    private readonly faults: BackgroundFaults,
   ) {
     this.loop = new Loop({
       pass: async () => await this.follow(),
-      everyMs: options.pollMs,
+      everyMs: () => (listener.connected ? POLL_WHEN_CONNECTED_MS : POLL_WHEN_DISCONNECTED_MS),
       onError: (error) => this.fail(error),
     });
+    listener.on(EVENT_CHANNEL, (head) => this.wake(Number(head)));
+    listener.onConnected(() => this.wake());
+  }
+
+  onApplicationBootstrap(): void {
+    this.start();
   }
 
   /** The newest event this process has seen; undefined until it has looked for the first time. */
@@ -60,6 +69,7 @@ export class EventFeed {
     this.loop.start();
   }
 
+  @StopsIn('feed')
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
     await this.loop.stop();
@@ -81,7 +91,7 @@ export class EventFeed {
   subscribe(after: number, consumer: FeedConsumer, filter?: EventFilter): FeedSubscription {
     const subscription = new FeedSubscription(this, after, consumer, {
       filter,
-      onError: (error) => this.options.onError(error),
+      onError: (error) => this.report(error),
       onClose: () => this.subscriptions.delete(subscription),
     });
     this.subscriptions.add(subscription);
@@ -117,8 +127,12 @@ export class EventFeed {
     for (const watcher of this.watchers) watcher.done();
   }
 
+  private report(error: unknown): void {
+    this.faults.report('events.feed', error);
+  }
+
   private fail(error: unknown): void {
-    this.options.onError(error);
+    this.report(error);
     this.failingSince ??= performance.now();
     for (const watcher of this.watchers) watcher.failed();
     if (performance.now() - this.failingSince < PATIENCE_MS) return;

@@ -1,16 +1,18 @@
+import { Injectable } from '@nestjs/common';
 import { DatabaseUnavailableError } from '../postgres/database.errors.js';
 import { Gate } from '../work/gate.js';
 import type { Cursor, LogPosition } from './event.cursor.js';
 import { parseCursor } from './event.cursor.js';
 import { CursorAheadError, CursorExpiredError, CursorForeignError, EventsBusyError } from './event.errors.js';
 import type { EventFilter } from './event.catalog.js';
-import type { EventStore, LogPage } from './event.store.js';
-import type { LogIdentity } from './log.identity.js';
+import { EventStore, type LogPage } from './event.store.js';
+import { LogIdentity } from './log.identity.js';
 
 /** How many consumers' pages one replica reads at the same time; the others wait, and the event loop stays free. */
 const PAGES_AT_ONCE = 1;
 
 /** Reads the log. A page starts right after its cursor or not at all: there is no gap it would pass over in silence. */
+@Injectable()
 export class EventLog {
   private readonly pages = new Gate({
     most: PAGES_AT_ONCE,

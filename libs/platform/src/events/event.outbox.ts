@@ -1,30 +1,33 @@
-import type { Database } from '../postgres/database.js';
-import type { EventStore, StagedEvent } from './event.store.js';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { EventSequencer } from './event.sequencer.js';
+import { EventStore, type StagedEvent } from './event.store.js';
 import type { EventPayloads, EventType } from './event.types.js';
 
 export interface EventContext {
-  /** What the agent concerned can do, so that consumers can choose by it. */
+  /** The capabilities of the agent that the event is about, for consumers that filter by them. */
   capabilities?: readonly string[];
 }
 
-/** An event that is to be told, once what it tells of is committed. */
+/** An event before it has its place in the log. */
 export type EventDraft = {
   [T in EventType]: { type: T; subject: string; data: EventPayloads[T]; capabilities?: readonly string[] };
 }[EventType];
 
 /**
- * Takes events in, in the transaction that makes them true: both are committed, or neither is.
+ * Stages events in the transaction that makes them true: both are committed, or neither is. The commit wakes the sequencer of
+ * this process.
  *
  * Events of one subject keep their order if each writer locks the subject's row before it appends, as any writer that
  * changes the row does. Nothing here waits for other writers: no counter, no lock, no NOTIFY, and no round trip, for the
  * events go to the database together with the COMMIT.
  */
+@Injectable()
 export class EventOutbox {
-  private readonly listeners: (() => void)[] = [];
-
   constructor(
     private readonly db: Database,
     private readonly store: EventStore,
+    private readonly sequencer: EventSequencer,
   ) {}
 
   async append<T extends EventType>(
@@ -41,11 +44,6 @@ export class EventOutbox {
     if (drafts.length > 0) this.stage(drafts.map((draft) => ({ capabilities: [], ...draft })));
   }
 
-  /** Called after events of this process were committed. */
-  onCommitted(listener: () => void): void {
-    this.listeners.push(listener);
-  }
-
   private stage(events: StagedEvent[]): void {
     if (!this.db.inTransaction) {
       throw new Error(
@@ -53,6 +51,6 @@ export class EventOutbox {
       );
     }
     this.store.stage(events);
-    this.db.afterCommit(() => this.listeners.forEach((listener) => listener()));
+    this.db.afterCommit(() => this.sequencer.wake());
   }
 }

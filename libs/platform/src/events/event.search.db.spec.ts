@@ -10,7 +10,7 @@ let events: TestEvents;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  events = testEvents(db);
+  events = await testEvents(db);
 });
 afterEach(async () => {
   await events.stop();

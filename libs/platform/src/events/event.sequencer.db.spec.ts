@@ -8,7 +8,7 @@ let events: TestEvents;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  events = testEvents(db);
+  events = await testEvents(db);
 });
 afterEach(async () => {
   await events.stop();
@@ -113,7 +113,7 @@ describe('the sequencer', () => {
 
   it('takes what a writer left that died before it could call', async () => {
     await join('orphan');
-    const other = testEvents(await database.connectAgain());
+    const other = await testEvents(await database.connectAgain());
     other.start();
     await until('it is in the log', async () => (await events.log.head()) === 1);
     expect((await readAll(events)).map(({ subject }) => subject)).toEqual(['orphan']);

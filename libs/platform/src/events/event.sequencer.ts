@@ -1,13 +1,11 @@
-import type { Database } from '../postgres/database.js';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { Loop } from '../loop.js';
+import { Database } from '../postgres/database.js';
+import { EventFeed } from './event.feed.js';
 import { EventSnapshot } from './event.snapshot.js';
-import type { EventStore } from './event.store.js';
-
-export interface SequencerOptions {
-  onError(error: unknown): void;
-  /** How often to look for what a writer left that died before it could call. */
-  pollMs?: number;
-}
+import { EventStore } from './event.store.js';
 
 const BATCH = 1_000;
 /** Fewer passes leave more to the writers, and delay events under load by this much. After a rest there is no wait. */
@@ -15,15 +13,16 @@ const PACE_MS = 20;
 /** When a pass finds this many, the writers need the time more than the readers. */
 const BUSY = 50;
 const BUSY_PACE_MS = 50;
+/** Finds events of writers that died after their commit. */
 const POLL_MS = 500;
 
 /**
- * Gives committed events their place in the log. One sequencer works at a time, however many replicas there are: the
- * others wait for its transaction. A pass is one transaction, so whatever kills it, its events are either in the log or
- * still staged, and the next pass takes them.
+ * Gives committed events their place in the log and wakes the feed of this process. One sequencer works at a time among all
+ * replicas: the others wait for its transaction. A pass is one transaction, so when it is killed, its events are either in the
+ * log or still staged, and the next pass moves them.
  */
-export class EventSequencer {
-  private readonly listeners: ((head: number) => void)[] = [];
+@Injectable()
+export class EventSequencer implements OnApplicationBootstrap {
   private readonly loop: Loop;
   private started = false;
   private lastMoved = 0;
@@ -31,16 +30,19 @@ export class EventSequencer {
   constructor(
     private readonly db: Database,
     private readonly store: EventStore,
-    private readonly options: SequencerOptions,
+    private readonly feed: EventFeed,
+    private readonly faults: BackgroundFaults,
   ) {
-    const { onError, pollMs = POLL_MS } = options;
-    const paceMs = (): number => (this.lastMoved >= BUSY ? BUSY_PACE_MS : PACE_MS);
-    this.loop = new Loop({ pass: async (woken) => await this.pass(woken), everyMs: () => pollMs, paceMs, onError });
+    this.loop = new Loop({
+      pass: async (woken) => await this.pass(woken),
+      everyMs: () => POLL_MS,
+      paceMs: () => (this.lastMoved >= BUSY ? BUSY_PACE_MS : PACE_MS),
+      onError: (error) => this.report(error),
+    });
   }
 
-  /** Called with the new head after events were moved by this process. */
-  onMoved(listener: (head: number) => void): void {
-    this.listeners.push(listener);
+  onApplicationBootstrap(): void {
+    this.start();
   }
 
   start(): void {
@@ -52,12 +54,13 @@ export class EventSequencer {
     this.loop.wake();
   }
 
-  /** With a last pass, so that what this process committed need not wait for another one. */
+  /** Ends with a pass, so that the events of this process do not wait for another replica. */
+  @StopsIn('sequencer')
   async stop(): Promise<void> {
     await this.loop.stop();
     if (!this.started) return;
     this.started = false;
-    await this.pass(false).catch(this.options.onError);
+    await this.pass(false).catch((error: unknown) => this.report(error));
   }
 
   /** One transaction. */
@@ -66,7 +69,7 @@ export class EventSequencer {
       await this.store.lockSequencer();
       return await this.store.move(BATCH);
     });
-    if (result) this.listeners.forEach((listener) => listener(result.head));
+    if (result) this.feed.wake(result.head);
     this.lastMoved = result?.moved ?? 0;
     return { moved: this.lastMoved };
   }
@@ -87,8 +90,12 @@ export class EventSequencer {
       await snapshot.close();
       throw error;
     }
-    this.listeners.forEach((listener) => listener(snapshot.seq));
+    this.feed.wake(snapshot.seq);
     return snapshot;
+  }
+
+  private report(error: unknown): void {
+    this.faults.report('events.sequencer', error);
   }
 
   private async pass(woken: boolean): Promise<void> {

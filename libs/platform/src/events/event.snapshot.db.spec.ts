@@ -10,7 +10,7 @@ let events: TestEvents;
 
 beforeEach(async () => {
   database = await testDatabase({ poolSize: 20 });
-  events = testEvents(database.db);
+  events = await testEvents(database.db);
   await database.db.query('CREATE TABLE counted (id text PRIMARY KEY, version int NOT NULL)');
   await database.db.query(`INSERT INTO counted SELECT 'a-' || n, 0 FROM generate_series(0, 9) AS n`);
 });

@@ -1,11 +1,12 @@
+import { Injectable } from '@nestjs/common';
 import { escapeLiteral } from 'pg';
-import type { Database, PoolName } from '../postgres/database.js';
+import { Database, type PoolName } from '../postgres/database.js';
 import type { LogPosition } from './event.cursor.js';
-import type { EventCatalog, EventFilter } from './event.catalog.js';
+import { EventCatalog, type EventFilter } from './event.catalog.js';
 import { searchQuery } from './event.search.js';
 import type { RegistryEvent } from './event.types.js';
 
-/** Where the sequencer says how far the log goes now. */
+/** NOTIFY channel: the new head of the log. */
 export const EVENT_CHANNEL = 'rollcall_event';
 
 const SEQUENCER = 'rollcall.event_sequencer';
@@ -62,6 +63,7 @@ const STAGE_ONE = {
   definition: `(text, text, text[], jsonb) AS ${STAGE} VALUES ($1, $2, $3, $4)`,
 };
 
+@Injectable()
 export class EventStore {
   constructor(
     private readonly db: Database,

@@ -7,14 +7,14 @@ let events: TestEvents;
 
 beforeEach(async () => {
   database = await testDatabase();
-  events = testEvents(database.db);
+  events = await testEvents(database.db);
 });
 afterEach(async () => {
   await events.stop();
   await database.drop();
 });
 
-const epochOf = async (db: Database): Promise<string> => (await testEvents(db).log.end()).epoch;
+const epochOf = async (db: Database): Promise<string> => (await (await testEvents(db)).log.end()).epoch;
 
 async function write(count: number, through: TestEvents = events, db: Database = database.db): Promise<void> {
   await db.transaction(async () => {
@@ -35,7 +35,7 @@ describe('the epoch of the log', () => {
     await write(3);
     const { seq, epoch } = await events.log.end();
     const backup = await database.copy();
-    const restored = testEvents(backup.db);
+    const restored = await testEvents(backup.db);
     await write(5, restored, backup.db);
     await expect(restored.log.search({ seq, epoch }, 10, {})).rejects.toThrow(CursorForeignError);
     await expect(restored.log.locate(`${seq}-${epoch}`)).rejects.toThrow(CursorForeignError);

@@ -1,5 +1,7 @@
-import type { Database } from '../postgres/database.js';
+import { Injectable } from '@nestjs/common';
 import { PlatformError } from '../errors.js';
+import { Database } from '../postgres/database.js';
+import { PgListener } from '../postgres/pg.listener.js';
 
 /** The database by name, and the table by the object that it is: both change when a dump is restored. */
 const OBJECTS = `(SELECT oid FROM pg_database WHERE datname = current_database()), 'event_counter'::regclass::oid`;
@@ -11,10 +13,16 @@ const NEW_EPOCH = `left(gen_random_uuid()::text, 8)`;
  * Gives the log another epoch when its rows are found in a database that they were not written in, so that cursors of
  * the database they come from are recognised. Asked once, and again after every new connection to the server.
  */
+@Injectable()
 export class LogIdentity {
   private confirmed?: Promise<void>;
 
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    listener: PgListener,
+  ) {
+    listener.onConnected(() => this.doubt());
+  }
 
   /** Resolves when the epoch in the database is the right one. Costs nothing after the first time. */
   async confirm(): Promise<void> {
@@ -27,8 +35,8 @@ export class LogIdentity {
     }
   }
 
-  /** The server may be another one now. */
-  doubt(): void {
+  /** After a reconnect the server may be another one. */
+  private doubt(): void {
     this.confirmed = undefined;
   }
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { ConnectionPool } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
 import {
@@ -97,6 +98,7 @@ export class Database {
     return new Client(clientOptions(this.options, applicationName));
   }
 
+  @StopsIn('database')
   async close(): Promise<void> {
     await Promise.all([this.pools.reserved.end(), this.pools.ordinary.end()]);
   }

@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { escapeIdentifier, type Client } from 'pg';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { Loop } from '../loop.js';
-import type { Database } from './database.js';
+import { Database } from './database.js';
 
 type Handler = (payload: string) => void;
 
@@ -11,12 +14,13 @@ const CHECK_EVERY_MS = 2_000;
 const GOODBYE_MS = 500;
 
 /**
- * Hears NOTIFY on a connection of its own. When that breaks it is made again, ever less often while it fails.
+ * Receives notifications (LISTEN/NOTIFY) on a connection of its own and reconnects with a growing delay when it breaks.
  *
- * What is sent meanwhile is not heard, so a message is a hint and never the only carrier: `onConnected` says that some
- * may have been missed, and `connected` whether they can be relied on now.
+ * Notifications sent meanwhile are lost, so a notification is a hint and never the only carrier of a fact: `onConnected`
+ * reports that some may have been missed, and `connected` whether they arrive now.
  */
-export class PgListener {
+@Injectable()
+export class PgListener implements OnApplicationBootstrap {
   private readonly handlers = new Map<string, Handler>();
   private readonly connectedHandlers: (() => void)[] = [];
   private readonly loop: Loop;
@@ -24,9 +28,17 @@ export class PgListener {
 
   constructor(
     private readonly db: Database,
-    onError: (error: unknown) => void,
+    faults: BackgroundFaults,
   ) {
-    this.loop = new Loop({ pass: async () => await this.keep(), everyMs: () => CHECK_EVERY_MS, onError });
+    this.loop = new Loop({
+      pass: async () => await this.keep(),
+      everyMs: () => CHECK_EVERY_MS,
+      onError: (error) => faults.report('events.listener', error),
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.start();
   }
 
   /** Before `start`. One handler for each channel. */
@@ -46,6 +58,7 @@ export class PgListener {
     this.loop.start();
   }
 
+  @StopsIn('feed')
   async stop(): Promise<void> {
     await this.loop.stop();
     const { client } = this;

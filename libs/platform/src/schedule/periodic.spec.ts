@@ -2,6 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { DecoratedMethods } from '../lifecycle/decorated.methods.js';
+import { RecordedFaults } from '../testing/test-events.js';
 import { Periodic } from './periodic.js';
 import { PeriodicExplorer } from './periodic.explorer.js';
 import { PeriodicTask } from './periodic.task.js';
@@ -19,7 +22,7 @@ class Sweeper {
 async function boot(...providers: (new () => unknown)[]): Promise<TestingModule> {
   const module = await Test.createTestingModule({
     imports: [ScheduleModule.forRoot(), DiscoveryModule],
-    providers: [PeriodicExplorer, ...providers],
+    providers: [BackgroundFaults, DecoratedMethods, PeriodicExplorer, ...providers],
   }).compile();
   return await module.init();
 }
@@ -42,7 +45,7 @@ describe('@Periodic', () => {
 describe('a periodic task', () => {
   it('never runs two passes at the same time', async () => {
     const gate = Promise.withResolvers<void>();
-    const task = new PeriodicTask('test', async () => await gate.promise);
+    const task = new PeriodicTask('test', async () => await gate.promise, new RecordedFaults());
     const runs = [task.run(), task.run()];
     expect(task.passes).toBe(1);
     gate.resolve();
@@ -53,18 +56,21 @@ describe('a periodic task', () => {
 
   it('counts a failure and runs again', async () => {
     let failing = true;
-    const task = new PeriodicTask('test', async () => {
+    const faults = new RecordedFaults();
+    const pass = async (): Promise<void> => {
       if (failing) throw new Error('the database is away');
-    });
+    };
+    const task = new PeriodicTask('test', pass, faults);
     await task.run();
     failing = false;
     await task.run();
     expect([task.passes, task.failures]).toEqual([2, 1]);
+    expect(faults.all).toEqual([new Error('the database is away')]);
   });
 
   it('stops after the pass in progress has ended', async () => {
     const gate = Promise.withResolvers<void>();
-    const task = new PeriodicTask('test', async () => await gate.promise);
+    const task = new PeriodicTask('test', async () => await gate.promise, new RecordedFaults());
     void task.run();
     let stopped = false;
     const stopping = task.stop().then(() => (stopped = true));

@@ -1,8 +1,7 @@
-import { Logger } from '@nestjs/common';
+import type { BackgroundFaults } from '../lifecycle/background.faults.js';
 
 /** One pass at a time of one periodic method. */
 export class PeriodicTask {
-  private readonly log = new Logger('periodic');
   private running?: Promise<void>;
   private stopped = false;
   failures = 0;
@@ -11,6 +10,7 @@ export class PeriodicTask {
   constructor(
     readonly name: string,
     private readonly pass: () => Promise<unknown>,
+    private readonly faults: BackgroundFaults,
   ) {}
 
   /** Starts a pass, unless one is running or the task was stopped. Never rejects. */
@@ -32,7 +32,7 @@ export class PeriodicTask {
       await this.pass();
     } catch (error) {
       this.failures += 1;
-      this.log.warn({ event: `${this.name}_failed`, err: error });
+      this.faults.report(this.name, error);
     }
   }
 }

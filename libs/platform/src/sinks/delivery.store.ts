@@ -1,4 +1,5 @@
-import type { Database } from '../postgres/database.js';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { DeliveryEntity, DeliveryState } from './delivery.entity.js';
 
@@ -8,6 +9,7 @@ const COLUMNS = `sink_id AS "sinkId", seq, state, attempts, event_id AS "eventId
   took_ms AS "tookMs", first_at AS "firstAt", last_at AS "lastAt"`;
 
 /** What became of events at sinks, for people to look at and to have sent again. */
+@Injectable()
 export class DeliveryStore {
   constructor(private readonly db: Database) {}
 

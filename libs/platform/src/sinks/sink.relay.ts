@@ -3,8 +3,10 @@ import { CursorForeignError } from '../events/event.errors.js';
 import type { EventFeed } from '../events/event.feed.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { FeedSubscription } from '../events/feed.subscription.js';
+import type { DeliveryCounts } from './delivery.counts.js';
 import type { DeliveryStore } from './delivery.store.js';
 import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
+import type { Worker } from '../work/leased-work.js';
 import { isGivenUp, retryDelay } from './retry.policy.js';
 import type { ClaimedSink, DeliveryOutcome, Progress, SinkStore } from './sink.store.js';
 
@@ -12,12 +14,12 @@ export interface RelayParts {
   feed: EventFeed;
   sinks: SinkStore;
   deliveries: DeliveryStore;
+  counts: DeliveryCounts;
   onError(error: unknown): void;
-  onTried(kind: string, outcome: 'delivered' | 'failed' | 'parked', events: number): void;
 }
 
-/** `over`: stopped, or the lease is someone else's now. */
-export type RelayEnd = 'over' | 'failed';
+/** `ended`: stopped, or another replica holds the lease. */
+export type RelayEnd = 'ended' | 'failed';
 
 /** How long a delivery under way may take to end when we stop. */
 const GOODBYE_MS = 2_000;
@@ -35,7 +37,7 @@ interface Try {
  * crash repeats what was under way and loses nothing. An event that cannot be delivered is tried ever less often, and the
  * later ones wait for it; when it is given up it is parked, and the next one has its turn.
  */
-export class SinkRelay {
+export class SinkRelay implements Worker<ClaimedSink> {
   private readonly stopping = new AbortController();
   private readonly cutting = new AbortController();
   private arrival = Promise.withResolvers<readonly RegistryEvent[]>();
@@ -47,22 +49,18 @@ export class SinkRelay {
   private unusable?: Error;
 
   constructor(
-    readonly claim: ClaimedSink,
+    private readonly claimed: ClaimedSink,
     private readonly sink: EventSink,
     private readonly parts: RelayParts,
   ) {
-    this.at = claim.cursor;
-    this.failures = claim.attempts;
-    this.dueInMs = claim.dueInMs;
+    this.at = claimed.cursor;
+    this.failures = claimed.attempts;
+    this.dueInMs = claimed.dueInMs;
   }
 
-  /** Everything up to it is done with. */
-  get cursor(): number {
-    return this.at;
-  }
-
-  get held(): ClaimedSink {
-    return { ...this.claim, cursor: this.at };
+  /** With the cursor as of now: all events up to it are done. */
+  get claim(): ClaimedSink {
+    return { ...this.claimed, cursor: this.at };
   }
 
   /** Ends when it is stopped, or has lost its lease, or something went wrong that is not the sink's doing. */
@@ -94,7 +92,7 @@ export class SinkRelay {
         },
       });
       while (!this.isOver) await this.relay(await this.next());
-      return 'over';
+      return 'ended';
     } catch (error) {
       await this.explain(error);
       return 'failed';
@@ -167,19 +165,23 @@ export class SinkRelay {
   }
 
   private async save(result: Try, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
-    this.parts.onTried(this.claim.kind, state === 'retrying' || state === 'pending' ? 'failed' : state, batch.length);
+    this.parts.counts.add(
+      this.claimed.kind,
+      state === 'retrying' || state === 'pending' ? 'failed' : state,
+      batch.length,
+    );
     const error = result.error === undefined ? null : describe(result.error);
     const progress: Progress = { cursor: this.at, attempts: this.failures, dueInMs: this.dueInMs, error };
     const [event] = batch;
     const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...factsOf(result) } : undefined;
-    if (!(await this.parts.sinks.save(this.claim, progress, outcome))) this.stopping.abort();
+    if (!(await this.parts.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
   }
 
   /** What someone asked to be sent again: once, and back to the parked ones if that fails. */
   private async sendPending(): Promise<void> {
     if (!this.sink.keepsDeliveries) return;
     for (let after = 0, size = PENDING_AT_ONCE; size === PENDING_AT_ONCE;) {
-      const events = await this.parts.deliveries.pending(this.claim.id, after, PENDING_AT_ONCE);
+      const events = await this.parts.deliveries.pending(this.claimed.id, after, PENDING_AT_ONCE);
       for (const event of events) {
         if (this.isOver) return;
         const result = await this.attempt([event]);
@@ -196,7 +198,7 @@ export class SinkRelay {
     this.parts.onError(error);
     if (!this.unusable) return;
     try {
-      await this.parts.sinks.stop(this.claim, this.unusable.message);
+      await this.parts.sinks.stop(this.claimed, this.unusable.message);
     } catch (fault) {
       this.parts.onError(fault); // whoever has the sink next will find the same
     }

@@ -1,11 +1,12 @@
-import type { Database } from '../postgres/database.js';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { DeliveryState } from './delivery.entity.js';
 
-/** Where replicas hear that a sink was changed. */
+/** NOTIFY channel: a sink was added, changed or removed. */
 export const SINK_CHANNEL = 'rollcall_sink';
 
-/** The right to deliver to a sink, until someone else has it. */
+/** The right to deliver to a sink, until another replica claims it. */
 export interface SinkLease {
   id: string;
   token: string;
@@ -37,7 +38,8 @@ export interface DeliveryOutcome {
 const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
 const TOLD = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
 
-/** Who is at which sink, and how far. Every write of a relay is fenced by its lease's token, and answers whether it held. */
+/** The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns whether it held. */
+@Injectable()
 export class SinkStore {
   constructor(private readonly db: Database) {}
 
@@ -65,9 +67,14 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** Sinks that nobody is at. A replica that lost its way takes its own again without waiting. */
-  async claim(owner: string, kinds: readonly string[], except: readonly string[], leaseMs: number) {
-    return await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
+  /** Claims sinks without a valid lease. A replica claims its own again without waiting for the lease to end. */
+  async claim(
+    owner: string,
+    kinds: readonly string[],
+    except: readonly string[],
+    leaseMs: number,
+  ): Promise<ClaimedSink[]> {
+    const rows = await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
       `UPDATE event_sink SET lease_owner = $1, lease_token = gen_random_uuid(),
          lease_until = clock_timestamp() + $4 * interval '1 millisecond'
        WHERE id IN (SELECT id FROM event_sink WHERE kind = ANY ($2) AND id <> ALL ($3) AND NOT paused
@@ -77,6 +84,7 @@ export class SinkStore {
          greatest(0, extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS "dueInMs"`,
       [owner, kinds, except, leaseMs],
     );
+    return rows.map((row) => ({ ...row, cursor: Number(row.cursor) }));
   }
 
   /** Answers the ids of those that are still held. Also takes down how far each one is. */

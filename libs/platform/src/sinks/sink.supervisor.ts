@@ -1,98 +1,59 @@
-import { randomUUID } from 'node:crypto';
-import { Loop } from '../loop.js';
-import type { SinkFactory } from './event.sink.js';
-import { type RelayParts, SinkRelay } from './sink.relay.js';
-import type { ClaimedSink } from './sink.store.js';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { StopsIn } from '../lifecycle/shutdown.order.js';
+import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
+import { PgListener } from '../postgres/pg.listener.js';
+import { LeasedWork } from '../work/leased-work.js';
+import { SinkRelays } from './sink.relays.js';
+import { type ClaimedSink, SINK_CHANNEL, SinkStore } from './sink.store.js';
 
-export interface SupervisorOptions extends RelayParts {
-  factories: Record<string, SinkFactory>;
-  leaseMs?: number;
-}
+/** Keeps one relay at each sink among all replicas: sinks are leased work. */
+@Injectable()
+export class SinkSupervisor implements OnApplicationBootstrap {
+  private readonly work: LeasedWork<ClaimedSink>;
 
-const LEASE_MS = 15_000;
-const EVERY_MS = 2_000;
-
-/**
- * Keeps one relay at each sink, among all replicas: takes sinks nobody is at, renews those it has, and lets go of those
- * that were taken away. When a replica dies its sinks are taken by others once their leases have run out; one that stops
- * in order hands them over at once.
- */
-export class SinkSupervisor {
-  private readonly owner = randomUUID();
-  private readonly relays = new Map<string, SinkRelay>();
-  private readonly loop: Loop;
-
-  constructor(private readonly options: SupervisorOptions) {
-    const { onError } = options;
-    this.loop = new Loop({ pass: async () => await this.pass(), everyMs: () => EVERY_MS, onError });
+  constructor(
+    store: SinkStore,
+    relays: SinkRelays,
+    listener: PgListener,
+    faults: BackgroundFaults,
+    @Inject(PLATFORM_OPTIONS) { sinks }: Pick<PlatformOptions, 'sinks'>,
+  ) {
+    this.work = new LeasedWork({
+      store: {
+        claim: async (owner, held, leaseMs) => await store.claim(owner, relays.kinds, held, leaseMs),
+        renew: async (held, leaseMs) => await store.renew(held, leaseMs),
+        release: async (held) => await store.release(held),
+      },
+      open: async (claim) => await relays.open(claim),
+      onError: (error) => faults.report('sinks.supervisor', error),
+      leaseMs: sinks.leaseMs,
+    });
+    listener.on(SINK_CHANNEL, () => this.wake());
+    listener.onConnected(() => this.wake());
   }
 
-  /** The sinks this replica delivers to. */
+  /** The ids of the sinks that this replica delivers to. */
   get held(): string[] {
-    return [...this.relays.keys()];
+    return this.work.held;
+  }
+
+  onApplicationBootstrap(): void {
+    this.start();
   }
 
   start(): void {
-    this.loop.start();
+    this.work.start();
   }
 
-  /** Something about sinks has changed. */
+  /** A sink was added or changed. */
   wake(): void {
-    this.loop.wake();
+    this.work.wake();
   }
 
-  async pass(): Promise<void> {
-    await this.renew();
-    const { leaseMs = LEASE_MS, factories, sinks } = this.options;
-    const kinds = Object.keys(factories);
-    for (const row of await sinks.claim(this.owner, kinds, this.held, leaseMs))
-      await this.open({ ...row, cursor: Number(row.cursor) });
-  }
-
-  /** What is under way ends, within limits; then others may have what we had. */
+  /** Deliveries in progress end within their limits; then the sinks are handed over. */
+  @StopsIn('background')
   async stop(): Promise<void> {
-    await this.loop.stop();
-    const relays = [...this.relays.values()];
-    await Promise.all(relays.map(async (relay) => await relay.stop()));
-    const held = relays.map((relay) => relay.held);
-    if (held.length > 0) await this.options.sinks.release(held).catch(this.options.onError);
-  }
-
-  private async renew(): Promise<void> {
-    const relays = [...this.relays.values()];
-    if (relays.length === 0) return;
-    const { sinks, leaseMs = LEASE_MS } = this.options;
-    const still = await sinks.renew(
-      relays.map((relay) => relay.held),
-      leaseMs,
-    );
-    for (const relay of relays) if (!still.has(relay.claim.id)) void relay.stop();
-  }
-
-  private async open(claim: ClaimedSink): Promise<void> {
-    const sink = await this.make(claim);
-    if (!sink) return;
-    const relay = new SinkRelay(claim, sink, this.options);
-    this.relays.set(claim.id, relay);
-    void this.follow(relay);
-  }
-
-  private async follow(relay: SinkRelay): Promise<void> {
-    const end = await relay.run();
-    this.relays.delete(relay.claim.id);
-    if (end === 'over') this.loop.wake(); // else the next pass is soon enough
-  }
-
-  /** One sink that cannot be made must not keep the others from being. */
-  private async make(claim: ClaimedSink): ReturnType<SinkFactory> {
-    const { sinks, factories, onError } = this.options;
-    try {
-      return await factories[claim.kind]?.(claim.id);
-    } catch (error) {
-      onError(error);
-      const attempts = Math.max(1, claim.attempts);
-      await sinks.save(claim, { cursor: claim.cursor, attempts, dueInMs: 0, error: String(error) });
-      return undefined;
-    }
+    await this.work.stop();
   }
 }

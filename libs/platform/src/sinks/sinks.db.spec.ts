@@ -1,15 +1,20 @@
-import type { Database } from '../postgres/database.js';
+import { Test } from '@nestjs/testing';
 import type { EventDraft } from '../events/event.outbox.js';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { PlatformModule } from '../platform.module.js';
+import type { Database } from '../postgres/database.js';
 import {
+  eventsOf,
+  RecordedFaults,
   RecordingSink,
   testDatabase,
   type TestDatabase,
-  testEvents,
   type TestEvents,
+  testPlatformOptions,
   until,
 } from '../testing/index.js';
 import { DeliveryError, type SinkFactory } from './event.sink.js';
-import { SINK_CHANNEL } from './sink.store.js';
+import { SinkFactories } from './sink.factories.js';
 import { SinkSupervisor } from './sink.supervisor.js';
 import { SinksService } from './sinks.service.js';
 
@@ -35,23 +40,22 @@ afterEach(async () => {
 });
 
 /** All replicas reach the same outside world. */
-function replica(
+async function replica(
   db: Database,
   { leaseMs, make = async (id) => sinkOf(id) }: { leaseMs?: number; make?: SinkFactory } = {},
-): Replica {
-  const events = testEvents(db);
-  const sinks = new SinksService(db, events.log);
-  const faults: unknown[] = [];
-  const supervisor = new SinkSupervisor({
-    feed: events.feed,
-    sinks: sinks.store,
-    deliveries: sinks.deliveries,
-    factories: { test: make },
-    onError: (error) => void faults.push(error),
-    onTried: () => undefined,
-    leaseMs,
-  });
-  events.listener.on(SINK_CHANNEL, () => supervisor.wake());
+): Promise<Replica> {
+  const options = testPlatformOptions(db);
+  const platform = PlatformModule.forRoot({ ...options, sinks: { ...options.sinks, leaseMs } });
+  const recorded = new RecordedFaults();
+  const module = await Test.createTestingModule({ imports: [platform] })
+    .overrideProvider(BackgroundFaults)
+    .useValue(recorded)
+    .compile();
+  const events = eventsOf(module);
+  const sinks = module.get(SinksService, { strict: false });
+  const supervisor = module.get(SinkSupervisor, { strict: false });
+  const faults = recorded.all;
+  module.get(SinkFactories, { strict: false }).register('test', make);
   events.start();
   supervisor.start();
   const stop = async (): Promise<void> => {
@@ -84,7 +88,7 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, index)
 
 describe('a sink', () => {
   it('B3 gets every event it wants once and in order, from its cursor on', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     await tell(here, 5);
     await until('logged', async () => (await here.events.log.head()) === 5);
     await here.sinks.add('all', 'test', { after: 0 });
@@ -106,7 +110,7 @@ describe('a sink', () => {
   });
 
   it('that fails is tried again, in order, and says so meanwhile', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     const sink = sinkOf('one');
     sink.retries = { mostTries: null, firstMs: 1, longestMs: 2 };
     let broken = true;
@@ -129,7 +133,7 @@ describe('a sink', () => {
   });
 
   it('parks an event after its last try, goes on, and can be asked to send it again', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     const sink = sinkOf('one');
     let poison = true;
     sink.onTry = ({ seq }) => {
@@ -152,7 +156,7 @@ describe('a sink', () => {
   });
 
   it('gets everything after a sequence again', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 4);
@@ -165,7 +169,7 @@ describe('a sink', () => {
   });
 
   it('that is paused gets nothing, and loses nothing', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
     await until('it is held', () => here.supervisor.held.length === 1);
@@ -180,12 +184,12 @@ describe('a sink', () => {
   });
 
   it('that was left behind by retention stops and says why, instead of leaving events out', async () => {
-    const before = replica(database.db);
+    const before = await replica(database.db);
     await tell(before, 5);
     await until('logged', async () => (await before.events.log.head()) === 5);
     await database.db.query('DELETE FROM event_log WHERE seq <= 3');
     await before.supervisor.stop();
-    const here = replica(await database.connectAgain());
+    const here = await replica(await database.connectAgain());
     await here.sinks.add('one', 'test', { after: 1 });
     await until('it stopped', async () => (await here.sinks.get('one')).state === 'stopped');
     const { lastError, cursor } = await here.sinks.get('one');
@@ -197,7 +201,7 @@ describe('a sink', () => {
   });
 
   it('that is dead does not delay the others', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     sinkOf('dead').onTry = async (_event, signal) =>
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
     await here.sinks.add('dead', 'test', { after: 0 });
@@ -208,7 +212,7 @@ describe('a sink', () => {
   });
 
   it('that was removed is forgotten with its deliveries', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 2);
     await until('all arrived', () => sinkOf('one').arrived.length === 2);
@@ -219,7 +223,7 @@ describe('a sink', () => {
   });
 
   it('has deliveries to look at, newest first, until they are old', async () => {
-    const here = replica(database.db);
+    const here = await replica(database.db);
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 3);
     await until('all arrived', () => sinkOf('one').arrived.length === 3);
@@ -239,7 +243,7 @@ describe('a sink', () => {
 describe('a sink that cannot be made', () => {
   it('says why, keeps no other from working, and goes on when it can', async () => {
     let broken = true;
-    const here = replica(database.db, {
+    const here = await replica(database.db, {
       make: async (id) => {
         if (broken && id === 'odd') throw new Error('its secret cannot be read');
         return sinkOf(id);
@@ -259,7 +263,7 @@ describe('a sink that cannot be made', () => {
 
 describe('among replicas', () => {
   it('one is at a sink, and another goes on when it stops', async () => {
-    const [one, two] = [replica(database.db), replica(await database.connectAgain())];
+    const [one, two] = [await replica(database.db), await replica(await database.connectAgain())];
     for (const id of ['x', 'y', 'z']) await one.sinks.add(id, 'test', { after: 0 });
     await until('all are held', () => one.supervisor.held.length + two.supervisor.held.length === 3);
     expect([...one.supervisor.held, ...two.supervisor.held].toSorted()).toEqual(['x', 'y', 'z']);
@@ -272,7 +276,7 @@ describe('among replicas', () => {
   });
 
   it('nothing is lost when one dies with a delivery under way, and the dead one writes nothing more', async () => {
-    const one = replica(database.db, { leaseMs: 300 });
+    const one = await replica(database.db, { leaseMs: 300 });
     const sink = sinkOf('one');
     const letGo = Promise.withResolvers<void>();
     let tries = 0;
@@ -283,7 +287,7 @@ describe('among replicas', () => {
     await tell(one, 5);
     await until('it hangs in the third', () => tries === 1);
     await database.db.query(`UPDATE event_sink SET lease_until = clock_timestamp() - interval '1 second'`);
-    const two = replica(await database.connectAgain());
+    const two = await replica(await database.connectAgain());
     await until('the other one went on', () => sink.arrived.length === 5);
     expect(sink.arrived).toEqual([1, 2, 3, 4, 5]);
     letGo.resolve();
@@ -294,7 +298,10 @@ describe('among replicas', () => {
   });
 
   it('nothing is lost while connections are cut at random', async () => {
-    const all = [replica(database.db, { leaseMs: 500 }), replica(await database.connectAgain(), { leaseMs: 500 })];
+    const all = [
+      await replica(database.db, { leaseMs: 500 }),
+      await replica(await database.connectAgain(), { leaseMs: 500 }),
+    ];
     const [first] = all;
     if (!first) throw new Error('there is one');
     await first.sinks.add('one', 'test', { after: 0 });

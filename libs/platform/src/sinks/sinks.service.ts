@@ -1,5 +1,8 @@
-import type { Database } from '../postgres/database.js';
-import type { EventLog } from '../events/event.log.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { EventLog } from '../events/event.log.js';
+import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
+import { Database } from '../postgres/database.js';
+import { Periodic } from '../schedule/periodic.js';
 import type { DeliveryState } from './delivery.entity.js';
 import { type DeliveryRow, DeliveryStore } from './delivery.store.js';
 import { DeliveryNotFoundError, SinkNotFoundError } from './sink.errors.js';
@@ -25,19 +28,20 @@ export interface SinkStatus {
 type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: string; head: string; parked: string };
 
 const PRUNE_STEP = 1_000;
+const PRUNE_EVERY_MS = 10 * 60_000;
+/** Parked events wait for a person, so their records are kept this many times longer. */
+const PARKED_FACTOR = 10;
 
-/** What operators see of sinks and do with them. A change takes the sink from whoever is at it, who then begins anew. */
+/** What operators see of sinks and do with them. A change ends the lease, so that the next relay starts with the new settings. */
+@Injectable()
 export class SinksService {
-  readonly store: SinkStore;
-  readonly deliveries: DeliveryStore;
-
   constructor(
     private readonly db: Database,
     private readonly log: EventLog,
-  ) {
-    this.store = new SinkStore(db);
-    this.deliveries = new DeliveryStore(db);
-  }
+    private readonly store: SinkStore,
+    private readonly deliveries: DeliveryStore,
+    @Inject(PLATFORM_OPTIONS) private readonly options: Pick<PlatformOptions, 'sinks'>,
+  ) {}
 
   /** Without a cursor it begins with what happens next. */
   async add(id: string, kind: string, { after, paused = false }: { after?: number; paused?: boolean }): Promise<void> {
@@ -114,7 +118,13 @@ export class SinksService {
     return status;
   }
 
-  /** Forgets deliveries that are old; answers how many. */
+  @Periodic('sinks.prune', PRUNE_EVERY_MS)
+  async pruneDeliveries(): Promise<number> {
+    const { keepDeliveriesMs } = this.options.sinks;
+    return await this.forget(keepDeliveriesMs, keepDeliveriesMs * PARKED_FACTOR);
+  }
+
+  /** Deletes old delivery records and returns how many. */
   async forget(keepMs: number, keepParkedMs: number): Promise<number> {
     let total = 0;
     for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)

@@ -44,7 +44,7 @@ export async function eventStorm(database: TestDatabase, options: StormOptions):
 
 /** One replica of a storm, which may be a process of its own. Answers how many changes were acknowledged. */
 export async function stormReplica(db: Database, options: Omit<StormOptions, 'killEveryMs'>): Promise<number> {
-  const events = testEvents(db);
+  const events = await testEvents(db);
   events.start();
   const ends = performance.now() + options.durationMs;
   const writers = Array.from({ length: options.writers }, async () => await write(db, events, ends, options.agents));
@@ -98,7 +98,7 @@ export async function stormKiller(
 export async function settleStorm(
   db: Database,
 ): Promise<{ log: RegistryEvent[]; report: Pick<StormReport, 'logged' | 'gaps' | 'wrongAgents'> }> {
-  const events = testEvents(db);
+  const events = await testEvents(db);
   await until('nothing is staged', async () => (await events.sequencer.runOnce()).moved === 0);
   const log = await readAll(events);
   const seen = Map.groupBy(log, ({ subject }) => subject);

@@ -1,6 +1,14 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
 export { until } from './until.js';
-export { readAll, SOME_EVENTS, testEvents, type TestEvents } from './test-events.js';
+export {
+  eventsOf,
+  readAll,
+  RecordedFaults,
+  SOME_EVENTS,
+  testEvents,
+  type TestEvents,
+  testPlatformOptions,
+} from './test-events.js';
 export {
   eventStorm,
   prepareStorm,

@@ -1,12 +1,16 @@
-import type { Database } from '../postgres/database.js';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { EventCatalog } from '../events/event.catalog.js';
-import { RegistryEvents, type RegistryEventsOptions } from '../events/registry.events.js';
+import { EventFeed } from '../events/event.feed.js';
+import { EventLog } from '../events/event.log.js';
+import { EventOutbox } from '../events/event.outbox.js';
+import { EventPruner } from '../events/event.pruner.js';
+import { EventSequencer } from '../events/event.sequencer.js';
 import type { EventType, RegistryEvent, SubjectKind } from '../events/event.types.js';
-
-export interface TestEvents extends RegistryEvents {
-  /** What went wrong and was survived. */
-  faults: unknown[];
-}
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
+import { PlatformModule } from '../platform.module.js';
+import type { PlatformOptions } from '../platform.options.js';
+import type { Database } from '../postgres/database.js';
+import { PgListener } from '../postgres/pg.listener.js';
 
 /** The platform has no event types of its own: these are some of the registry's. */
 export const SOME_EVENTS = new EventCatalog({
@@ -18,22 +22,72 @@ export const SOME_EVENTS = new EventCatalog({
   'protection.left': 'registry',
 } as Record<EventType, SubjectKind>);
 
-/** The events of one replica, not yet started. */
-export function testEvents(db: Database, options: Partial<RegistryEventsOptions> = {}): TestEvents {
-  const faults: unknown[] = [];
-  const onError = (_part: string, error: unknown): void => void faults.push(error);
-  const events = new RegistryEvents(db, {
-    catalog: SOME_EVENTS,
-    keepMs: 3_600_000,
-    keepCount: 1_000_000,
-    onError,
-    ...options,
-  });
-  return Object.assign(events, { faults });
+export interface TestEventOptions {
+  catalog?: EventCatalog;
+  keepMs?: number;
+  keepCount?: number;
+}
+
+/** The event parts of one replica. */
+export interface TestEvents {
+  outbox: EventOutbox;
+  sequencer: EventSequencer;
+  log: EventLog;
+  feed: EventFeed;
+  pruner: EventPruner;
+  listener: PgListener;
+  /** The errors of background work so far. */
+  faults: unknown[];
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** Keeps the errors instead of logging them. */
+export class RecordedFaults extends BackgroundFaults {
+  readonly all: unknown[] = [];
+
+  override report(_part: string, error: unknown): void {
+    this.all.push(error);
+  }
+}
+
+export function testPlatformOptions(database: Database, options: TestEventOptions = {}): PlatformOptions {
+  const { catalog = SOME_EVENTS, keepMs = 3_600_000, keepCount = 1_000_000 } = options;
+  return { database, catalog, events: { keepMs, keepCount }, sinks: { keepDeliveriesMs: 3_600_000 } };
+}
+
+/** The event parts of one replica, not started: the module is compiled, but not initialised. */
+export async function testEvents(db: Database, options: TestEventOptions = {}): Promise<TestEvents> {
+  const module = await Test.createTestingModule({ imports: [PlatformModule.forRoot(testPlatformOptions(db, options))] })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .compile();
+  return eventsOf(module);
+}
+
+/** The event parts of a module that was compiled with `RecordedFaults`. */
+export function eventsOf(module: TestingModule): TestEvents {
+  const parts = {
+    outbox: module.get(EventOutbox, { strict: false }),
+    sequencer: module.get(EventSequencer, { strict: false }),
+    log: module.get(EventLog, { strict: false }),
+    feed: module.get(EventFeed, { strict: false }),
+    pruner: module.get(EventPruner, { strict: false }),
+    listener: module.get(PgListener, { strict: false }),
+    faults: module.get<BackgroundFaults, RecordedFaults>(BackgroundFaults, { strict: false }).all,
+  };
+  const loops = [parts.sequencer, parts.listener, parts.feed];
+  return {
+    ...parts,
+    start: () => loops.forEach((loop) => loop.start()),
+    stop: async () => {
+      for (const loop of loops) await loop.stop();
+    },
+  };
 }
 
 /** The whole log, in order. */
-export async function readAll({ log }: RegistryEvents): Promise<RegistryEvent[]> {
+export async function readAll({ log }: Pick<TestEvents, 'log'>): Promise<RegistryEvent[]> {
   const all: RegistryEvent[] = [];
   for (;;) {
     const { events } = await log.page(all.length, 1_000);

@@ -12,8 +12,8 @@ let there: TestRegistry;
 
 beforeEach(async () => {
   database = await testDatabase({ poolSize: 20 });
-  here = testRegistry(database.db);
-  there = testRegistry(await database.connectAgain());
+  here = await testRegistry(database.db);
+  there = await testRegistry(await database.connectAgain());
 });
 afterEach(async () => await database.drop());
 

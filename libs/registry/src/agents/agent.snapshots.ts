@@ -1,4 +1,5 @@
-import type { EventSequencer, EventSnapshot, LogPosition } from '#rollcall/platform';
+import { Injectable } from '@nestjs/common';
+import { EventSequencer, type EventSnapshot, type LogPosition } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import type { AgentRecord } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
@@ -25,6 +26,7 @@ export interface AgentSnapshot {
 }
 
 /** Reads the whole fleet as it was at one place in the log, without holding anyone up. */
+@Injectable()
 export class AgentSnapshots {
   private open = 0;
 

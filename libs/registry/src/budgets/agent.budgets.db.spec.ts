@@ -16,8 +16,8 @@ let there: TestRegistry;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  here = testRegistry(db);
-  there = testRegistry(await database.connectAgain());
+  here = await testRegistry(db);
+  there = await testRegistry(await database.connectAgain());
 });
 afterEach(async () => await database.drop());
 
@@ -170,7 +170,7 @@ describe('use that agents report to several replicas', () => {
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     await there.heartbeats.beatAll([{ ...beat, usedTokens: 700 }]);
-    const fresh = testRegistry(await database.connectAgain());
+    const fresh = await testRegistry(await database.connectAgain());
     expect(await fresh.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
@@ -247,7 +247,7 @@ describe('use that a source counts', () => {
     const facts = { kind: 'agent' as const, subject: 'one', window: 'daily' as const, source: 'langfuse', by: 'op' };
     const { id } = await here.budgets.budgets.open({ ...facts, limit });
     const tomorrow = (await here.budgets.store.now()) + 86_400_000;
-    const { refresher } = testBudgets(db, { clock: () => tomorrow });
+    const { refresher } = await testBudgets(db, { clock: () => tomorrow });
     await refresher.refresh(source(() => ({ one: 90 })));
     expect(asked).toHaveLength(1);
     expect((await here.budgets.store.find(id))?.budget.used.tokens).toBe(0);

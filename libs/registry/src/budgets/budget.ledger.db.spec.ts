@@ -11,8 +11,8 @@ let there: TestBudgets;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  here = testBudgets(db);
-  there = testBudgets(await database.connectAgain());
+  here = await testBudgets(db);
+  there = await testBudgets(await database.connectAgain());
 });
 afterEach(async () => await database.drop());
 

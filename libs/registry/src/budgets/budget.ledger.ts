@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
+import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, StopsIn } from '#rollcall/platform';
 import type { Quota } from '../quota.js';
 import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
@@ -117,6 +117,7 @@ export class BudgetLedger {
   }
 
   /** Settles when nothing is under way. */
+  @StopsIn('writes')
   async idle(): Promise<void> {
     await this.running;
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Periodic } from '#rollcall/platform';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
@@ -23,6 +24,7 @@ export interface BudgetRetention {
 }
 
 const MOST_AT_ONCE = 500;
+const SWEEP_EVERY_MS = 1_000;
 /** How often the whole fleet is asked what it reported, for reports whose replica died before it took them in. */
 const ASK_ALL_EVERY_MS = 60_000;
 
@@ -49,6 +51,7 @@ export class BudgetSweeper {
     }
   }
 
+  @Periodic('budgets.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<BudgetSweep> {
     return {
       expired: await this.repeat(async () => await this.expire()),

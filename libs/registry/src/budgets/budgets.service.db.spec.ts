@@ -10,8 +10,8 @@ let there: TestBudgets;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  here = testBudgets(db);
-  there = testBudgets(await database.connectAgain());
+  here = await testBudgets(db);
+  there = await testBudgets(await database.connectAgain());
 });
 afterEach(async () => await database.drop());
 
@@ -35,8 +35,8 @@ describe('windows', () => {
 
   it('B2 that end while charges race: every charge is in exactly one of them, and none overshoots', async () => {
     let now = DAY_1;
-    const early = testBudgets(db, { clock: () => now });
-    const late = testBudgets(await database.connectAgain(), { clock: () => now });
+    const early = await testBudgets(db, { clock: () => now });
+    const late = await testBudgets(await database.connectAgain(), { clock: () => now });
     const { id } = await early.budgets.open(aBudget(300, { window: 'daily' }));
     await db.query('UPDATE budget SET window_start = $1, window_end = $2', [
       new Date(Date.UTC(2026, 1, 28)),

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   release();
-  replicas.there.follower.close();
+  await replicas.there.follower.close();
   await replicas.there.events.feed.stop();
   await replicas.stop();
 });

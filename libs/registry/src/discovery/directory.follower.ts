@@ -1,5 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventFeed, EventLog, FeedSubscription, RegistryEvent } from '#rollcall/platform';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type EventFeed,
+  type EventLog,
+  type FeedSubscription,
+  Periodic,
+  type RegistryEvent,
+  StopsIn,
+} from '#rollcall/platform';
 import { DirectoryStaleError } from './discovery.errors.js';
 import type { DirectorySync } from './directory.sync.js';
 
@@ -14,6 +22,8 @@ export interface FollowerOptions {
   clocks: readonly (() => number)[];
 }
 
+const FOLLOW_EVERY_MS = 1_000;
+
 export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
   catchUpMs: 5_000,
   staleMs: 60_000,
@@ -26,7 +36,7 @@ export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
  * first waits until the directory has caught up. While the database is unavailable, queries are answered from memory for a
  * limited time, because an outage of the database must not make a healthy fleet unreachable.
  */
-export class DirectoryFollower {
+export class DirectoryFollower implements OnApplicationBootstrap {
   private subscription?: FeedSubscription;
   private following?: Promise<void>;
   private refreshing?: Promise<void>;
@@ -51,12 +61,18 @@ export class DirectoryFollower {
     });
   }
 
+  async onApplicationBootstrap(): Promise<void> {
+    await this.follow();
+  }
+
   /** Loads the whole directory unless it follows the log already. */
+  @Periodic('registry.follow', FOLLOW_EVERY_MS)
   async follow(): Promise<void> {
     if (this.lost) await (this.following ??= this.load().finally(() => (this.following = undefined)));
   }
 
-  close(): void {
+  @StopsIn('background')
+  async close(): Promise<void> {
     this.subscription?.close();
   }
 

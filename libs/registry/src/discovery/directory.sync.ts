@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Periodic, StopsIn } from '#rollcall/platform';
 import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import type { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
@@ -12,6 +13,7 @@ import { ReadSoon } from './read.soon.js';
 import type { RegistryClock } from './registry.clock.js';
 
 const SLICE = 2_000;
+const READ_EVERY_MS = 1_000;
 /** Beats are read again from this far back: one may commit after a later one was seen. */
 const OVERLAP_MS = 5_000;
 
@@ -101,11 +103,13 @@ export class DirectorySync {
   }
 
   /** Settles when no reading is under way. */
+  @StopsIn('writes')
   async idle(): Promise<void> {
     await Promise.all([this.records.idle(), this.beats.idle()]);
   }
 
   /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
+  @Periodic('registry.read_heartbeats', READ_EVERY_MS)
   async hearBeats(): Promise<number> {
     this.records.add([]);
     this.beats.add([]);
@@ -157,6 +161,7 @@ export class DirectorySync {
   }
 
   /** Budgets that other replicas charged. Answers how many agents it was news for. */
+  @Periodic('registry.read_budgets', READ_EVERY_MS)
   async hearBudgets(): Promise<number> {
     const now = await this.time();
     const changed = await this.stores.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));

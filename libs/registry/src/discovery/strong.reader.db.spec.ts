@@ -194,7 +194,7 @@ describe('a replica', () => {
 
   it('S3.11 does not miss a change that it could not read when it was told of it', async () => {
     const { db, connectAgain } = replicas.database;
-    const third = testRegistry(await connectAgain({ operationTimeoutMs: 250 }));
+    const third = await testRegistry(await connectAgain({ operationTimeoutMs: 250 }));
     await replicas.join('missed');
     await db.transaction(async () => {
       await db.query('LOCK TABLE agent IN ACCESS EXCLUSIVE MODE');

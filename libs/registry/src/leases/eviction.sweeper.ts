@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, Periodic, StopsIn } from '#rollcall/platform';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import type { ClockStore } from './clock.store.js';
@@ -25,6 +25,7 @@ export interface SweepResult {
 const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
 /** More wait for the next sweep: one transaction stays short. */
 const MOST_AT_ONCE = 500;
+const SWEEP_EVERY_MS = 1_000;
 
 /**
  * Looks who has fallen silent: active → suspect → evicted after K missed beats. One replica sweeps at a time; what it does
@@ -34,6 +35,8 @@ const MOST_AT_ONCE = 500;
  */
 @Injectable()
 export class EvictionSweeper {
+  private stopping = false;
+
   constructor(
     private readonly db: Database,
     private readonly stores: { leases: LeaseStore; protection: ProtectionStore; clock: ClockStore },
@@ -41,6 +44,18 @@ export class EvictionSweeper {
     private readonly budgets: AgentBudgets,
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
   ) {}
+
+  @Periodic('registry.sweep', SWEEP_EVERY_MS)
+  async sweepAll(): Promise<void> {
+    let { more } = await this.sweepIfDue();
+    while (more && !this.stopping) ({ more } = await this.sweep());
+  }
+
+  /** The sweep in progress is the last one of `sweepAll`. */
+  @StopsIn('background')
+  async stop(): Promise<void> {
+    this.stopping = true;
+  }
 
   /** Unless another replica has just swept: however many there are, the fleet is looked at about once an interval. */
   async sweepIfDue(): Promise<SweepResult> {

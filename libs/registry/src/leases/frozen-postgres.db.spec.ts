@@ -29,7 +29,7 @@ beforeAll(async () => {
   const options = { url: postgres.url, poolSize: 10, operationTimeoutMs: 600 };
   await migrate(options, SCHEMA);
   database = new Database(options);
-  registry = testRegistry(database, { lease, protection });
+  registry = await testRegistry(database, { lease, protection });
   beating = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await joined(`agent-${index}`)));
   const onError = (): void => void (failures += 1);
   const sweep = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Database, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
+import { Database, DatabaseUnavailableError, DomainError, StopsIn } from '#rollcall/platform';
 import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
 import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
 import { type LeaseFacts, LeaseStore } from './lease.store.js';
@@ -71,6 +71,7 @@ export class HeartbeatBatcher {
   }
 
   /** Settles when nothing is under way. */
+  @StopsIn('writes')
   async idle(): Promise<void> {
     await Promise.all(this.underWay);
   }

@@ -13,7 +13,7 @@ describe('a slow network', () => {
   it('D6 with 200 ms for each round trip lets a registration succeed', async () => {
     const proxy = await SlowProxy.start(database.url, 200);
     const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 1_500 });
-    const registry = testRegistry(db);
+    const registry = await testRegistry(db);
     const facts = aRegistration();
     const { record } = await registry.agents.register({ agentId: 'far', leaseToken: null, by: 'test', facts });
     expect(record.agentId).toBe('far');
@@ -26,7 +26,7 @@ describe('connections that are kept for beats', () => {
   it('D7 answer beats while every other connection waits for a row lock', async () => {
     const outsider = await blocker();
     const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 3_000 });
-    const registry = testRegistry(db);
+    const registry = await testRegistry(db);
     const facts = aRegistration();
     const joined = await registry.agents.register({ agentId: 'beating', leaseToken: null, by: 'test', facts });
     await registry.idle();

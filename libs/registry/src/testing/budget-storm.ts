@@ -31,7 +31,7 @@ export async function budgetRace(
   asks: number,
   limit: number,
 ): Promise<RaceReport> {
-  const here = testBudgets(database.db);
+  const here = await testBudgets(database.db);
   const workers = await Promise.all([startWorker(database), startWorker(database)]);
   const { id } = await here.budgets.open(aBudget(0));
   const report: RaceReport = { rounds, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 };
@@ -51,7 +51,7 @@ export async function budgetRace(
 
 /** Processes that reserve everything and are killed before they settle; then their time is over, and one sweep passes. */
 export async function budgetCrashes(database: TestDatabase, kills: number): Promise<CrashReport> {
-  const here = testBudgets(database.db);
+  const here = await testBudgets(database.db);
   const tokens = 10;
   const { id } = await here.budgets.open(aBudget(kills * tokens));
   for (let kill = 0; kill < kills; kill++) {

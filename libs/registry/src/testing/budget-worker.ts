@@ -11,7 +11,7 @@ export type WorkerOrder =
 export type WorkerWord = { ready: true } | { granted: number; refused: number; faults: string[] } | { holding: string };
 
 const db = new Database({ url: process.argv[2] ?? '', poolSize: 4, operationTimeoutMs: 20_000 });
-const { ledger } = testBudgets(db);
+const { ledger } = await testBudgets(db);
 const say = (word: WorkerWord): void => void process.send?.(word);
 
 async function reserve(times: number, tokens: number): Promise<void> {

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '#rollcall/platform';
-import { type TestEvents, testEvents } from '#rollcall/platform/testing';
+import { eventsOf, type TestEvents } from '#rollcall/platform/testing';
 import { FLEET, type Budget } from '../budgets/budget.js';
-import { RegistryBudgets, type RegistryBudgetsOptions } from '../budgets/registry.budgets.js';
 import type { BudgetWish } from '../budgets/budgets.service.js';
 import type { ReserveAsk, Scopes } from '../budgets/reservation.js';
+import type { BudgetRules } from '../registry.options.js';
+import { type BudgetParts, budgetsOf } from './budget-parts.js';
+import { registryModule } from './test-registry.js';
 
-export interface TestBudgets extends RegistryBudgets {
+export interface TestBudgets extends BudgetParts {
   feed: TestEvents;
 }
 
-/** The ledger of one replica on this database; nothing runs by itself. */
-export function testBudgets(db: Database, options: RegistryBudgetsOptions = {}): TestBudgets {
-  const feed = testEvents(db);
-  return Object.assign(new RegistryBudgets(db, feed, options), { feed });
+/** The budgets of one replica on this database; nothing runs by itself. */
+export async function testBudgets(db: Database, budgets: BudgetRules = {}): Promise<TestBudgets> {
+  const module = await registryModule(db, { budgets });
+  return { ...budgetsOf(module), feed: eventsOf(module) };
 }
 
 /** A budget for tokens of the fleet, unless told otherwise. */

@@ -1,30 +1,96 @@
-import type { Database } from '#rollcall/platform';
-import { type TestEvents, testEvents } from '#rollcall/platform/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { BackgroundFaults, type Database, PlatformModule } from '#rollcall/platform';
+import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
+import { AgentSnapshots } from '../agents/agent.snapshots.js';
+import { AgentsService } from '../agents/agents.service.js';
 import type { Registration } from '../agents/registration.js';
-import { LiveRegistry, type LiveRegistryOptions } from '../agents/live.registry.js';
 import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
+import { CircuitService } from '../circuit/circuit.service.js';
+import { Directory } from '../discovery/directory.js';
+import { DirectoryFollower } from '../discovery/directory.follower.js';
+import { DirectorySync } from '../discovery/directory.sync.js';
+import { Ranker } from '../discovery/ranker.js';
+import { RegistryClock } from '../discovery/registry.clock.js';
+import { StrongReader } from '../discovery/strong.reader.js';
+import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
+import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
 import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
 import { USUAL_PROTECTION_POLICY } from '../leases/protection.state.js';
+import { ProtectionStore } from '../leases/protection.store.js';
+import { RegistryModule } from '../registry.module.js';
+import type { RegistryOptions } from '../registry.options.js';
+import { budgetsOf, type BudgetParts } from './budget-parts.js';
 
-export interface TestRegistry extends LiveRegistry {
+/** The registry of one replica, by part. */
+export interface TestRegistry {
+  agents: AgentsService;
+  circuits: CircuitService;
+  heartbeats: HeartbeatBatcher;
+  sweeper: EvictionSweeper;
+  protection: ProtectionStore;
+  directory: Directory;
+  sync: DirectorySync;
+  follower: DirectoryFollower;
+  ranker: Ranker;
+  strong: StrongReader;
+  clock: RegistryClock;
+  snapshots: AgentSnapshots;
+  budgets: BudgetParts;
   events: TestEvents;
+  /** Settles when accepted beats are committed and the directory has read all changes. */
+  idle(): Promise<void>;
 }
 
-const USUAL: LiveRegistryOptions = {
+const DAY_MS = 86_400_000;
+
+export const USUAL_REGISTRY: RegistryOptions = {
   lease: USUAL_LEASE_POLICY,
   protection: USUAL_PROTECTION_POLICY,
   circuit: USUAL_CIRCUIT_POLICY,
   flap: USUAL_FLAP_POLICY,
+  retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS },
 };
 
-/** The registry of one replica on this database; nothing runs by itself. */
-export function testRegistry(db: Database, options: Partial<LiveRegistryOptions> = {}): TestRegistry {
-  const events = testEvents(db);
-  return Object.assign(new LiveRegistry(db, events, { ...USUAL, ...options }), { events });
+/** The registry of one replica on this database; nothing runs by itself, because the module is not initialised. */
+export async function testRegistry(db: Database, options: Partial<RegistryOptions> = {}): Promise<TestRegistry> {
+  const module = await registryModule(db, options);
+  const { heartbeats, sync, ...parts } = partsOf(module);
+  const idle = async (): Promise<void> => {
+    await heartbeats.idle();
+    await sync.idle();
+  };
+  return { ...parts, heartbeats, sync, idle, budgets: budgetsOf(module), events: eventsOf(module) };
 }
 
-/** What a valid agent says of itself; tests say only what matters to them. */
+export async function registryModule(db: Database, options: Partial<RegistryOptions>): Promise<TestingModule> {
+  const platform = PlatformModule.forRoot(testPlatformOptions(db));
+  const registry = RegistryModule.forRoot({ ...USUAL_REGISTRY, ...options });
+  return await Test.createTestingModule({ imports: [platform, registry] })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .compile();
+}
+
+function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events' | 'idle'> {
+  const anywhere = { strict: false };
+  return {
+    agents: module.get(AgentsService, anywhere),
+    circuits: module.get(CircuitService, anywhere),
+    heartbeats: module.get(HeartbeatBatcher, anywhere),
+    sweeper: module.get(EvictionSweeper, anywhere),
+    protection: module.get(ProtectionStore, anywhere),
+    directory: module.get(Directory, anywhere),
+    sync: module.get(DirectorySync, anywhere),
+    follower: module.get(DirectoryFollower, anywhere),
+    ranker: module.get(Ranker, anywhere),
+    strong: module.get(StrongReader, anywhere),
+    clock: module.get(RegistryClock, anywhere),
+    snapshots: module.get(AgentSnapshots, anywhere),
+  };
+}
+
+/** A valid registration; tests state only what matters to them. */
 export function aRegistration(wishes: Partial<Registration> = {}): Registration {
   return {
     name: 'swarm-builder',

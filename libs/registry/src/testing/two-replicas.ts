@@ -2,8 +2,8 @@ import type { RegistryEvent } from '#rollcall/platform';
 import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import type { Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
-import type { LiveRegistryOptions } from '../agents/live.registry.js';
 import type { LeaseClaim, Registration } from '../agents/registration.js';
+import type { RegistryOptions } from '../registry.options.js';
 import { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 
 /** Two replicas of the registry on one database; nothing runs by itself, and no feed joins them. */
@@ -14,10 +14,10 @@ export class TwoReplicas {
     readonly there: TestRegistry,
   ) {}
 
-  static async start(options: Partial<LiveRegistryOptions> = {}): Promise<TwoReplicas> {
+  static async start(options: Partial<RegistryOptions> = {}): Promise<TwoReplicas> {
     const database = await testDatabase();
-    const there = testRegistry(await database.connectAgain(), options);
-    return new TwoReplicas(database, testRegistry(database.db, options), there);
+    const there = await testRegistry(await database.connectAgain(), options);
+    return new TwoReplicas(database, await testRegistry(database.db, options), there);
   }
 
   async stop(): Promise<void> {

@@ -14,8 +14,8 @@ let there: TestRegistry;
 beforeEach(async () => {
   database = await testDatabase();
   db = database.db;
-  here = testRegistry(db);
-  there = testRegistry(await database.connectAgain());
+  here = await testRegistry(db);
+  there = await testRegistry(await database.connectAgain());
 });
 afterEach(async () => {
   await Promise.all([here.idle(), there.idle()]);
@@ -292,7 +292,7 @@ describe('the sweep', () => {
 
 describe('the circuit', () => {
   it('S3.8 really opens, and lets one probe through among 3 replicas with 50 callers each', async () => {
-    const third = testRegistry(await database.connectAgain());
+    const third = await testRegistry(await database.connectAgain());
     await join('flaky');
     for (let failure = 0; failure < 5; failure++) await here.circuits.report('flaky', { ok: false });
     expect(await here.agents.get('flaky')).toMatchObject({

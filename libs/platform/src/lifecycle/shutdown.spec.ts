@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { RecordedFaults } from '../testing/test-events.js';
+import { BackgroundFaults } from './background.faults.js';
+import { DecoratedMethods } from './decorated.methods.js';
+import { Shutdown } from './shutdown.js';
+import { StopsIn } from './shutdown.order.js';
+
+const stopped: string[] = [];
+
+@Injectable()
+class Pool {
+  @StopsIn('database')
+  async close(): Promise<void> {
+    stopped.push('pool');
+  }
+}
+
+@Injectable()
+class Batcher {
+  @StopsIn('writes')
+  async idle(): Promise<void> {
+    await new Promise(setImmediate);
+    stopped.push('batcher');
+  }
+}
+
+@Injectable()
+class Sweeper {
+  @StopsIn('background')
+  async stop(): Promise<void> {
+    stopped.push('sweeper');
+    throw new Error('the sweep failed');
+  }
+}
+
+describe('a shutdown', () => {
+  it('stops the parts in the declared order, and a failed part does not keep the others from stopping', async () => {
+    const faults = new RecordedFaults();
+    const module = await Test.createTestingModule({
+      imports: [DiscoveryModule],
+      providers: [
+        Pool,
+        { provide: 'another name of the pool', useExisting: Pool },
+        Batcher,
+        Sweeper,
+        DecoratedMethods,
+        Shutdown,
+        { provide: BackgroundFaults, useValue: faults },
+      ],
+    }).compile();
+    await module.init();
+    await module.close();
+    expect(stopped).toEqual(['sweeper', 'batcher', 'pool']);
+    expect(faults.all).toEqual([new Error('the sweep failed')]);
+  });
+});

@@ -1,0 +1,23 @@
+import type { EventCatalog } from './events/event.catalog.js';
+import type { DatabaseOptions } from './postgres/database.options.js';
+import type { Database } from './postgres/database.js';
+
+export interface PlatformOptions {
+  /** The module closes the database when it shuts down, also one that it was given. */
+  database: Database | DatabaseOptions;
+  /** The event types of all libraries of the application. */
+  catalog: EventCatalog;
+  /** Events that are older, or beyond this number, are pruned. */
+  events: { keepMs: number; keepCount: number };
+  sinks: SinkOptions;
+}
+
+export interface SinkOptions {
+  /** How long delivery records are kept. */
+  keepDeliveriesMs: number;
+  /** A replica that has not renewed its claim on a sink for this long loses it. */
+  leaseMs?: number;
+}
+
+/** Injection token of `PlatformOptions`. */
+export const PLATFORM_OPTIONS = Symbol('platform options');

@@ -1,0 +1,21 @@
+import { Injectable } from '@nestjs/common';
+import type { EventSink, SinkFactory } from './event.sink.js';
+
+/** The kinds of sinks that this replica can deliver to. The module of a kind registers its factory when it is initialised. */
+@Injectable()
+export class SinkFactories {
+  private readonly byKind = new Map<string, SinkFactory>();
+
+  register(kind: string, factory: SinkFactory): void {
+    this.byKind.set(kind, factory);
+  }
+
+  get kinds(): string[] {
+    return [...this.byKind.keys()];
+  }
+
+  /** Undefined when there is no such sink any more. */
+  async make(kind: string, id: string): Promise<EventSink | undefined> {
+    return await this.byKind.get(kind)?.(id);
+  }
+}

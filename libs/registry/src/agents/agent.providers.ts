@@ -1,0 +1,56 @@
+import type { Provider } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import { AgentBudgets } from '../budgets/agent.budgets.js';
+import { CircuitService } from '../circuit/circuit.service.js';
+import { ClockStore } from '../leases/clock.store.js';
+import { EvictionSweeper } from '../leases/eviction.sweeper.js';
+import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
+import { LeaseStore } from '../leases/lease.store.js';
+import { ProtectionStore } from '../leases/protection.store.js';
+import { NO_QUOTA } from '../quota.js';
+import type { RegistryOptions } from '../registry.options.js';
+import { AgentEvents } from './agent.events.js';
+import { AgentSnapshots } from './agent.snapshots.js';
+import { AgentStore } from './agent.store.js';
+import { AgentsService } from './agents.service.js';
+import { LeaseTokenStore } from './lease-token.store.js';
+
+const STORES = [AgentStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
+
+/** Agents, their leases and their circuits. */
+export function agentProviders(options: RegistryOptions): Provider[] {
+  const { flap, circuit, agentQuota: quota = NO_QUOTA } = options;
+  return [
+    ...STORES,
+    AgentEvents,
+    AgentSnapshots,
+    HeartbeatBatcher,
+    {
+      provide: AgentsService,
+      inject: [Database, AgentStore, AgentEvents, AgentBudgets],
+      useFactory: (db: Database, store: AgentStore, events: AgentEvents, budgets: AgentBudgets) =>
+        new AgentsService(db, store, events, { flap, quota }, budgets),
+    },
+    {
+      provide: CircuitService,
+      inject: [Database, AgentStore, AgentEvents],
+      useFactory: (db: Database, store: AgentStore, events: AgentEvents) =>
+        new CircuitService(db, store, events, circuit),
+    },
+    evictionSweeper(options),
+  ];
+}
+
+function evictionSweeper(options: RegistryOptions): Provider {
+  type Stores = [LeaseStore, ProtectionStore, ClockStore];
+  return {
+    provide: EvictionSweeper,
+    inject: [Database, AgentEvents, AgentBudgets, LeaseStore, ProtectionStore, ClockStore],
+    useFactory: (
+      db: Database,
+      events: AgentEvents,
+      budgets: AgentBudgets,
+      ...[leases, protection, clock]: Stores
+    ): EvictionSweeper => new EvictionSweeper(db, { leases, protection, clock }, events, budgets, options),
+  };
+}

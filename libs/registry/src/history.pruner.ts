@@ -1,0 +1,27 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Periodic } from '#rollcall/platform';
+import { AgentsService } from './agents/agents.service.js';
+import { BudgetSweeper } from './budgets/budget.sweeper.js';
+import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
+
+const EVERY_MS = 10 * 60_000;
+
+/** Deletes the history of agents and budgets that is older than its retention. */
+@Injectable()
+export class HistoryPruner {
+  constructor(
+    private readonly agents: AgentsService,
+    private readonly budgets: BudgetSweeper,
+    @Inject(REGISTRY_OPTIONS) private readonly options: Pick<RegistryOptions, 'retention'>,
+  ) {}
+
+  @Periodic('registry.prune', EVERY_MS)
+  async pruneAgents(): Promise<void> {
+    await this.agents.forget(this.options.retention.leftAgentsMs);
+  }
+
+  @Periodic('budgets.prune', EVERY_MS)
+  async pruneBudgets(): Promise<void> {
+    await this.budgets.forget(this.options.retention);
+  }
+}

@@ -1,0 +1,23 @@
+import { Injectable } from '@nestjs/common';
+import { AgentEvents } from './agents/agent.events.js';
+import { BudgetEvents } from './budgets/budget.events.js';
+import { BudgetSweeper } from './budgets/budget.sweeper.js';
+import { DirectorySync } from './discovery/directory.sync.js';
+import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
+
+/** Passes what this replica commits to its own directory and budget sweeper at once, before the event feed reports it. */
+@Injectable()
+export class LocalChanges {
+  constructor(
+    heartbeats: HeartbeatBatcher,
+    agents: AgentEvents,
+    budgets: BudgetEvents,
+    directory: DirectorySync,
+    sweeper: BudgetSweeper,
+  ) {
+    heartbeats.onBeats((beats, taken) => directory.takeOwnBeats(beats, taken));
+    heartbeats.onBeats((beats) => sweeper.hear(beats));
+    agents.onChange((agentIds) => directory.refreshSoon(agentIds));
+    budgets.onChange((changed) => directory.takeBudgets(changed));
+  }
+}

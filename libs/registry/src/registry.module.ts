@@ -1,0 +1,56 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { agentProviders } from './agents/agent.providers.js';
+import { AgentSnapshots } from './agents/agent.snapshots.js';
+import { AgentsService } from './agents/agents.service.js';
+import { LeaseTokenStore } from './agents/lease-token.store.js';
+import { BudgetLedger } from './budgets/budget.ledger.js';
+import { budgetProviders } from './budgets/budget.providers.js';
+import { BudgetsService } from './budgets/budgets.service.js';
+import { ReconciliationStore } from './budgets/reconciliation.store.js';
+import { CircuitService } from './circuit/circuit.service.js';
+import { CapabilityAliases } from './discovery/capability.aliases.js';
+import { DirectoryFollower } from './discovery/directory.follower.js';
+import { discoveryProviders } from './discovery/discovery.providers.js';
+import { Ranker } from './discovery/ranker.js';
+import { RegistryClock } from './discovery/registry.clock.js';
+import { StrongReader } from './discovery/strong.reader.js';
+import { HistoryPruner } from './history.pruner.js';
+import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
+import { ProtectionStore } from './leases/protection.store.js';
+import { LocalChanges } from './local.changes.js';
+import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
+
+/** Agents, leases, circuits, discovery and budgets of one replica. Needs `PlatformModule`. */
+@Module({})
+export class RegistryModule {
+  static forRoot(options: RegistryOptions): DynamicModule {
+    return {
+      module: RegistryModule,
+      global: true,
+      providers: [
+        { provide: REGISTRY_OPTIONS, useValue: options },
+        ...budgetProviders(options.budgets),
+        ...agentProviders(options),
+        ...discoveryProviders(options),
+        LocalChanges,
+        HistoryPruner,
+      ],
+      exports: [
+        AgentsService,
+        AgentSnapshots,
+        LeaseTokenStore,
+        HeartbeatBatcher,
+        CircuitService,
+        ProtectionStore,
+        CapabilityAliases,
+        DirectoryFollower,
+        RegistryClock,
+        Ranker,
+        StrongReader,
+        BudgetLedger,
+        BudgetsService,
+        ReconciliationStore,
+      ],
+    };
+  }
+}

@@ -1,0 +1,35 @@
+import type { TestingModule } from '@nestjs/testing';
+import { AgentBudgets } from '../budgets/agent.budgets.js';
+import { BudgetEvents } from '../budgets/budget.events.js';
+import { BudgetLedger } from '../budgets/budget.ledger.js';
+import { BudgetStore } from '../budgets/budget.store.js';
+import { BudgetSweeper } from '../budgets/budget.sweeper.js';
+import { BudgetsService } from '../budgets/budgets.service.js';
+import { ReconciliationStore } from '../budgets/reconciliation.store.js';
+import { UsageRefresher } from '../budgets/usage.refresher.js';
+
+/** The budgets of one replica, by part. */
+export interface BudgetParts {
+  events: BudgetEvents;
+  store: BudgetStore;
+  ledger: BudgetLedger;
+  budgets: BudgetsService;
+  agents: AgentBudgets;
+  sweeper: BudgetSweeper;
+  refresher: UsageRefresher;
+  reconciliation: ReconciliationStore;
+}
+
+export function budgetsOf(module: TestingModule): BudgetParts {
+  const anywhere = { strict: false };
+  return {
+    events: module.get(BudgetEvents, anywhere),
+    store: module.get(BudgetStore, anywhere),
+    ledger: module.get(BudgetLedger, anywhere),
+    budgets: module.get(BudgetsService, anywhere),
+    agents: module.get(AgentBudgets, anywhere),
+    sweeper: module.get(BudgetSweeper, anywhere),
+    refresher: module.get(UsageRefresher, anywhere),
+    reconciliation: module.get(ReconciliationStore, anywhere),
+  };
+}
