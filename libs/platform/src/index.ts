@@ -32,6 +32,7 @@ export {
   isUnusableCursor,
   type UnusableCursorError,
 } from './events/event.errors.js';
+export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-event.js';
 export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { EVENT_CHANNEL, EventStore, type LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
@@ -48,5 +49,6 @@ export type { DeliveryRow } from './sinks/delivery.store.js';
 export type { RetryPolicy } from './sinks/retry.policy.js';
 export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
 export { SINK_CHANNEL } from './sinks/sink.store.js';
+export { openNatsSink } from './sinks/open-nats.sink.js';
 export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';

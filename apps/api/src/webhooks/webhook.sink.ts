@@ -5,9 +5,9 @@ import {
   type Receipt,
   type RegistryEvent,
   type RetryPolicy,
+  toCloudEventText,
 } from '#rollcall/platform';
 import { type EgressClient, readRetryAfter, type Secret } from '#rollcall/providers';
-import { toCloudEventText } from '../events/cloud-event.js';
 import { VERSION } from '../version.js';
 import { signedHeaders } from './webhook.signature.js';
 
