@@ -3,6 +3,7 @@ import { CursorForeignError } from '../events/event.errors.js';
 import type { EventFeed } from '../events/event.feed.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { FeedSubscription } from '../events/feed.subscription.js';
+import type { Worker, WorkEnd } from '../work/leased-work.js';
 import type { DeliveryStore } from './delivery.store.js';
 import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
 import { isGivenUp, retryDelay } from './retry.policy.js';
@@ -16,95 +17,87 @@ export interface RelayParts {
   onTried(kind: string, outcome: 'delivered' | 'failed' | 'parked', events: number): void;
 }
 
-/** `over`: stopped, or the lease is someone else's now. */
-export type RelayEnd = 'over' | 'failed';
-
-/** How long a delivery under way may take to end when we stop. */
-const GOODBYE_MS = 2_000;
+/** How long a delivery in progress may take after `stop`. */
+const STOP_MS = 2_000;
 const PENDING_AT_ONCE = 50;
 const LONGEST_ERROR = 500;
 
-interface Try {
+interface Attempt {
   receipt?: Receipt;
   error?: unknown;
   tookMs: number;
 }
 
 /**
- * Brings the log to one sink, in order, for as long as it holds the lease. Progress is saved after every delivery, so a
- * crash repeats what was under way and loses nothing. An event that cannot be delivered is tried ever less often, and the
- * later ones wait for it; when it is given up it is parked, and the next one has its turn.
+ * Delivers the log to one sink, in order, while it holds the lease. Progress is saved after every delivery, so a crash repeats
+ * the delivery in progress and loses nothing. An event that cannot be delivered is retried with growing delays while later
+ * events wait; after the last retry it is parked, and the next event follows.
  */
-export class SinkRelay {
+export class SinkRelay implements Worker<ClaimedSink> {
   private readonly stopping = new AbortController();
   private readonly cutting = new AbortController();
   private arrival = Promise.withResolvers<readonly RegistryEvent[]>();
-  private way?: FeedSubscription;
+  private subscription?: FeedSubscription;
   private at: number;
   private failures: number;
   private dueInMs: number;
-  private running?: Promise<RelayEnd>;
+  private running?: Promise<WorkEnd>;
   private unusable?: Error;
 
   constructor(
-    readonly claim: ClaimedSink,
+    private readonly claimed: ClaimedSink,
     private readonly sink: EventSink,
     private readonly parts: RelayParts,
   ) {
-    this.at = claim.cursor;
-    this.failures = claim.attempts;
-    this.dueInMs = claim.dueInMs;
+    this.at = claimed.cursor;
+    this.failures = claimed.attempts;
+    this.dueInMs = claimed.dueInMs;
   }
 
-  /** Everything up to it is done with. */
-  get cursor(): number {
-    return this.at;
+  get claim(): ClaimedSink {
+    return { ...this.claimed, cursor: this.at };
   }
 
-  get held(): ClaimedSink {
-    return { ...this.claim, cursor: this.at };
-  }
-
-  /** Ends when it is stopped, or has lost its lease, or something went wrong that is not the sink's doing. */
-  run(): Promise<RelayEnd> {
+  /** `ended`: stopped, or the lease is lost. `failed`: an error that the sink did not cause. */
+  run(): Promise<WorkEnd> {
     this.running ??= this.follow();
     return this.running;
   }
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    const timer = setTimeout(() => this.cutting.abort(), GOODBYE_MS);
+    const timer = setTimeout(() => this.cutting.abort(), STOP_MS);
     await this.running;
     clearTimeout(timer);
   }
 
-  private async follow(): Promise<RelayEnd> {
+  private async follow(): Promise<WorkEnd> {
     try {
       await this.sendPending();
-      this.way = this.parts.feed.subscribe(this.at, {
+      this.subscription = this.parts.feed.subscribe(this.at, {
         take: (events) => {
           this.arrival.resolve(events);
           return false;
         },
         expired: (error) => {
-          // after a restore the cursor in the database is the right one: whoever claims the sink next reads it
+          // after a restore the cursor in the database is right: the next claim reads it
           if (error instanceof CursorForeignError) return this.stopping.abort();
           this.unusable = error;
           this.arrival.resolve([]);
         },
       });
-      while (!this.isOver) await this.relay(await this.next());
-      return 'over';
+      while (!this.isStopping) await this.relay(await this.next());
+      return 'ended';
     } catch (error) {
-      await this.explain(error);
+      await this.report(error);
       return 'failed';
     } finally {
-      this.way?.close();
+      this.subscription?.close();
       await this.sink.close();
     }
   }
 
-  private get isOver(): boolean {
+  private get isStopping(): boolean {
     return this.stopping.signal.aborted;
   }
 
@@ -123,21 +116,21 @@ export class SinkRelay {
 
   private async relay(events: readonly RegistryEvent[]): Promise<void> {
     const wanted = events.filter(this.sink.matches);
-    for (let start = 0; start < wanted.length && !this.isOver; start += this.sink.batch)
-      await this.bring(wanted.slice(start, start + this.sink.batch));
-    if (this.isOver) return;
+    for (let start = 0; start < wanted.length && !this.isStopping; start += this.sink.batch)
+      await this.deliver(wanted.slice(start, start + this.sink.batch));
+    if (this.isStopping) return;
     if (this.unusable) throw this.unusable;
     this.at = events.at(-1)?.seq ?? this.at;
     this.arrival = Promise.withResolvers();
-    this.way?.resume();
+    this.subscription?.resume();
   }
 
-  /** Returns when these have arrived, or were parked, or the relay is over. */
-  private async bring(batch: readonly RegistryEvent[]): Promise<void> {
+  /** Returns when the batch is delivered or parked, or the relay stops. */
+  private async deliver(batch: readonly RegistryEvent[]): Promise<void> {
     const last = batch.at(-1)?.seq ?? this.at;
     for (;;) {
       await delay(this.dueInMs, undefined, { signal: this.stopping.signal }).catch(() => undefined); // stopped
-      if (this.isOver) return;
+      if (this.isStopping) return;
       const result = await this.attempt(batch);
       if (this.cutting.signal.aborted) return;
       this.failures = result.error === undefined ? 0 : this.failures + 1;
@@ -156,7 +149,7 @@ export class SinkRelay {
     return retryDelay(this.sink.retries, this.failures, Math.random(), asked);
   }
 
-  private async attempt(batch: readonly RegistryEvent[]): Promise<Try> {
+  private async attempt(batch: readonly RegistryEvent[]): Promise<Attempt> {
     const started = performance.now();
     const took = (): number => Math.round(performance.now() - started);
     try {
@@ -166,22 +159,22 @@ export class SinkRelay {
     }
   }
 
-  private async save(result: Try, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
-    this.parts.onTried(this.claim.kind, state === 'retrying' || state === 'pending' ? 'failed' : state, batch.length);
+  private async save(result: Attempt, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
+    this.parts.onTried(this.claimed.kind, state === 'retrying' || state === 'pending' ? 'failed' : state, batch.length);
     const error = result.error === undefined ? null : describe(result.error);
     const progress: Progress = { cursor: this.at, attempts: this.failures, dueInMs: this.dueInMs, error };
     const [event] = batch;
     const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...factsOf(result) } : undefined;
-    if (!(await this.parts.sinks.save(this.claim, progress, outcome))) this.stopping.abort();
+    if (!(await this.parts.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
   }
 
-  /** What someone asked to be sent again: once, and back to the parked ones if that fails. */
+  /** Deliveries that an operator asked to repeat: each is attempted once, and parked again if that fails. */
   private async sendPending(): Promise<void> {
     if (!this.sink.keepsDeliveries) return;
     for (let after = 0, size = PENDING_AT_ONCE; size === PENDING_AT_ONCE;) {
-      const events = await this.parts.deliveries.pending(this.claim.id, after, PENDING_AT_ONCE);
+      const events = await this.parts.deliveries.pending(this.claimed.id, after, PENDING_AT_ONCE);
       for (const event of events) {
-        if (this.isOver) return;
+        if (this.isStopping) return;
         const result = await this.attempt([event]);
         if (this.cutting.signal.aborted) return;
         await this.save(result, [event], result.error === undefined ? 'delivered' : 'parked');
@@ -191,19 +184,19 @@ export class SinkRelay {
     }
   }
 
-  private async explain(error: unknown): Promise<void> {
+  private async report(error: unknown): Promise<void> {
     this.stopping.abort();
     this.parts.onError(error);
     if (!this.unusable) return;
     try {
-      await this.parts.sinks.stop(this.claim, this.unusable.message);
+      await this.parts.sinks.stop(this.claimed, this.unusable.message);
     } catch (fault) {
-      this.parts.onError(fault); // whoever has the sink next will find the same
+      this.parts.onError(fault); // the next relay of this sink gets the same error
     }
   }
 }
 
-function factsOf({ receipt, error, tookMs }: Try): { status: number | null; tookMs: number } {
+function factsOf({ receipt, error, tookMs }: Attempt): { status: number | null; tookMs: number } {
   const answered = receipt?.status ?? (error instanceof DeliveryError ? error.facts.status : undefined);
   return { status: answered ?? null, tookMs };
 }

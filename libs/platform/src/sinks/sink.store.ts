@@ -1,23 +1,27 @@
 import type { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import type { WorkClaim } from '../work/leased-work.js';
 import type { DeliveryState } from './delivery.entity.js';
 
-/** Where replicas hear that a sink was changed. */
+/** The NOTIFY channel of changes to sinks. */
 export const SINK_CHANNEL = 'rollcall_sink';
 
-/** The right to deliver to a sink, until someone else has it. */
-export interface SinkLease {
-  id: string;
-  token: string;
-}
-
-export interface ClaimedSink extends SinkLease {
+export interface ClaimedSink extends WorkClaim {
   kind: string;
   cursor: number;
   attempts: number;
-  /** Not to be tried before so much time has passed. */
+  /** How long to wait before the next delivery. */
   dueInMs: number;
 }
+
+export interface SinkClaimRequest {
+  owner: string;
+  kinds: readonly string[];
+  except: readonly string[];
+  leaseMs: number;
+}
+
+type HeldSink = Pick<ClaimedSink, 'id' | 'token' | 'cursor'>;
 
 export interface Progress {
   cursor: number;
@@ -35,39 +39,39 @@ export interface DeliveryOutcome {
 }
 
 const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
-const TOLD = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
+const NOTIFY = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
 
-/** Who is at which sink, and how far. Every write of a relay is fenced by its lease's token, and answers whether it held. */
+/** Which replica delivers to which sink, and its progress. Every write of a relay is fenced by the token of its lease. */
 export class SinkStore {
   constructor(private readonly db: Database) {}
 
   async insert(id: string, kind: string, cursor: number, paused: boolean): Promise<void> {
     await this.db.query(
       `WITH changed AS (INSERT INTO event_sink (id, kind, cursor, paused) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (id) DO NOTHING RETURNING id) ${TOLD}`,
+         ON CONFLICT (id) DO NOTHING RETURNING id) ${NOTIFY}`,
       [id, kind, cursor, paused],
     );
   }
 
   async delete(id: string): Promise<void> {
-    await this.db.query(`WITH changed AS (DELETE FROM event_sink WHERE id = $1 RETURNING id) ${TOLD}`, [id]);
+    await this.db.query(`WITH changed AS (DELETE FROM event_sink WHERE id = $1 RETURNING id) ${NOTIFY}`, [id]);
   }
 
-  /** Takes the lease away, so that whoever holds it begins anew with what is true now; also tries again at once. */
+  /** Ends the lease, so that the replica that held it claims the sink again with its new settings and retries at once. */
   async change(id: string, { cursor, paused }: { cursor?: number; paused?: boolean }): Promise<boolean> {
     const rows = await this.db.query(
       `WITH changed AS (UPDATE event_sink SET ${FREE}, cursor = coalesce($2, cursor), paused = coalesce($3, paused),
          attempts = 0, due_at = clock_timestamp(),
          stopped_because = CASE WHEN $2::bigint IS NULL THEN stopped_because END
-         WHERE id = $1 RETURNING id) ${TOLD}`,
+         WHERE id = $1 RETURNING id) ${NOTIFY}`,
       [id, cursor ?? null, paused ?? null],
     );
     return rows.length > 0;
   }
 
-  /** Sinks that nobody is at. A replica that lost its way takes its own again without waiting. */
-  async claim(owner: string, kinds: readonly string[], except: readonly string[], leaseMs: number) {
-    return await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
+  /** Claims sinks without a valid lease. A replica claims sinks that it leased before without waiting for the end of the lease. */
+  async claim({ owner, kinds, except, leaseMs }: SinkClaimRequest): Promise<ClaimedSink[]> {
+    const rows = await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
       `UPDATE event_sink SET lease_owner = $1, lease_token = gen_random_uuid(),
          lease_until = clock_timestamp() + $4 * interval '1 millisecond'
        WHERE id IN (SELECT id FROM event_sink WHERE kind = ANY ($2) AND id <> ALL ($3) AND NOT paused
@@ -77,10 +81,11 @@ export class SinkStore {
          greatest(0, extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS "dueInMs"`,
       [owner, kinds, except, leaseMs],
     );
+    return rows.map((row) => ({ ...row, cursor: Number(row.cursor) }));
   }
 
-  /** Answers the ids of those that are still held. Also takes down how far each one is. */
-  async renew(held: readonly (SinkLease & { cursor: number })[], leaseMs: number): Promise<Set<string>> {
+  /** Returns the ids that are still held. Also saves the cursors. */
+  async renew(held: readonly HeldSink[], leaseMs: number): Promise<Set<string>> {
     const rows = await this.db.query<{ id: string }>(
       `UPDATE event_sink s SET lease_until = clock_timestamp() + $4 * interval '1 millisecond',
          cursor = greatest(s.cursor, h.cursor)
@@ -91,17 +96,17 @@ export class SinkStore {
     return new Set(rows.map(({ id }) => id));
   }
 
-  async release(held: readonly (SinkLease & { cursor: number })[]): Promise<void> {
+  async release(held: readonly HeldSink[]): Promise<void> {
     await this.db.query(
       `WITH changed AS (UPDATE event_sink s SET ${FREE}, cursor = greatest(s.cursor, h.cursor)
          FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS h (id, token, cursor)
-         WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id) ${TOLD}`,
+         WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id) ${NOTIFY}`,
       [held.map(({ id }) => id), held.map(({ token }) => token), held.map(({ cursor }) => cursor)],
     );
   }
 
-  /** How far it is now, and what became of an event, both or neither. */
-  async save({ id, token }: SinkLease, progress: Progress, outcome?: DeliveryOutcome): Promise<boolean> {
+  /** Saves the progress and the outcome of a delivery in one statement. False when the lease is lost: nothing was saved. */
+  async save({ id, token }: WorkClaim, progress: Progress, outcome?: DeliveryOutcome): Promise<boolean> {
     const { cursor, attempts, dueInMs, error } = progress;
     const rows = await this.db.query(
       `WITH held AS (UPDATE event_sink SET cursor = $3, attempts = $4, last_error = $6,
@@ -114,8 +119,8 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** The events after the cursor are gone: it stops until someone says where to go on. */
-  async stop({ id, token }: SinkLease, because: string): Promise<void> {
+  /** The events after the cursor were deleted: the sink stops until an operator sets a new cursor. */
+  async stop({ id, token }: WorkClaim, because: string): Promise<void> {
     await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [
       id,
       token,
@@ -124,7 +129,7 @@ export class SinkStore {
   }
 }
 
-/** A try more of an event that has a row already. The event itself is kept until it has arrived. */
+/** Counts an attempt. The event itself is stored until it is delivered. */
 const RECORD = `
   INSERT INTO event_delivery AS d (sink_id, seq, state, attempts, event, event_id, type, subject, status, error, took_ms)
   SELECT held.id, $7, $8, 1, $9, $10, $11, $12, $13, $14, $15 FROM held
