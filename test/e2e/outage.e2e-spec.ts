@@ -7,7 +7,7 @@ import { until } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
-import { KeysService } from '../../apps/api/src/keys/keys.service.js';
+import { KeysService } from '#rollcall/platform';
 import { type Answer, call } from '../support/api.js';
 import { signalIfAlive } from '../support/process.js';
 import { EventClient } from '../support/event-client.js';

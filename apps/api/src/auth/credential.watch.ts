@@ -1,6 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Loop } from '#rollcall/platform';
-import { KeysService } from '../keys/keys.service.js';
+import { KeysService, Loop } from '#rollcall/platform';
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
 

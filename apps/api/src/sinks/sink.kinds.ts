@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { SinkFactory } from '#rollcall/platform';
+import { type SinkFactory, WEBHOOK_KIND, WebhookSinks } from '#rollcall/platform';
 import { NATS_KIND, NatsRelay } from '../nats/nats.relay.js';
-import { WEBHOOK_KIND } from '../webhooks/webhooks.service.js';
-import { WebhookSinks } from '../webhooks/webhook.sinks.js';
 
 /** The kinds of sinks this replica can deliver to. */
 @Injectable()

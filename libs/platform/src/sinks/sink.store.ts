@@ -14,13 +14,6 @@ export interface ClaimedSink extends WorkClaim {
   dueInMs: number;
 }
 
-export interface SinkClaimRequest {
-  owner: string;
-  kinds: readonly string[];
-  except: readonly string[];
-  leaseMs: number;
-}
-
 type HeldSink = Pick<ClaimedSink, 'id' | 'token' | 'cursor'>;
 
 export interface Progress {
@@ -70,7 +63,12 @@ export class SinkStore {
   }
 
   /** Claims sinks without a valid lease. A replica claims sinks that it leased before without waiting for the end of the lease. */
-  async claim({ owner, kinds, except, leaseMs }: SinkClaimRequest): Promise<ClaimedSink[]> {
+  async claim(
+    owner: string,
+    kinds: readonly string[],
+    except: readonly string[],
+    leaseMs: number,
+  ): Promise<ClaimedSink[]> {
     const rows = await this.db.query<Omit<ClaimedSink, 'cursor'> & { cursor: string }>(
       `UPDATE event_sink SET lease_owner = $1, lease_token = gen_random_uuid(),
          lease_until = clock_timestamp() + $4 * interval '1 millisecond'
@@ -81,7 +79,7 @@ export class SinkStore {
          greatest(0, extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS "dueInMs"`,
       [owner, kinds, except, leaseMs],
     );
-    return rows.map((row) => ({ ...row, cursor: Number(row.cursor) }));
+    return rows.map((row) => Object.assign(row, { cursor: Number(row.cursor) }));
   }
 
   /** Returns the ids that are still held. Also saves the cursors. */

@@ -17,7 +17,7 @@ export class SinkSupervisor {
     const kinds = Object.keys(factories);
     this.work = new LeasedWork({
       store: {
-        claim: async (owner, held, forMs) => await sinks.claim({ owner, kinds, except: held, leaseMs: forMs }),
+        claim: async (owner, held, forMs) => await sinks.claim(owner, kinds, held, forMs),
         renew: async (held, forMs) => await sinks.renew(held, forMs),
         release: async (held) => await sinks.release(held),
       },

@@ -3,7 +3,7 @@ import { Database } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
-import { QuotaExceededError, type Quota } from '../quota.js';
+import { QuotaExceededError, type Quota } from '#rollcall/platform';
 import { NEAR_QUOTA, QuotaWatch } from '../quota.watch.js';
 import {
   AgentAlreadyRegisteredError,

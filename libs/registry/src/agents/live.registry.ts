@@ -17,7 +17,7 @@ import type { LeasePolicy } from '../leases/lease.policy.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { ProtectionPolicy } from '../leases/protection.state.js';
-import { NO_QUOTA, type Quota } from '../quota.js';
+import { NO_QUOTA, type Quota } from '#rollcall/platform';
 import { AgentEvents } from './agent.events.js';
 import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';

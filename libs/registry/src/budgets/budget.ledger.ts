@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError } from '#rollcall/platform';
-import type { Quota } from '../quota.js';
+import type { Quota } from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';

@@ -1,5 +1,5 @@
 import type { DomainError } from '#rollcall/platform';
-import { NO_QUOTA } from '../quota.js';
+import { NO_QUOTA } from '#rollcall/platform';
 import {
   available,
   charge,

@@ -1,5 +1,5 @@
 import type { Database, RegistryEvents } from '#rollcall/platform';
-import { NO_QUOTA, type Quota } from '../quota.js';
+import { NO_QUOTA, type Quota } from '#rollcall/platform';
 import { AgentBudgets } from './agent.budgets.js';
 import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './budget.js';
 import { BudgetEvents } from './budget.events.js';
