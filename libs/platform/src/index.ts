@@ -37,6 +37,7 @@ export {
   isUnusableCursor,
   type UnusableCursorError,
 } from './events/event.errors.js';
+export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-event.js';
 export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export type { LogPage } from './events/event.store.js';
 export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
@@ -52,4 +53,17 @@ export type { RetryPolicy } from './sinks/retry.policy.js';
 export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
 export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
+export { openNatsSink } from './sinks/open-nats.sink.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
+export { NO_QUOTA, type Quota, QuotaExceededError } from './quota.js';
+export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options.js';
+export { WebhookQuota } from './webhooks/webhook.quota.js';
+export { WebhookSecrets } from './webhooks/webhook.secrets.js';
+export { WebhookSinks } from './webhooks/webhook.sinks.js';
+export { type WebhookFacts, WebhookStore } from './webhooks/webhook.store.js';
+export { type WebhookAnswer, type WebhookRequest, WebhookTransport } from './webhooks/webhook.transport.js';
+export { type IssuedWebhook, type Webhook, WEBHOOK_KIND, WebhooksService } from './webhooks/webhooks.service.js';
+export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
+export { KeyChanges } from './keys/key.changes.js';
+export { type KeyRow, KeyStore } from './keys/key.store.js';
+export { type IssuedKey, KeysService } from './keys/keys.service.js';

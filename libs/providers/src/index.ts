@@ -34,7 +34,7 @@ export {
   type ModelsConfig,
   type WantedModel,
 } from './presets/preset.js';
-export { costOf, toMicroDollars, type Prices } from './presets/prices.js';
+export { priceUsage } from './presets/usage.price.js';
 
 export type * from './agents/agent.js';
 export { readSettings, type AgentConfig, type AgentProvider } from './agents/agent.provider.js';

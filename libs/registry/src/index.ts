@@ -83,7 +83,6 @@ export * from './leases/flap.damping.js';
 export * from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
 export { USUAL_PROTECTION_POLICY, type ProtectionOverride, type ProtectionPolicy } from './leases/protection.state.js';
-export { type Quota, QuotaExceededError } from './quota.js';
 export { type Spender, type SpendingLimits, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { AgentSnapshots, SnapshotsBusyError, type AgentSnapshot } from './agents/agent.snapshots.js';
 export { ProtectionStore, type Protection } from './leases/protection.store.js';

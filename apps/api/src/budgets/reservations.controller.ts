@@ -7,7 +7,7 @@ import {
   ApiResponse,
   ApiTags,
 } from '@nestjs/swagger';
-import { costOf, PresetBook, resolveModel } from '#rollcall/providers';
+import { PresetBook, priceUsage } from '#rollcall/providers';
 import { BudgetLedger, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
@@ -100,14 +100,10 @@ export class ReservationsController {
     return toReservationView(await this.ledger.renew(of, toTtlMs(ttlSeconds), spenderOf(caller)));
   }
 
-  /** Money out of the price list, where the caller does not say. What is not known stays unknown. */
-  private usageIn({ tokens = null, microUsd = null, usage, model }: SettleBody): Usage {
-    if (!usage) return { tokens, microUsd };
-    const { inputTokens, outputTokens } = usage;
-    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-    const prices = model === undefined ? undefined : resolveModel(model, this.presets).choice.prices;
-    const price = prices && costOf(usage, prices);
-    return { tokens: tokens ?? (isKnown ? inputTokens + outputTokens : null), microUsd: microUsd ?? price ?? null };
+  /** Amounts that the caller states take precedence over those derived from `usage`. */
+  private usageIn({ tokens, microUsd, usage, model }: SettleBody): Usage {
+    const derived = usage && priceUsage(usage, model, this.presets);
+    return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };
   }
 }
 

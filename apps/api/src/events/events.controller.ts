@@ -10,7 +10,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CURSOR_PATTERN, formatCursor } from '#rollcall/platform';
+import { CURSOR_PATTERN, formatCursor, toCloudEvent } from '#rollcall/platform';
 import { Caller, callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -18,7 +18,6 @@ import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
 import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
-import { toCloudEvent } from './cloud-event.js';
 import { EventStreams } from './event.streams.js';
 import { EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';

@@ -13,11 +13,10 @@ import {
   Min,
   ValidateBy,
 } from 'class-validator';
-import { CURSOR_PATTERN } from '#rollcall/platform';
+import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { EVENTS } from './event.catalog.js';
-import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
 const USUAL_PAGE = 100;

@@ -1,11 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiCreatedResponse, ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { KeysService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PageQuery, readCursor, toPage } from '../http/page.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
+  checkOwnOverlap,
   IssuedKeyView,
   IssueKeyBody,
   KeyPage,
@@ -15,7 +17,6 @@ import {
   toIssuedKeyView,
   toKeyView,
 } from './keys.dto.js';
-import { KeysService } from './keys.service.js';
 
 @ApiTags('access')
 @Controller('keys')
@@ -59,7 +60,8 @@ export class KeysController {
     @Body() body: RotateKeyBody,
     @Caller() caller: Principal,
   ): Promise<IssuedKeyView> {
-    return toIssuedKeyView(await this.keys.rotate(id, body.overlapSeconds * 1_000, caller));
+    checkOwnOverlap(id, body, caller);
+    return toIssuedKeyView(await this.keys.rotate(id, body.overlapSeconds * 1_000, caller.id));
   }
 
   @Delete(':id')

@@ -14,14 +14,16 @@ import {
   MaxLength,
   Min,
 } from 'class-validator';
-import { ROLES, type Role } from '../auth/permissions.js';
-import { ApiError } from '../http/api.error.js';
+import type { IssuedKey, KeyRow } from '#rollcall/platform';
+import { keyPrincipalId } from '../auth/key.principal.js';
+import { isRole, ROLES, type Role } from '../auth/permissions.js';
+import type { Principal } from '../auth/principal.js';
 import { Optional } from '../http/optional.js';
-import type { KeyEntity } from './key.entity.js';
-import type { IssuedKey } from './keys.service.js';
+import { validationFailed } from '../http/validation.error.js';
 
 const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
 const USUAL_OVERLAP_S = 60;
+const SHORTEST_OWN_OVERLAP_S = 30;
 /** With six decimals of a second and a zone it has 32 characters. */
 const LONGEST_DATE = 40;
 const DATE_TIME = /^[^T]{4,15}T[^T]{2,20}(?:Z|[+-]\d\d:\d\d)$/;
@@ -89,23 +91,30 @@ export class KeyPage {
   @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
 }
 
-export function toKeyView(row: KeyEntity): KeyView {
+export function toKeyView(row: KeyRow): KeyView {
   const { id, name, roles, source, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt } = row;
-  const expired = expiresAt !== null && expiresAt.getTime() <= Date.now();
-  const status = revokedAt ? 'revoked' : expired ? 'expired' : 'active';
-  return { id, name, roles, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
+  const status = revokedAt ? 'revoked' : row.isActive ? 'active' : 'expired';
+  const known = roles.filter(isRole);
+  return { id, name, roles: known, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
 }
 
 export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
   return { ...toKeyView(row), key };
 }
 
-/** Null when it never ends. */
+/** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
+export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, caller: Principal): void {
+  if (caller.id !== keyPrincipalId(id) || overlapSeconds >= SHORTEST_OWN_OVERLAP_S) return;
+  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_S} for the key that sends this request: you could not repeat it if the response is lost`;
+  throw validationFailed([{ field: 'overlapSeconds', message }]);
+}
+
+/** Null when the key does not expire. */
 export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);
   const fromNow = moment.getTime() - Date.now();
   if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
   const message = 'expiresAt must lie in the future, ten years away at the most; leave it out for a key without end';
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: expiresAt.', { errors: [{ field: 'expiresAt', message }] });
+  throw validationFailed([{ field: 'expiresAt', message }]);
 }

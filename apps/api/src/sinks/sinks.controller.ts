@@ -24,7 +24,8 @@ export class SinksController {
   @Mutation({ audit: 'sink.replayed', record: ['after'] })
   @ApiOperation({
     summary: 'Go on from a sequence',
-    description: 'Back to send events again, forward to leave some out. NATS keeps out what its stream already has.',
+    description:
+      'Back to send events again, forward to leave some out. NATS drops events that it stored within its duplicate window.',
   })
   @ApiOkResponse({ type: SinkView })
   @ApiNotFoundResponse({ description: 'SINK_NOT_FOUND' })

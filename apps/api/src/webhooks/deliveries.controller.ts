@@ -1,11 +1,10 @@
 import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
 import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { SinksService } from '#rollcall/platform';
+import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { readCursor, toPage } from '../http/page.js';
 import { Mutation } from '../mutation/mutation.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
-import { WebhooksService } from './webhooks.service.js';
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')

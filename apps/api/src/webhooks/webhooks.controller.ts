@@ -10,6 +10,8 @@ import {
   ApiOperation,
   ApiTags,
 } from '@nestjs/swagger';
+import { WebhooksService } from '#rollcall/platform';
+import { EgressPolicy, normalUrl } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -28,8 +30,6 @@ import {
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
-import { WebhookQuota } from './webhook.quota.js';
-import { WebhooksService } from './webhooks.service.js';
 
 @ApiTags('webhooks')
 @Controller('webhooks')
@@ -39,7 +39,7 @@ export class WebhooksController {
   constructor(
     private readonly webhooks: WebhooksService,
     private readonly events: EventsService,
-    private readonly quota: WebhookQuota,
+    private readonly egress: EgressPolicy,
   ) {}
 
   @Post()
@@ -52,9 +52,9 @@ export class WebhooksController {
   @ApiForbiddenResponse({ description: 'QUOTA_EXCEEDED' })
   @ApiBadRequestResponse({ description: 'EGRESS_DENIED: the address may not be called from here.' })
   async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
-    await this.quota.check(by);
+    const facts = { ...toFacts(body), url: this.checkedUrl(body.url) };
     const { seq: after } = await this.events.locate(body.after);
-    return toIssuedView(await this.webhooks.create({ facts: toFacts(body), paused: body.paused ?? false, after, by }));
+    return toIssuedView(await this.webhooks.create({ facts, paused: body.paused ?? false, after, by }));
   }
 
   @Get()
@@ -80,6 +80,7 @@ export class WebhooksController {
   })
   @ApiOkResponse({ type: WebhookView })
   async change(@Param('id') id: string, @Body() { paused, ...facts }: ChangeWebhookBody): Promise<WebhookView> {
+    if (facts.url !== undefined) facts.url = this.checkedUrl(facts.url);
     return toWebhookView(await this.webhooks.update(id, facts, paused));
   }
 
@@ -109,5 +110,9 @@ export class WebhooksController {
   @ApiNoContentResponse({ description: 'A delivery under way may still arrive.' })
   async remove(@Param('id') id: string): Promise<void> {
     await this.webhooks.remove(id);
+  }
+
+  private checkedUrl(url: string): string {
+    return normalUrl(this.egress.checkUrl(url));
   }
 }

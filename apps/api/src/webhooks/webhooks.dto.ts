@@ -1,12 +1,17 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
-import { CURSOR_PATTERN, type DeliveryRow, type DeliveryState } from '#rollcall/platform';
+import {
+  CURSOR_PATTERN,
+  type DeliveryRow,
+  type DeliveryState,
+  type IssuedWebhook,
+  type Webhook,
+  type WebhookFacts,
+} from '#rollcall/platform';
 import { EventFilterQuery, START_PATTERN } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
-import type { IssuedWebhook, Webhook } from './webhooks.service.js';
-import type { WebhookFacts } from './webhook.store.js';
 
 const USUAL_OVERLAP_S = 24 * 3_600;
 const LONGEST_OVERLAP_S = 30 * 24 * 3_600;

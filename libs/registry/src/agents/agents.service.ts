@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, type Quota, QuotaExceededError } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
-import { QuotaExceededError, type Quota } from '../quota.js';
 import { NEAR_QUOTA, QuotaWatch } from '../quota.watch.js';
 import {
   AgentAlreadyRegisteredError,

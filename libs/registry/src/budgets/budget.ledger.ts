@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, StopsIn } from '#rollcall/platform';
-import type { Quota } from '../quota.js';
+import {
+  Database,
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  DomainError,
+  type Quota,
+  StopsIn,
+} from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';

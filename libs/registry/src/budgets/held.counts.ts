@@ -1,4 +1,4 @@
-import { QuotaExceededError, type Quota } from '../quota.js';
+import { QuotaExceededError, type Quota } from '#rollcall/platform';
 
 /** How many reservations each owner holds while a batch is decided, against the quota of one owner. */
 export class HeldCounts {

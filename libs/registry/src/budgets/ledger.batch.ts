@@ -1,5 +1,4 @@
-import type { DomainError } from '#rollcall/platform';
-import { NO_QUOTA } from '../quota.js';
+import { type DomainError, NO_QUOTA } from '#rollcall/platform';
 import {
   available,
   charge,

@@ -1,5 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+/**
+ * API keys, and two tables of the application: audit log and remembered answers. They were created in one migration, and an
+ * applied migration is never split.
+ */
 export class Access1763251200000 implements MigrationInterface {
   name = 'Access1763251200000';
 

@@ -1,6 +1,6 @@
-import { RegistryError } from './errors.js';
+import { PlatformError } from './errors.js';
 
-/** How many of one thing a credential may have at once. */
+/** How many of one kind of object a credential may have at once. */
 export interface Quota {
   /** 0 is no limit. */
   readonly most: number;
@@ -10,7 +10,7 @@ export interface Quota {
 
 export const NO_QUOTA: Quota = { most: 0, setting: '' };
 
-export class QuotaExceededError extends RegistryError {
+export class QuotaExceededError extends PlatformError {
   readonly code = 'QUOTA_EXCEEDED';
   override readonly details: Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** An endpoint that events are sent to. How far it is, is in the sink of the same id. */
+/** An endpoint that receives events. The sink with the same id holds its progress. */
 @Entity('webhook')
 export class WebhookEntity {
   /** Order of creation, for pages. */
@@ -30,11 +30,11 @@ export class WebhookEntity {
   @Column({ type: 'text', array: true, nullable: true })
   capabilities: string[] | null;
 
-  /** Sealed: it signs every delivery, so we must be able to read it. */
+  /** Sealed, not hashed: it signs every delivery. */
   @Column({ type: 'bytea' })
   secret: Buffer;
 
-  /** Signs too, until then. */
+  /** Signs too, until `oldSecretUntil`. */
   @Column({ type: 'bytea', nullable: true, name: 'old_secret' })
   oldSecret: Buffer | null;
 

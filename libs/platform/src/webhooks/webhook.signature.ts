@@ -1,20 +1,21 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { Secret } from '#rollcall/providers';
+import type { SigningSecret } from './webhook.secrets.js';
 
 const PREFIX = 'whsec_';
 const BYTES = 32;
 
-/** As Standard Webhooks write a shared secret. */
-export function newWebhookSecret(): Secret {
-  return new Secret(PREFIX + randomBytes(BYTES).toString('base64'));
+/** A shared secret in the format of Standard Webhooks. */
+export function newWebhookSecret(): SigningSecret {
+  const text = PREFIX + randomBytes(BYTES).toString('base64');
+  return { reveal: () => text };
 }
 
-/** The three headers of Standard Webhooks. With several secrets there are several signatures; one that fits is enough. */
+/** The three headers of Standard Webhooks. Each secret adds a signature; a receiver accepts any of them. */
 export function signedHeaders(
   id: string,
   seconds: number,
   body: string,
-  secrets: readonly Secret[],
+  secrets: readonly SigningSecret[],
 ): Record<string, string> {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.reveal().slice(PREFIX.length), 'base64');

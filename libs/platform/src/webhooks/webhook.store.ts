@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database } from '../postgres/database.js';
 import type { WebhookEntity } from './webhook.entity.js';
 
 export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;
-/** Only for who signs. */
+/** With the secrets, to sign deliveries. */
 export type SigningRow = Pick<WebhookEntity, 'secret' | 'oldSecret' | 'oldSecretUntil'> & WebhookRow;
 export type WebhookFacts = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
 
@@ -30,7 +30,7 @@ export class WebhookStore {
     return Number(rows[0]?.count);
   }
 
-  /** Until the transaction ends. */
+  /** Locks until the transaction ends. */
   async lockCreator(createdBy: string): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.webhooks:${createdBy}`]);
   }
@@ -56,7 +56,7 @@ export class WebhookStore {
     );
   }
 
-  /** What is given takes the place of what was; a null takes it away. */
+  /** Changes the given fields; null removes a value. */
   async update(id: string, changes: Partial<WebhookFacts>): Promise<boolean> {
     const rows = await this.db.query(
       `UPDATE webhook SET description = CASE WHEN $2::jsonb ? 'description' THEN $2->>'description' ELSE description END,
@@ -68,7 +68,7 @@ export class WebhookStore {
     return rows.length > 0;
   }
 
-  /** The one before goes on signing for a while, beside the new one. */
+  /** Both secrets sign until the overlap ends. */
   async rotate(id: string, secret: Buffer, overlapMs: number): Promise<boolean> {
     const rows = await this.db.query(
       `UPDATE webhook SET old_secret = secret, secret = $2,

@@ -1,7 +1,9 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { Role } from '../auth/permissions.js';
 
-/** `issued` over REST, made by the `first-start`, or set by the `environment`. */
+/** The one role that has a rule here: an installation keeps at least one lasting key with it. */
+export const ADMIN_ROLE = 'admin';
+
+/** `issued` over REST, created by the `first-start`, or set by the `environment`. */
 export type KeySource = 'issued' | 'first-start' | 'environment';
 
 /** An API key. The secret itself is never stored, only its SHA-256: it has 256 random bits, so no slow hash is needed. */
@@ -27,7 +29,7 @@ export class KeyEntity {
   name: string;
 
   @Column({ type: 'text', array: true })
-  roles: Role[];
+  roles: string[];
 
   @Column({ type: 'text' })
   source: KeySource;
