@@ -1,7 +1,6 @@
 export * from './errors.js';
 export { Loop, type LoopOptions } from './loop.js';
 export { PLATFORM_SCHEMA } from './schema.js';
-export { bigintArray, integerArray, realArray, textArray } from './postgres/binary.arrays.js';
 export { Database } from './postgres/database.js';
 export {
   clientOptions,
@@ -50,3 +49,4 @@ export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js
 export { SINK_CHANNEL } from './sinks/sink.store.js';
 export { SinkSupervisor, type SupervisorOptions } from './sinks/sink.supervisor.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
+export { GroupCommit } from './work/group-commit.js';

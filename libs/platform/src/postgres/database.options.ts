@@ -23,6 +23,8 @@ export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs 
 }
 
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+/** Statements are sent without waiting for the result of the one before. */
+const PIPELINE = { pipeline: true };
 
 /** What a room owns in the database. The composition root joins the rooms' parts into one timeline. */
 export interface Schema {
@@ -45,7 +47,7 @@ function timestampOf(migration: { name: string }): number {
 }
 
 export function dataSourceOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
-  return base(options, schema, { max: options.poolSize, ...sessionLimits(options) });
+  return base(options, schema, { max: options.poolSize, ...PIPELINE, ...sessionLimits(options) });
 }
 
 /** These connections stay open, because they are needed most when the server takes no new ones. */
@@ -56,6 +58,7 @@ export function reservedPoolOptions(options: DatabaseOptions): PoolConfig {
     max: options.reservedPoolSize ?? USUAL_RESERVED_POOL_SIZE,
     idleTimeoutMillis: 0,
     ...KEEP_ALIVE,
+    ...PIPELINE,
     ...sessionLimits(options),
   };
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Client, Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { Client, Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { ConnectionPool } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
@@ -12,7 +12,7 @@ import {
   type Schema,
 } from './database.options.js';
 import { Operation } from './operation.js';
-import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
+import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
 /** `reserved` is a few connections for what keeps agents alive: beats, sweeps and readiness. Its statements are short. */
 export type PoolName = 'ordinary' | 'reserved';
@@ -20,25 +20,29 @@ export type PoolName = 'ordinary' | 'reserved';
 interface Scope {
   client: PoolClient;
   operation: Operation;
-  withCommit: CommitStatement[];
+  begun: Promise<unknown>;
+  withCommit: Statement[];
   afterCommit: (() => void)[];
 }
 
 /**
- * The one door to Postgres.
+ * All access to Postgres.
  *
- * Promises: an operation ends when the server has not answered for `operationTimeoutMs`, even when it is frozen, and then its
- * connection is thrown away, never reused. `transaction` is joined by everything called inside it, so an edge can make several
- * services' writes one unit. What was registered with `afterCommit` runs only if the unit was committed.
+ * Guarantees: an operation ends when the server has not answered for `operationTimeoutMs`, even when the server is frozen; its
+ * connection is then closed and never used again. A `transaction` includes everything that is called inside it, so an edge can
+ * make the writes of several services one unit. An effect registered with `afterCommit` runs only if the unit was committed.
+ *
+ * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the order
+ * they were sent and share one round trip.
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
-  private readonly prepared = new PreparedStatements();
 
   private constructor(
     readonly dataSource: DataSource,
     private readonly pools: Record<PoolName, ConnectionPool>,
     private readonly options: DatabaseOptions,
+    private readonly mayPrepare: boolean,
   ) {}
 
   static async connect(options: DatabaseOptions, schema: Schema): Promise<Database> {
@@ -46,19 +50,21 @@ export class Database {
     await dataSource.initialize();
     const ordinary = new ConnectionPool(poolOf(dataSource));
     const reserved = new ConnectionPool(new Pool(reservedPoolOptions(options)));
-    return new Database(dataSource, { ordinary, reserved }, options);
+    const operation = new Operation(ordinary, { statementMs: options.operationTimeoutMs });
+    const mayPrepare = await translated(operation.run(isDirect));
+    return new Database(dataSource, { ordinary, reserved }, options, mayPrepare);
   }
 
   /** On the connection of the open transaction, else on one of the pool. */
   async query<Row extends QueryResultRow>(
-    sql: string | Prepared,
+    sql: string | NamedStatement,
     parameters: readonly unknown[] = [],
     pool: PoolName = 'ordinary',
   ): Promise<Row[]> {
     const scope = this.scopes.getStore();
-    if (scope) return await this.rows<Row>(scope.client, sql, parameters).finally(() => scope.operation.progress());
+    if (scope) return await this.rowsInside<Row>(scope, { sql, parameters });
     const operation = new Operation(this.pools[pool], { statementMs: this.options.operationTimeoutMs });
-    return await translated(operation.run((client) => this.rows<Row>(client, sql, parameters)));
+    return await translated(operation.run((client) => this.rows<Row>(client, { sql, parameters })));
   }
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
@@ -67,8 +73,7 @@ export class Database {
     const afterCommit: Scope['afterCommit'] = [];
     const limits = { statementMs: this.options.operationTimeoutMs, totalMs: transactionTimeoutOf(this.options) };
     const operation = new Operation(this.pools[pool], limits);
-    const scope = { operation, withCommit: [], afterCommit };
-    const result = await translated(operation.run((client) => this.commit({ ...scope, client }, work)));
+    const result = await translated(operation.run((client) => this.runInside(begin(client, operation, afterCommit), work)));
     for (const effect of afterCommit) effect();
     return result;
   }
@@ -78,13 +83,10 @@ export class Database {
     return this.scopes.getStore() !== undefined;
   }
 
-  /**
-   * Runs a statement as the last of the open transaction, together with its COMMIT, so that it costs no round trip of
-   * its own.
-   */
-  withCommit(statement: CommitStatement): void {
+  /** Sends a statement together with the COMMIT of the open transaction, so that it costs no round trip of its own. */
+  withCommit(statement: Statement): void {
     const scope = this.scopes.getStore();
-    if (!scope) throw new Error('there is no transaction to end with this statement');
+    if (!scope) throw new Error('withCommit needs an open transaction');
     scope.withCommit.push(statement);
   }
 
@@ -110,32 +112,54 @@ export class Database {
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
-  private async rows<Row extends QueryResultRow>(
-    client: PoolClient,
-    sql: string | Prepared,
-    parameters: readonly unknown[],
-  ): Promise<Row[]> {
+  /**
+   * The first statement shares a round trip with BEGIN if it only reads. A write waits for BEGIN: if that failed, the write would
+   * be committed by itself.
+   */
+  private async rowsInside<Row extends QueryResultRow>(scope: Scope, statement: Statement): Promise<Row[]> {
+    if (!isRead(statement.sql)) await scope.begun;
     try {
-      const query = typeof sql === 'string' ? { text: sql } : await this.prepared.query(sql, client);
-      const result = await client.query<Row>({ ...query, values: [...parameters] });
-      return result.rows;
+      const rows = await this.rows<Row>(scope.client, statement);
+      await scope.begun;
+      return rows;
+    } finally {
+      scope.operation.progress();
+    }
+  }
+
+  private async rows<Row extends QueryResultRow>(client: PoolClient, statement: Statement): Promise<Row[]> {
+    try {
+      return (await client.query<Row>(toQuery(statement, this.mayPrepare))).rows;
     } catch (error) {
       throw translateDatabaseError(error);
     }
   }
 
-  private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
-    await scope.client.query('BEGIN');
-    scope.operation.progress();
+  private async runInside<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
     try {
       const result = await this.scopes.run(scope, work);
-      await this.prepared.commit(scope.client, scope.withCommit);
+      await scope.begun;
+      await this.commit(scope);
       return result;
     } catch (error) {
       if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
       throw error;
     }
   }
+
+  /** One round trip. When a statement fails, Postgres answers the COMMIT that follows it with a rollback. */
+  private async commit({ client, withCommit }: Scope): Promise<void> {
+    const sent: Promise<QueryResult>[] = withCommit.map((one) => client.query(toQuery(one, this.mayPrepare)));
+    sent.push(client.query('COMMIT'));
+    const failed = (await Promise.allSettled(sent)).find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+}
+
+function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
+  const begun = client.query('BEGIN').then(() => operation.progress());
+  begun.catch(() => undefined); // reported by the statement that waits for it
+  return { client, operation, begun, withCommit: [], afterCommit };
 }
 
 /** TypeORM keeps the pg pool on its driver and does not type it. */
