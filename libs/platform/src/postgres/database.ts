@@ -20,7 +20,10 @@ export type PoolName = 'ordinary' | 'reserved';
 interface Scope {
   client: PoolClient;
   operation: Operation;
-  begun: Promise<unknown>;
+  begun: Promise<void>;
+  hasBegun: boolean;
+  /** Whether a write waits for BEGIN; what is sent after it waits too, to keep the order. */
+  waitsForBegin: boolean;
   withCommit: Statement[];
   afterCommit: (() => void)[];
 }
@@ -117,7 +120,8 @@ export class Database {
    * be committed by itself.
    */
   private async rowsInside<Row extends QueryResultRow>(scope: Scope, statement: Statement): Promise<Row[]> {
-    if (!isRead(statement.sql)) await scope.begun;
+    scope.waitsForBegin ||= !isRead(statement.sql);
+    if (!scope.hasBegun && scope.waitsForBegin) await scope.begun;
     try {
       const rows = await this.rows<Row>(scope.client, statement);
       await scope.begun;
@@ -157,9 +161,13 @@ export class Database {
 }
 
 function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
-  const begun = client.query('BEGIN').then(() => operation.progress());
+  const begun = client.query('BEGIN').then(() => {
+    scope.hasBegun = true;
+    operation.progress();
+  });
+  const scope: Scope = { client, operation, begun, hasBegun: false, waitsForBegin: false, withCommit: [], afterCommit };
   begun.catch(() => undefined); // reported by the statement that waits for it
-  return { client, operation, begun, withCommit: [], afterCommit };
+  return scope;
 }
 
 /** TypeORM keeps the pg pool on its driver and does not type it. */

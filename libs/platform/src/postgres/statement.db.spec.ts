@@ -84,6 +84,17 @@ describe('the round trips of a transaction', () => {
     expect(await noted()).toEqual(['one']);
   });
 
+  it('do not change the order of statements', async () => {
+    const both = await db.transaction(
+      async () =>
+        await Promise.all([
+          db.query('INSERT INTO noted (text) VALUES ($1)', ['one']),
+          db.query<{ text: string }>('SELECT text FROM noted'),
+        ]),
+    );
+    expect(both[1]).toEqual([{ text: 'one' }]);
+  });
+
   it('are three when it writes first: the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);

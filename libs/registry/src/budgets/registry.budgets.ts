@@ -49,7 +49,7 @@ export class RegistryBudgets {
     this.store = new BudgetStore(db);
     this.ledger = new BudgetLedger(db, reservations, this.events, { limits, quota, clock });
     this.budgets = new BudgetsService(db, this.store, this.ledger, this.events, runDepth);
-    this.agents = new AgentBudgets(this.store, this.ledger, this.events);
+    this.agents = new AgentBudgets(this.store, this.ledger);
     this.reconciliation = new ReconciliationStore(db);
     this.sweeper = new BudgetSweeper(this.store, reservations, this.ledger, this.reconciliation);
     this.refresher = new UsageRefresher(this.store, this.ledger);
