@@ -6,7 +6,6 @@ export type { PlatformOptions } from './platform.options.js';
 export { BackgroundFaults } from './lifecycle/background.faults.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
-export { bigintArray, integerArray, realArray, textArray } from './postgres/binary.arrays.js';
 export { Database } from './postgres/database.js';
 export {
   clientOptions,
@@ -67,3 +66,4 @@ export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
 export { type IssuedKey, KeysService } from './keys/keys.service.js';
+export { GroupCommit } from './work/group-commit.js';
