@@ -39,13 +39,13 @@ export class DiscoveryController {
     },
   })
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
+    const { query, plan, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.registry.strong.prepare(query);
     else if (!this.registry.follower.isFresh) await this.refresh(reply);
-    void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
+    void reply.type(JSON_TYPE).send(this.registry.ranker.rankJson(plan, this.registry.clock.now()));
   }
 
-  /** An answer from a directory that could not catch up tells its age, in seconds. */
+  /** Adds the age in seconds to an answer from a directory that could not catch up. */
   private async refresh(reply: FastifyReply): Promise<void> {
     const { follower } = this.registry;
     await follower.refresh();

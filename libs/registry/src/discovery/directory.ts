@@ -81,7 +81,7 @@ export class Directory {
     if (!listing || listing.entry.record.generation !== vitals.generation) return false;
     if (vitals.beatAt <= listing.beatAt) return false;
     const at = this.advance(now);
-    if (isSameAsBefore(listing.entry, vitals)) this.hear(listing, vitals.beatAt);
+    if (isSameAsBefore(listing.entry, vitals)) this.recordBeat(listing, vitals.beatAt);
     else this.update(listing, withVitals(listing.entry, vitals), at);
     return true;
   }
@@ -136,7 +136,7 @@ export class Directory {
   stepBack(now: number): void {
     this.clock = now;
     for (const listing of this.listings.values()) {
-      listing.hear(Math.min(listing.beatAt, now));
+      listing.recordBeat(Math.min(listing.beatAt, now));
       listing.dueAt = Infinity;
       this.reassess(listing, now);
       this.schedule(listing);
@@ -184,15 +184,13 @@ export class Directory {
     this.schedule(listing);
   }
 
-  /** Nothing that anyone is ranked by has changed, and there are thousands of these a second. */
-  private hear(listing: Listing, beatAt: number): void {
-    listing.hear(beatAt);
+  /** The short path for a beat that does not affect the ranking: there are thousands of these a second. */
+  private recordBeat(listing: Listing, beatAt: number): void {
+    listing.recordBeat(beatAt);
     listing.changedAt = this.changes += 1;
-    this.index.touch(listing);
   }
 
   private reassess(listing: Listing, now: number): void {
-    listing.forgetText();
     this.index.reassess(listing, assess(listing.entry, now, this.lowBudget));
   }
 
