@@ -196,7 +196,7 @@ function apply(directory: Directory, model: Model, step: Exclude<Operation, { ki
 /** Asks the directory and the naive ranking the same, and remembers the first of each rotation. */
 class Examiner {
   private readonly aliases = new CapabilityAliases(ALIASES);
-  readonly directory = new Directory({ aliases: this.aliases, fenceMs: Infinity });
+  readonly directory = new Directory({ aliases: this.aliases, tombstoneMs: Infinity });
   readonly model = new Model();
   private readonly ranker = new Ranker(this.directory);
   private readonly firsts = new Map<string, string>();
