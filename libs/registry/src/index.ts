@@ -63,6 +63,7 @@ export {
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export { isNewer, type DirectoryEntry, type Revision, type Vitals } from './discovery/directory.entry.js';
 export { CapabilityAliasError, InvalidQueryError, UnknownStrategyError } from './discovery/discovery.errors.js';
+export type { QueryPlan } from './discovery/query.plan.js';
 export { Ranker } from './discovery/ranker.js';
 export type { CandidateView, ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
 export {

@@ -39,13 +39,13 @@ export class DiscoveryController {
     },
   })
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
+    const { query, plan, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.strong.prepare(query);
     else if (!this.follower.isFresh) await this.refresh(reply);
-    void reply.type(JSON_TYPE).send(this.ranker.rankSerialised(query, this.clock.now(), text));
+    void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));
   }
 
-  /** An answer from a directory that could not catch up tells its age, in seconds. */
+  /** Adds the age in seconds to an answer from a directory that could not catch up. */
   private async refresh(reply: FastifyReply): Promise<void> {
     await this.follower.refresh();
     if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));

@@ -2,9 +2,9 @@ import type { Listing } from './listing.js';
 import { OrderedList } from './ordered.list.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
-/** Everyone who answers one capability, and their orders. An order is made when a query first asks for it, then kept. */
-export class Posting {
-  /** All of them, also those who are not routable now. */
+/** The agents that answer one capability, and their orders by strategy. A query creates an order on first use. */
+export class CapabilityBucket {
+  /** Includes agents that are not routable at the moment. */
   readonly members = new Set<Listing>();
   private readonly byStrategy = new Map<string, OrderedList>();
 
@@ -19,14 +19,8 @@ export class Posting {
     return order;
   }
 
-  /** Those made so far. */
+  /** The orders that exist so far. */
   orders(): Iterable<OrderedList> {
     return this.byStrategy.values();
-  }
-
-  /** Answers that were read from them must not outlive them. */
-  forgetOrders(): void {
-    for (const order of this.orders()) order.forget();
-    this.byStrategy.clear();
   }
 }
