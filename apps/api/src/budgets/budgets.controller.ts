@@ -4,8 +4,8 @@ import { FLEET, type Limit, LiveRegistry, type Reconciliation, type RegistryBudg
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
 import { type Page, PageQuery, readCursor, toPage } from '../http/page.js';
+import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   type BudgetView,
@@ -51,7 +51,10 @@ export class BudgetsController {
   @ApiCreatedResponse({ schema: { example: BUDGET_EXAMPLE } })
   async open(@Body() { limit, low, ...body }: OpenBudgetBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const subject = body.subject ?? (body.kind === 'fleet' ? FLEET : undefined);
-    if (subject === undefined) throw missing('subject', `subject must say which ${body.kind} it is for`);
+    if (subject === undefined) {
+      const message = `subject must name the ${body.kind} that the budget is for`;
+      throw validationFailed([{ field: 'subject', message }]);
+    }
     const { id } = await this.budgets.budgets.open({
       ...body,
       subject,
@@ -123,7 +126,10 @@ export class BudgetsController {
     @Body() { note, ...raise }: TopUpBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    if (!raise.tokens && !raise.microUsd) throw missing('tokens', 'tokens or microUsd must say by how much');
+    if (!raise.tokens && !raise.microUsd) {
+      const message = 'tokens or microUsd must be greater than 0';
+      throw validationFailed([{ field: 'tokens', message }]);
+    }
     await this.budgets.budgets.topUp(Number(id), raise, { by, note: note ?? null });
     return await this.view(Number(id));
   }
@@ -176,10 +182,4 @@ function toLimit({ tokens = null, microUsd = null }: LimitBody): Limit {
 /** Without what was left out: that stays as it is. */
 function given<T extends object>(body: T): Partial<T> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Partial<T>;
-}
-
-function missing(field: string, message: string): ApiError {
-  return new ApiError('VALIDATION_FAILED', 'The request has fields that are not right.', {
-    errors: [{ field, message }],
-  });
 }

@@ -14,9 +14,9 @@ import { CURSOR_PATTERN, formatCursor } from '#rollcall/platform';
 import { Caller, callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
 import { Limits } from '../http/route.limits.js';
+import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
 import { toCloudEvent } from './cloud-event.js';
 import { EventStreams } from './event.streams.js';
@@ -101,14 +101,14 @@ export class EventsController {
   }
 }
 
-/** Not to be understood is no reason to begin elsewhere: that would be a gap without a word. */
+/** An id that is not a cursor is rejected: to start elsewhere would silently skip events. */
 function readLastEventId(id: string | undefined): string | undefined {
   if (!id || CURSOR_PATTERN.test(id)) return id || undefined;
-  const errors = [{ field: 'last-event-id', message: 'last-event-id must be the id of an event, or be left out' }];
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: last-event-id.', { errors });
+  const message = 'last-event-id must be the id of an event, or be left out';
+  throw validationFailed([{ field: 'last-event-id', message }]);
 }
 
-/** Aborted when the client is gone, so that nobody waits for no one. */
+/** Aborts when the client closes the connection, so that the wait for events ends. */
 function hangUpOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once('close', () => controller.abort());

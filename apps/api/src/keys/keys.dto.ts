@@ -15,8 +15,8 @@ import {
   Min,
 } from 'class-validator';
 import { ROLES, type Role } from '../auth/permissions.js';
-import { ApiError } from '../http/api.error.js';
 import { Optional } from '../http/optional.js';
+import { validationFailed } from '../http/validation.error.js';
 import type { KeyEntity } from './key.entity.js';
 import type { IssuedKey } from './keys.service.js';
 
@@ -107,5 +107,5 @@ export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   const fromNow = moment.getTime() - Date.now();
   if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
   const message = 'expiresAt must lie in the future, ten years away at the most; leave it out for a key without end';
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: expiresAt.', { errors: [{ field: 'expiresAt', message }] });
+  throw validationFailed([{ field: 'expiresAt', message }]);
 }

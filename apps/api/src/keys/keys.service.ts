@@ -4,6 +4,7 @@ import { Database } from '#rollcall/platform';
 import { permissionsOf, type Role } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/api.error.js';
+import { validationFailed } from '../http/validation.error.js';
 import type { KeyEntity } from './key.entity.js';
 import { newSecret } from './key.secret.js';
 import { KeyStore } from './key.store.js';
@@ -133,10 +134,9 @@ function refuseUnlessActive(row: KeyEntity): void {
     throw new ApiError('KEY_NOT_ACTIVE', `The API key "${row.id}" ${why}. Issue a new one, or rotate the one in use.`);
 }
 
-/** Were the answer lost, it could not be asked for again: the old secret would already be refused. */
+/** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
 function ownOverlapTooShort(): ApiError {
-  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_MS / 1_000} for the key you are using yourself`;
-  return new ApiError('VALIDATION_FAILED', `${message}: a lost answer could not be repeated.`, {
-    errors: [{ field: 'overlapSeconds', message }],
-  });
+  const shortest = SHORTEST_OWN_OVERLAP_MS / 1_000;
+  const message = `overlapSeconds must be at least ${shortest} for the key that sends this request: you could not repeat it if the response is lost`;
+  return validationFailed([{ field: 'overlapSeconds', message }]);
 }
