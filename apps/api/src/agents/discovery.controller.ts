@@ -4,13 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LiveRegistry } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
 import { OverrideBody } from './agents.dto.js';
-import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
+import { OverrideView, ProtectionView, toProtectionView } from './protection.view.js';
 import { QueryBody } from './query.dto.js';
 import { QuestionReader } from './question.reader.js';
+import { RankingView } from './ranking.view.js';
 
 @ApiTags('agents')
 @Controller()
@@ -26,18 +27,12 @@ export class DiscoveryController {
   @Repeatable()
   @ApiBody({ type: QueryBody })
   @ApiOperation({
-    summary: 'Who can do this, healthy and affordable?',
-    description: 'Best first, with reasons; the caller picks.',
+    operationId: 'agents.query',
+    summary: 'Find agents by capability, health and cost',
+    description: 'Returns routable agents, best first, with the reasons for the order. The caller picks one.',
   })
-  @ApiOkResponse({
-    schema: {
-      example: {
-        prefer: 'cheapest',
-        candidates: [{ rank: 1, score: 0, marks: [], reasons: ['$0 a task'], agent: AGENT_EXAMPLE }],
-        retryAfterMs: null,
-      },
-    },
-  })
+  @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
+  @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.registry.strong.prepare(query);
@@ -45,7 +40,7 @@ export class DiscoveryController {
     void reply.type(JSON_TYPE).send(this.registry.ranker.rankSerialised(query, this.registry.clock.now(), text));
   }
 
-  /** An answer from a directory that could not catch up tells its age, in seconds. */
+  /** The header `age` reports how old a directory is that could not catch up, in seconds. */
   private async refresh(reply: FastifyReply): Promise<void> {
     const { follower } = this.registry;
     await follower.refresh();
@@ -54,8 +49,8 @@ export class DiscoveryController {
 
   @Get('registry/protection')
   @Permit('agents:read')
-  @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
+  @ApiOperation({ operationId: 'protection.get', summary: 'Get the state of self-preservation' })
+  @ApiOkResponse({ type: ProtectionView, description: 'The state, and the reason for it.' })
   async protection(): Promise<ProtectionView> {
     return toProtectionView(await this.registry.protection.read());
   }
@@ -63,9 +58,13 @@ export class DiscoveryController {
   @Put('registry/protection')
   @Permit('agents:operate')
   @Mutation({ audit: 'protection.overridden', record: ['override'] })
-  @ApiOperation({ summary: 'Hold protection on, have the silent evicted, or let the numbers decide' })
-  @ApiOkResponse({ schema: { example: { override: 'protect' } } })
-  async override(@Body() { override }: OverrideBody): Promise<OverrideBody> {
+  @ApiOperation({
+    operationId: 'protection.override',
+    summary: 'Override self-preservation',
+    description: 'Keep it on, evict silent agents, or let the numbers decide.',
+  })
+  @ApiOkResponse({ type: OverrideView, description: 'The override in effect.' })
+  async override(@Body() { override }: OverrideBody): Promise<OverrideView> {
     await this.registry.protection.override(override);
     return { override };
   }
