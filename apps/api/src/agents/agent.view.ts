@@ -143,7 +143,7 @@ export class AgentView implements AgentRecord {
   })
   labels: Readonly<Record<string, string>>;
   @ApiProperty({
-    enum: LEAVE_REASONS,
+    enum: [...LEAVE_REASONS, null],
     nullable: true,
     example: null,
     description: 'Why it left; null while it is here.',

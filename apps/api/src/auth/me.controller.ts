@@ -7,7 +7,7 @@ import { Permit } from './route.access.js';
 
 class MeView {
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as the audit log names it.' }) id: string;
-  @ApiProperty({ enum: ['key', 'oidc', 'lease'], description: 'The kind of credential.' }) kind: string;
+  @ApiProperty({ enum: ['key', 'oidc'], description: 'The kind of credential.' }) kind: string;
   @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
   @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles.' }) roles: readonly string[];
   @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS, description: 'What the roles permit.' })

@@ -243,7 +243,7 @@ export class RenewBody {
 
 export class ReserveBody extends RenewBody {
   @ApiProperty({
-    example: 'run-7/turn-3',
+    example: 'call-1',
     description: 'A name that you choose. Reserving twice with it reserves once.',
   })
   @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
@@ -305,7 +305,7 @@ export class SettleBody {
 }
 
 export class ReservationParams {
-  @ApiProperty({ example: 'run-7/turn-3', description: 'The key that the caller chose.' })
+  @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' })
   @Matches(KEY)
   key: string;
 }

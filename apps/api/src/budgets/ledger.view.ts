@@ -22,7 +22,7 @@ export class LedgerEntryView {
   limit: LimitView | null;
   @ApiProperty({ format: 'date-time', example: '2026-02-24T00:00:00.000Z', description: 'The window it counts for.' })
   windowStart: string;
-  @ApiProperty({ type: String, nullable: true, example: 'run-7/turn-3', description: 'The reservation, if any.' })
+  @ApiProperty({ type: String, nullable: true, example: 'call-1', description: 'The reservation, if any.' })
   reservation: string | null;
   @ApiProperty({ type: [String], example: [], description: '`overdraft`, `late` or `estimated`.' }) marks: string[];
   @ApiProperty({ type: String, nullable: true, example: 'key:4fT9sKq2Lm', description: 'Who caused it, if known.' })

@@ -5,7 +5,7 @@ import { AmountView } from './amount.view.js';
 const STATES: ReservationState[] = ['held', 'settled', 'released', 'expired'];
 
 export class ReservationView {
-  @ApiProperty({ example: 'run-7/turn-3', description: 'The key that the caller chose.' }) key: string;
+  @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' }) key: string;
   @ApiProperty({ enum: STATES, description: 'Only `held` reservations count against budgets.' })
   state: ReservationState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that spends, if any.' })
