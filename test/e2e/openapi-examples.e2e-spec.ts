@@ -95,6 +95,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await api.stop());
 
+function operationOf(id: string): Operation {
+  const operation = operationsOf(document).find(({ operationId }) => operationId === id);
+  if (!operation) throw new Error(`the document has no ${id}`);
+  return operation;
+}
+
 async function send(operation: Operation, { path, key }: Step): Promise<Answer> {
   const request = prefilled(document.components, operation, path?.());
   if (operation.operationId === 'events.stream') return await open(request.path);
@@ -119,8 +125,7 @@ describe('the requests that /docs pre-fills', () => {
   });
 
   it.each(STEPS)('$operationId succeeds as it is, with a response as the document describes it', async (step) => {
-    const operation = operationsOf(document).find(({ operationId }) => operationId === step.operationId);
-    if (!operation) throw new Error(`the document has no ${step.operationId}`);
+    const operation = operationOf(step.operationId);
     await step.before?.();
     const answer = await send(operation, step);
     expect({ status: String(answer.status), body: answer.body }).toMatchObject({ status: operation.success });
@@ -129,10 +134,10 @@ describe('the requests that /docs pre-fills', () => {
   });
 
   it('are checked against closed schemas: a field that the document lacks is noticed', () => {
-    const [operation] = operationsOf(document).filter(({ operationId }) => operationId === 'agents.get');
+    const operation = operationOf('agents.get');
     const { agent } = responses['agents.register'] ?? {};
-    expect(operation && check.errorsOf(operation, agent)).toEqual([]);
-    expect(operation && check.errorsOf(operation, { ...(agent as object), colour: 'red', name: 7 })).toHaveLength(2);
+    expect(check.errorsOf(operation, agent)).toEqual([]);
+    expect(check.errorsOf(operation, { ...(agent as object), colour: 'red', name: 7 })).toHaveLength(2);
   });
 
   it('leave the agent of the examples evicted', async () => {

@@ -57,12 +57,10 @@ export async function documentOf(api: TestApi): Promise<OpenApiDocument> {
 
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      ...operation,
-      method: method.toUpperCase(),
-      path,
-      success: Object.keys(operation.responses).find((status) => status.startsWith('2')) ?? '',
-    })),
+    Object.entries(methods).map(([method, operation]) => {
+      const success = Object.keys(operation.responses).find((status) => status.startsWith('2')) ?? '';
+      return Object.assign({ method: method.toUpperCase(), path, success }, operation);
+    }),
   );
 }
 
@@ -76,21 +74,22 @@ export interface PrefilledRequest {
 export function prefilled(
   { schemas }: OpenApiDocument['components'],
   { path, parameters, requestBody }: Operation,
-  known: Record<string, string> = {},
+  known: Partial<Record<string, string>> = {},
 ): PrefilledRequest {
-  const given = parameters.map((parameter) => ({ ...parameter, value: known[parameter.name] ?? valueOf(parameter) }));
-  const filled = given.filter(({ value }) => value !== undefined);
   const query = new URLSearchParams();
+  const headers: Record<string, string> = {};
   let target = path;
-  for (const { name, in: place, value } of filled) {
-    if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(String(value)));
-    if (place === 'query') for (const one of [value].flat()) query.append(name, String(one));
+  for (const parameter of parameters) {
+    const { name, in: place } = parameter;
+    const values = [known[name] ?? valueOf(parameter) ?? []].flat().map(String);
+    if (place === 'query') for (const value of values) query.append(name, value);
+    if (place === 'header' && values[0] !== undefined) headers[name] = values[0];
+    if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(values[0] ?? ''));
   }
-  const headers = filled.filter((one) => one.in === 'header').map(({ name, value }) => [name, String(value)]);
   const content = requestBody?.content['application/json'];
   return {
     path: query.size > 0 ? `${target}?${query.toString()}` : target,
-    headers: Object.fromEntries(headers) as Record<string, string>,
+    headers,
     ...(content && { body: bodyOf(content, schemas) }),
   };
 }
