@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
+import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
 import { QueryBody } from './query.dto.js';
 import { QuestionReader } from './question.reader.js';
+import { RankingView } from './ranking.view.js';
 
 @ApiTags('agents')
 @Controller()
@@ -26,18 +27,12 @@ export class DiscoveryController {
   @Repeatable()
   @ApiBody({ type: QueryBody })
   @ApiOperation({
-    summary: 'Who can do this, healthy and affordable?',
-    description: 'Best first, with reasons; the caller picks.',
+    operationId: 'agents.query',
+    summary: 'Find agents by capability, health and cost',
+    description: 'Returns routable agents, best first, with the reasons for the order. The caller picks one.',
   })
-  @ApiOkResponse({
-    schema: {
-      example: {
-        prefer: 'cheapest',
-        candidates: [{ rank: 1, score: 0, marks: [], reasons: ['$0 a task'], agent: AGENT_EXAMPLE }],
-        retryAfterMs: null,
-      },
-    },
-  })
+  @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
+  @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { query, plan, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.strong.prepare(query);
