@@ -1,4 +1,7 @@
 export { ProviderError, type Fault, type ProviderErrorCode, type ProviderErrorFacts } from './errors.js';
+export { ProvidersModule } from './providers.module.js';
+export type { ProvidersOptions } from './providers.options.js';
+export { Keyring } from './keyring.js';
 export { Secret, type SecretSource } from './secret.js';
 export type { Need, ProviderFacts } from './provider.facts.js';
 export { agentProviderView, vendorView, type ProviderView } from './provider.view.js';

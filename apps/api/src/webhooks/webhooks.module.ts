@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AgentsModule } from '../agents/agents.module.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
 import { WebhookQuota } from './webhook.quota.js';
@@ -9,7 +8,6 @@ import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
 
 @Module({
-  imports: [AgentsModule],
   controllers: [WebhooksController, DeliveriesController],
   providers: [SecretsService, WebhookStore, WebhookQuota, WebhooksService, WebhookSinks],
   exports: [WebhookSinks],
