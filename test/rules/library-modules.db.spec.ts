@@ -60,20 +60,23 @@ async function boot(schema: Schema, ...imports: DynamicModule[]): Promise<Testin
   return await module.init();
 }
 
-/** Closes the module, which must leave no connection behind. */
-async function close(): Promise<void> {
+/** Closes the module and returns the names of the connections that it left open. The server needs a moment to end them. */
+async function leftOpen(): Promise<string[]> {
   await module?.close();
   module = undefined;
   const client = new Client({ connectionString: url });
   await client.connect();
-  await until('all connections are closed', async () => {
-    const { rows } = await client.query(
-      `SELECT application_name FROM pg_stat_activity
+  const names = async (): Promise<string[]> => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT application_name AS name FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`,
     );
-    return rows.length === 0;
-  });
+    return rows.map(({ name }) => name);
+  };
+  await until('all connections are closed', async () => (await names()).length === 0, 5_000).catch(() => undefined);
+  const open = await names();
   await client.end();
+  return open;
 }
 
 describe('on a new database, the module alone', () => {
@@ -83,7 +86,7 @@ describe('on a new database, the module alone', () => {
     const outbox = context.get(EventOutbox);
     await context.get(Database).transaction(async () => await outbox.append('agent.joined', 'a', data));
     await until('the event is in the log', async () => (await context.get(EventLog).head()) === 1);
-    await close();
+    expect(await leftOpen()).toEqual([]);
   });
 
   it('of the registry boots on the platform, registers an agent, finds it and closes its connections', async () => {
@@ -95,7 +98,7 @@ describe('on a new database, the module alone', () => {
       const { candidates } = context.get(Ranker).rank(query, context.get(RegistryClock).now());
       return candidates.length === 1;
     });
-    await close();
+    expect(await leftOpen()).toEqual([]);
   });
 
   it('of the providers boots without a database and lists its vendors', async () => {
@@ -105,7 +108,7 @@ describe('on a new database, the module alone', () => {
       .list()
       .map(({ name }) => name);
     expect(names).toContain('anthropic');
-    await close();
+    expect(await leftOpen()).toEqual([]);
   });
 
   it('of the agent runtime boots on the others, calls an agent through its circuit and closes its connections', async () => {
@@ -123,6 +126,6 @@ describe('on a new database, the module alone', () => {
     expect(types.at(-1)).toBe('finished');
     await agent.shutdown();
     await server.close();
-    await close();
+    expect(await leftOpen()).toEqual([]);
   });
 });

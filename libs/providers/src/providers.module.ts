@@ -16,7 +16,7 @@ export class ProvidersModule implements OnApplicationShutdown {
   constructor(@Inject(EgressClient) private readonly egress: EgressClient) {}
 
   static forRoot(options: ProvidersOptions): DynamicModule {
-    const providers = [...egress(options), ...models(options), ...agents(options)];
+    const providers = [...egressProviders(options), ...modelProviders(options), registryOfAgentProviders(options)];
     const exports = [
       EgressPolicy,
       EndpointCheck,
@@ -35,7 +35,7 @@ export class ProvidersModule implements OnApplicationShutdown {
   }
 }
 
-function egress(options: ProvidersOptions): Provider[] {
+function egressProviders(options: ProvidersOptions): Provider[] {
   return [
     { provide: EgressPolicy, useFactory: () => new EgressPolicy(options.egress) },
     {
@@ -51,7 +51,7 @@ function egress(options: ProvidersOptions): Provider[] {
   ];
 }
 
-function models(options: ProvidersOptions): Provider[] {
+function modelProviders(options: ProvidersOptions): Provider[] {
   return [
     { provide: Keyring, useFactory: () => new Keyring(options) },
     { provide: PresetBook, useFactory: () => new PresetBook(options.models) },
@@ -65,13 +65,11 @@ function models(options: ProvidersOptions): Provider[] {
   ];
 }
 
-function agents(options: ProvidersOptions): Provider[] {
-  return [
-    {
-      provide: AgentProviderRegistry,
-      inject: [Keyring, EgressPolicy, EgressClient],
-      useFactory: (keys: Keyring, policy: EgressPolicy, client: EgressClient) =>
-        agentProviders(options.agents, keys, policy, client),
-    },
-  ];
+function registryOfAgentProviders(options: ProvidersOptions): Provider {
+  return {
+    provide: AgentProviderRegistry,
+    inject: [Keyring, EgressPolicy, EgressClient],
+    useFactory: (keys: Keyring, policy: EgressPolicy, client: EgressClient) =>
+      agentProviders(options.agents, keys, policy, client),
+  };
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy } from '../config/registry.policies.js';
 import { SnapshotController } from './snapshot.controller.js';
@@ -26,6 +27,7 @@ import { WishesController } from './wishes.controller.js';
   providers: [
     QuestionReader,
     AgentSockets,
+    AgentSocketAccess,
     AgentsGateway,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
   ],
