@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import { TerminusModule } from '@nestjs/terminus';
+import { AgentRuntimeModule } from '#rollcall/agent-runtime';
 import { PlatformModule, type PlatformOptions } from '#rollcall/platform';
-import type { SecretSource } from '#rollcall/providers';
+import { ProvidersModule, type SecretSource } from '#rollcall/providers';
 import { RegistryModule } from '#rollcall/registry';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
@@ -9,19 +9,17 @@ import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
-import { platformOptions, registryOptions } from './config/library.options.js';
+import { platformOptions, providersOptions, registryOptions } from './config/library.options.js';
 import { EventsModule } from './events/events.module.js';
-import { HealthController } from './health/health.controller.js';
+import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
+import { InFlight } from './http/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
-import { ProvidersModule } from './providers/providers.module.js';
-import { SECRETS } from './providers/providers.tokens.js';
 import { SinksModule } from './sinks/sinks.module.js';
-import { InFlight } from './http/in-flight.js';
-import { HttpMetrics } from './telemetry/http.metrics.js';
-import { MetricsController } from './telemetry/metrics.controller.js';
+import type { HttpMetrics } from './telemetry/http.metrics.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
 
 /** What exists before the application, because its start needs it. */
 export interface Foundations {
@@ -36,13 +34,11 @@ export interface Foundations {
 @Global()
 @Module({})
 class FoundationModule {
-  static with({ config, lifecycle, metrics, inFlight, secrets }: Foundations): DynamicModule {
+  static with({ config, lifecycle, inFlight }: Foundations): DynamicModule {
     const providers = [
       { provide: CONFIG, useValue: config },
       { provide: Lifecycle, useValue: lifecycle },
-      { provide: HttpMetrics, useValue: metrics },
       { provide: InFlight, useValue: inFlight },
-      { provide: SECRETS, useValue: secrets },
     ];
     return {
       module: FoundationModule,
@@ -53,7 +49,7 @@ class FoundationModule {
   }
 }
 
-/** The composition root: all wiring is visible here. */
+/** The composition root: the libraries, configured, and the feature modules of the edge. */
 @Module({})
 export class AppModule {
   static with(foundations: Foundations): DynamicModule {
@@ -61,19 +57,26 @@ export class AppModule {
       module: AppModule,
       imports: [
         FoundationModule.with(foundations),
-        PlatformModule.forRoot(platformOptions(foundations.config, foundations.database)),
-        RegistryModule.forRoot(registryOptions(foundations.config)),
-        TerminusModule.forRoot({ logger: false }),
+        ...libraries(foundations),
+        HealthModule,
+        TelemetryModule.forRoot(foundations.metrics),
         AuthModule,
         KeysModule,
         EventsModule,
         AgentsModule,
         BudgetsModule,
         ModelsModule,
-        ProvidersModule,
         SinksModule,
       ],
-      controllers: [HealthController, MetricsController],
     };
   }
+}
+
+function libraries({ config, database, secrets }: Foundations): DynamicModule[] {
+  return [
+    PlatformModule.forRoot(platformOptions(config, database)),
+    RegistryModule.forRoot(registryOptions(config)),
+    ProvidersModule.forRoot(providersOptions(config, secrets)),
+    AgentRuntimeModule.forRoot(),
+  ];
 }

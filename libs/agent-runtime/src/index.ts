@@ -1,2 +1,2 @@
-/** How an agent thinks, lives and dies. */
-export { GuardedAgent, type GuardedAgentOptions } from './calls/guarded.agent.js';
+export { AgentRuntimeModule } from './agent-runtime.module.js';
+export { GuardedAgents } from './calls/guarded.agents.js';

@@ -1,5 +1,5 @@
-export * from './errors.js';
-export { Loop, type LoopOptions } from './loop.js';
+export { DomainError, PlatformError, type PlatformErrorCode } from './errors.js';
+export { Loop } from './loop.js';
 export { PLATFORM_SCHEMA } from './schema.js';
 export { PlatformModule } from './platform.module.js';
 export type { PlatformOptions } from './platform.options.js';
@@ -8,26 +8,19 @@ export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';
 export {
-  clientOptions,
+  type DatabaseOptions,
   joinSchemas,
   migrationOptions,
+  type Schema,
   STATEMENTS_PER_TRANSACTION,
   USUAL_RESERVED_POOL_SIZE,
-  type DatabaseOptions,
-  type Schema,
 } from './postgres/database.options.js';
-export {
-  DatabaseBusyError,
-  DatabaseUnavailableError,
-  sqlState,
-  translateDatabaseError,
-} from './postgres/database.errors.js';
+export { DatabaseBusyError, DatabaseUnavailableError } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
-export { PgListener } from './postgres/pg.listener.js';
 export { waitForPostgres } from './postgres/reachability.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
-export * from './events/event.types.js';
+export type { EventPayloads, EventType, RegistryEvent, SubjectKind } from './events/event.types.js';
 export { EventCatalog, type EventFilter, type EventMatcher } from './events/event.catalog.js';
 export {
   CursorAheadError,
@@ -37,19 +30,17 @@ export {
   type UnusableCursorError,
 } from './events/event.errors.js';
 export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-event.js';
-export { type Cursor, CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
-export type { LogPage } from './events/event.store.js';
-export { type EventContext, type EventDraft, EventOutbox } from './events/event.outbox.js';
+export { CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
+export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
 export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed } from './events/event.feed.js';
-export { type FeedConsumer, FeedSubscription } from './events/feed.subscription.js';
-export { DeliveryError, type EventSink, type Receipt, type SinkFactory } from './sinks/event.sink.js';
+export { FeedSubscription } from './events/feed.subscription.js';
+export { DeliveryError, type EventSink, type Receipt } from './sinks/event.sink.js';
 export type { DeliveryState } from './sinks/delivery.entity.js';
 export type { DeliveryRow } from './sinks/delivery.store.js';
 export type { RetryPolicy } from './sinks/retry.policy.js';
-export { DeliveryNotFoundError, SinkNotFoundError } from './sinks/sink.errors.js';
 export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
 export { openNatsSink } from './sinks/open-nats.sink.js';

@@ -2,26 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { Inject, Logger } from '@nestjs/common';
 import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
-import {
-  AgentsService,
-  HeartbeatBatcher,
-  type LeaseClaim,
-  type LeasePolicy,
-  leaseTtlMs,
-  nextIntervalMs,
-} from '#rollcall/registry';
+import { AgentsService, HeartbeatBatcher, type LeasePolicy, leaseTtlMs, nextIntervalMs } from '#rollcall/registry';
 import { AuthGuard } from '../auth/auth.guard.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { SocketDoors } from '../auth/socket.doors.js';
 import { principalOf } from '../auth/socket.principal.js';
 import { ApiError } from '../http/api.error.js';
+import { AGENT_SOCKET, claimOf } from './agent-socket.access.js';
 import { AgentSocket } from './agent.socket.js';
 import { AgentSockets } from './agent.sockets.js';
 import { LEASE_POLICY } from './agents.tokens.js';
-import { readBeat, readClaim } from './beat.reader.js';
+import { readBeat } from './beat.reader.js';
 
-export const AGENT_SOCKET = '/v1/agents/ws';
 const LONGEST_FRAME = 4_096;
 
 /**
@@ -39,12 +31,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     private readonly sockets: AgentSockets,
     private readonly guard: AuthGuard,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
-    doors: SocketDoors,
-  ) {
-    const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
-      await this.agents.check(claimOf(request, principal));
-    doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
-  }
+  ) {}
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
@@ -81,10 +68,6 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       agent.refuse(error);
     }
   }
-}
-
-function claimOf(request: URLSearchParams, { leaseHash }: Principal): LeaseClaim {
-  return readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
 }
 
 /** The data of a beat; the whole frame is `{"event":"beat"}` for an agent with nothing to report. */

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
-import { EgressPolicy, EndpointCheck } from '#rollcall/providers';
-import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy } from '../config/registry.policies.js';
 import { SnapshotController } from './snapshot.controller.js';
@@ -28,24 +27,9 @@ import { WishesController } from './wishes.controller.js';
   providers: [
     QuestionReader,
     AgentSockets,
+    AgentSocketAccess,
     AgentsGateway,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
-    {
-      provide: EgressPolicy,
-      inject: [CONFIG],
-      useFactory: ({ database, egress }: Config) =>
-        new EgressPolicy({
-          allow: egress.allow,
-          allowLoopback: !database.url,
-          howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)',
-        }),
-    },
-    {
-      provide: EndpointCheck,
-      inject: [EgressPolicy],
-      useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy }),
-    },
   ],
-  exports: [EgressPolicy],
 })
 export class AgentsModule {}

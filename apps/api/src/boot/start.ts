@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger as Pino } from 'pino';
-import { AdminKeys, Database, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
+import { AdminKeys, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import { type App, createApp } from '../app.js';
@@ -9,6 +8,7 @@ import { API_SCHEMA } from '../db/schema.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
+import { shutDown } from './shutdown.js';
 
 export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, API_SCHEMA);
 
@@ -37,13 +37,13 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: Su
     closers.push(() => postgres.stop());
     const options = databaseOptions(config, postgres.url);
     await migrateAloud(options, pino);
-    const database = new Database(options);
-    closers.push(() => database.close());
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
-    const app = await createApp({ config, database, pino, fastifyPlugins, secrets });
+    const app = await createApp({ config, database: options, pino, fastifyPlugins, secrets });
+    let serving = false;
+    closers.push(async () => await (serving ? shutDown(app, config.shutdown) : app.nest.close()));
     const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
-    closers.push(() => leave(app, config.shutdown));
     await listen(app, config.http);
+    serving = true;
     return { url: urlOf(app), embedded: postgres.embedded, adminKey, stop: close };
   } catch (error) {
     await close();
@@ -65,15 +65,6 @@ export function databaseOptions({ database, http }: Config, url: string): Databa
     operationTimeoutMs: operationTimeout,
     transactionTimeoutMs: Math.min(operationTimeout * transactionFactor, http.handlerTimeout),
   };
-}
-
-/** Not ready any more → time for the gateway to notice → no new requests → those under way end, within the limit. */
-async function leave({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
-  lifecycle.phase = 'draining';
-  await delay(drainDelay);
-  lifecycle.phase = 'closing';
-  const closed = nest.close();
-  await Promise.race([closed, delay(timeout, undefined, { ref: false })]);
 }
 
 /** A start that cannot succeed as configured; the message is for the person who starts. */

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { budgetRules } from '../config/registry.policies.js';
-import { ModelsModule } from '../models/models.module.js';
 import { AgentBudgetController } from './agent-budget.controller.js';
 import type { ViewRules } from './budget.view.js';
 import { BudgetsController } from './budgets.controller.js';
@@ -13,7 +12,6 @@ import { ReservationsController } from './reservations.controller.js';
 const STALE_AFTER_REFRESHES = 3;
 
 @Module({
-  imports: [ModelsModule],
   controllers: [ReservationsController, BudgetsController, AgentBudgetController],
   providers: [{ provide: VIEW_RULES, inject: [CONFIG], useFactory: viewRules }],
 })

@@ -1,5 +1,4 @@
-import { PresetBook, ProviderError, resolveModel } from '#rollcall/providers';
-import { knownVendors } from '../models/vendors.js';
+import { PresetBook, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
 import type { Config } from './config.schema.js';
 import { oidcFaults } from './oidc.relations.js';
 import { registryFaults } from './registry.relations.js';
@@ -29,7 +28,7 @@ export function relationFaults(config: Config): string[] {
 
 /** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */
 function vendorFaults(book: PresetBook): string[] {
-  const vendors = knownVendors();
+  const vendors = VendorRegistry.withAll();
   const known = vendors.list().map(({ name }) => name);
   return book
     .list()

@@ -1,5 +1,5 @@
 import type { PlatformOptions } from '#rollcall/platform';
-import { EgressPolicy, LangfuseUsage, Secret } from '#rollcall/providers';
+import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
 import type { Config } from './config.schema.js';
@@ -28,9 +28,20 @@ export function registryOptions(config: Config): RegistryOptions {
   };
 }
 
-function usageSources({ langfuse, egress, database }: Config): BudgetSource[] {
-  const { baseUrl, publicKey, secretKey, agentField } = langfuse;
+export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
+  const { models, providers: agents } = config;
+  const egress = { ...egressRules(config), howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)' };
+  return { egress, models, agents, secrets };
+}
+
+/** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */
+function egressRules({ egress, database }: Config): ProvidersOptions['egress'] {
+  return { allow: egress.allow, allowLoopback: !database.url };
+}
+
+function usageSources(config: Config): BudgetSource[] {
+  const { baseUrl, publicKey, secretKey, agentField } = config.langfuse;
   if (publicKey === undefined || secretKey === undefined) return [];
-  const policy = new EgressPolicy({ allow: egress.allow, allowLoopback: !database.url });
+  const policy = new EgressPolicy(egressRules(config));
   return [new LangfuseUsage({ baseUrl, publicKey, secretKey: new Secret(secretKey), agentField, policy })];
 }

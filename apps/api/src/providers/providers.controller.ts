@@ -1,8 +1,14 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { AgentProviderRegistry, agentProviderView, PresetBook, vendorView, VendorRegistry } from '#rollcall/providers';
+import {
+  AgentProviderRegistry,
+  agentProviderView,
+  Keyring,
+  PresetBook,
+  vendorView,
+  VendorRegistry,
+} from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
-import { Keyring } from './keyring.js';
 import { ProviderList, ProvidersQuery } from './providers.dto.js';
 
 @ApiTags('models')

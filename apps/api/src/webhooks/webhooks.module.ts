@@ -10,7 +10,6 @@ import {
   WebhookStore,
   WebhookTransport,
 } from '#rollcall/platform';
-import { AgentsModule } from '../agents/agents.module.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { EVENTS } from '../events/event.catalog.js';
@@ -20,7 +19,6 @@ import { EgressTransport } from './egress.transport.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 @Module({
-  imports: [AgentsModule],
   controllers: [WebhooksController, DeliveriesController],
   providers: [
     { provide: WEBHOOK_OPTIONS, inject: [CONFIG], useFactory: webhookOptions },

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { EventFeed } from '../events/event.feed.js';
-import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { DeliveryCounts } from './delivery.counts.js';
 import { DeliveryStore } from './delivery.store.js';
 import type { EventSink } from './event.sink.js';
@@ -11,7 +10,7 @@ import { type ClaimedSink, SinkStore } from './sink.store.js';
 /** Opens the relay of a claimed sink. */
 @Injectable()
 export class SinkRelays {
-  private readonly parts: RelayParts;
+  private readonly parts: Omit<RelayParts, 'onError'>;
 
   constructor(
     feed: EventFeed,
@@ -19,19 +18,18 @@ export class SinkRelays {
     deliveries: DeliveryStore,
     counts: DeliveryCounts,
     private readonly factories: SinkFactories,
-    private readonly faults: BackgroundFaults,
   ) {
-    const onError = (error: unknown): void => faults.report('sinks.relay', error);
-    this.parts = { feed, sinks, deliveries, counts, onError };
+    this.parts = { feed, sinks, deliveries, counts };
   }
 
   get kinds(): string[] {
     return this.factories.kinds;
   }
 
-  async open(claim: ClaimedSink): Promise<SinkRelay | undefined> {
+  /** `onError` is called with errors of the relay that are not the sink's fault. */
+  async open(claim: ClaimedSink, onError: RelayParts['onError']): Promise<SinkRelay | undefined> {
     const sink = await this.make(claim);
-    return sink && new SinkRelay(claim, sink, this.parts);
+    return sink && new SinkRelay(claim, sink, { ...this.parts, onError });
   }
 
   /** The status of a sink that cannot be made shows the error. */
@@ -39,10 +37,9 @@ export class SinkRelays {
     try {
       return await this.factories.make(claim.kind, claim.id);
     } catch (error) {
-      this.faults.report('sinks.make', error);
       const attempts = Math.max(1, claim.attempts);
       await this.sinks.save(claim, { cursor: claim.cursor, attempts, dueInMs: 0, error: String(error) });
-      return undefined;
+      throw error;
     }
   }
 }

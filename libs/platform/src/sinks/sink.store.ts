@@ -84,7 +84,7 @@ export class SinkStore {
          greatest(0, extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS "dueInMs"`,
       [owner, kinds, except, leaseMs],
     );
-    return rows.map((row) => ({ ...row, cursor: Number(row.cursor) }));
+    return rows.map(({ cursor, ...row }) => Object.assign(row, { cursor: Number(cursor) }));
   }
 
   /** Answers the ids of those that are still held. Also takes down how far each one is. */

@@ -19,14 +19,15 @@ export class SinkSupervisor implements OnApplicationBootstrap {
     faults: BackgroundFaults,
     @Inject(PLATFORM_OPTIONS) { sinks }: Pick<PlatformOptions, 'sinks'>,
   ) {
+    const onError = (error: unknown): void => faults.report('sinks.delivery', error);
     this.work = new LeasedWork({
       store: {
         claim: async (owner, held, leaseMs) => await store.claim(owner, relays.kinds, held, leaseMs),
         renew: async (held, leaseMs) => await store.renew(held, leaseMs),
         release: async (held) => await store.release(held),
       },
-      open: async (claim) => await relays.open(claim),
-      onError: (error) => faults.report('sinks.supervisor', error),
+      open: async (claim) => await relays.open(claim, onError),
+      onError,
       leaseMs: sinks.leaseMs,
     });
     listener.on(SINK_CHANNEL, () => this.wake());

@@ -1,31 +1,34 @@
-import { PresetBook, type Secret, type SecretSource } from '#rollcall/providers';
-import type { Config } from '../config/config.schema.js';
+import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
+import { PresetBook } from './presets/preset.book.js';
+import type { ModelsConfig } from './presets/preset.js';
+import type { Secret, SecretSource } from './secret.js';
 
 /**
- * Which of the environment's keys may be used for what. Definitions come from many hands and name keys; so a key is given
- * out only for the purpose, and only towards the address, that the operator has written down.
+ * Decides which key of the environment may be used for what. Definitions come from many authors and name keys; a key is given
+ * out only for the purpose, and only for the address, that the operator has configured.
  */
 export class Keyring {
+  private readonly find: SecretSource;
+  private readonly agents: AgentProviderOptions;
   private readonly modelKeys: ReadonlySet<string | undefined>;
 
-  constructor(
-    private readonly find: SecretSource,
-    private readonly config: Pick<Config, 'models' | 'providers'>,
-  ) {
-    this.modelKeys = keysOf(config.models);
+  constructor({ secrets, agents, models }: Pick<ProvidersOptions, 'secrets' | 'agents' | 'models'>) {
+    this.find = secrets;
+    this.agents = agents;
+    this.modelKeys = keysOf(models);
   }
 
   readonly forModels: SecretSource = (name) => (this.modelKeys.has(name) ? this.find(name) : undefined);
 
-  /** Towards an agent's address: those of `providers.credentials`, each to its own origins. */
+  /** For remote agents: the keys of `credentials`, each for its own origins. */
   readonly forAgents: SecretSource = (name, origin): Secret | undefined => {
-    const { credentials } = this.config.providers;
+    const { credentials } = this.agents;
     const origins = Object.hasOwn(credentials, name) ? (credentials[name] ?? []) : [];
     return origin !== undefined && origins.includes(origin) ? this.find(name) : undefined;
   };
 
   readonly forPrograms: SecretSource = (name) => {
-    const programs = Object.values(this.config.providers.programs);
+    const programs = Object.values(this.agents.programs);
     return programs.some(({ secretEnv = [] }) => secretEnv.includes(name)) ? this.find(name) : undefined;
   };
 
@@ -33,7 +36,7 @@ export class Keyring {
 }
 
 /** The variables that presets and vendors name. */
-function keysOf(models: Config['models']): Set<string | undefined> {
+function keysOf(models: ModelsConfig): Set<string | undefined> {
   const book = new PresetBook(models);
   const vendors = ['anthropic', 'openai', ...Object.keys(models.vendors ?? {})];
   return new Set([...book.list(), ...vendors.map((vendor) => book.connectionOf(vendor))].map(({ keyEnv }) => keyEnv));

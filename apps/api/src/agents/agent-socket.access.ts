@@ -1,0 +1,21 @@
+import { Injectable } from '@nestjs/common';
+import { AgentsService, type LeaseClaim } from '#rollcall/registry';
+import type { Principal } from '../auth/principal.js';
+import { SocketDoors } from '../auth/socket.doors.js';
+import { readClaim } from './beat.reader.js';
+
+export const AGENT_SOCKET = '/v1/agents/ws';
+
+/** Lets an agent open its socket only with a valid claim on its lease. */
+@Injectable()
+export class AgentSocketAccess {
+  constructor(doors: SocketDoors, agents: AgentsService) {
+    const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
+      await agents.check(claimOf(request, principal));
+    doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
+  }
+}
+
+export function claimOf(request: URLSearchParams, { leaseHash }: Principal): LeaseClaim {
+  return readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
+}

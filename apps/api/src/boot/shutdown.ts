@@ -1,0 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { App } from '../app.js';
+import type { Config } from '../config/config.schema.js';
+
+/**
+ * Stops the application in this order:
+ * 1. readiness reports 503, so that the proxy stops sending requests here;
+ * 2. the proxy gets `drainDelay` to notice;
+ * 3. new requests are refused;
+ * 4. the parts stop in the order of `SHUTDOWN_ORDER` (libs/platform), which Nest starts from its shutdown hooks.
+ * After `timeout` the process stops waiting for requests in progress.
+ */
+export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
+  lifecycle.phase = 'draining';
+  await delay(drainDelay);
+  lifecycle.phase = 'closing';
+  await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
+}

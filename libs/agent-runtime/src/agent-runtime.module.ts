@@ -1,0 +1,10 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { GuardedAgents } from './calls/guarded.agents.js';
+
+/** Calls to agents. Needs `RegistryModule` and `ProvidersModule`. */
+@Module({})
+export class AgentRuntimeModule {
+  static forRoot(): DynamicModule {
+    return { module: AgentRuntimeModule, global: true, providers: [GuardedAgents], exports: [GuardedAgents] };
+  }
+}

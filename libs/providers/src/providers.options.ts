@@ -1,0 +1,21 @@
+import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provider.js';
+import type { EgressRules } from './egress/egress.policy.js';
+import type { ModelsConfig } from './presets/preset.js';
+import type { SecretSource } from './secret.js';
+
+export interface ProvidersOptions {
+  egress: EgressRules;
+  models: ModelsConfig;
+  agents: AgentProviderOptions;
+  /** Finds any key of the environment; the keyring decides what each key may be used for. */
+  secrets: SecretSource;
+}
+
+/** What the operator allows agents of other makes to use. */
+export interface AgentProviderOptions {
+  /** Programs that `subprocess` agents may run, by name. */
+  programs: Record<string, AllowedProgram>;
+  /** Keys that may be sent to remote agents, each with the origins it may be sent to. */
+  credentials: Record<string, string[]>;
+  claude: { tools?: string[]; folder?: string; env?: Record<string, string> };
+}
