@@ -36,6 +36,7 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { type Page, PageQuery, readCursor, toPage } from '../http/page.js';
+import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
 import { IfMatch, VersionTag } from './agent.version.js';
@@ -77,7 +78,7 @@ export class AgentsController {
 
   @Post()
   @Permit('agents:register')
-  @Mutation({ audit: null })
+  @Mutation({ audit: null, prepares: true })
   @ApiOperation({
     summary: 'Join',
     description: 'Answers the lease token that every later write needs. Beat every `intervalMs` or be evicted.',
@@ -93,18 +94,9 @@ export class AgentsController {
       },
     },
   })
-  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
+  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<Effect<RegistrationAnswer>> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
-    const { agentId = null, leaseToken: token = null } = body;
-    const { record, leaseToken } = await this.registry.agents.register({
-      agentId,
-      leaseToken: token,
-      by: caller.id,
-      facts: toRegistration(body),
-    });
-    this.authenticator.rememberLease(leaseToken);
-    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
-    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
+    return new Effect(async () => await this.join(body, caller));
   }
 
   @Get()
@@ -137,7 +129,7 @@ export class AgentsController {
 
   @Patch(':id')
   @Permit('agents:self')
-  @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED })
+  @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED, prepares: true })
   @UseInterceptors(VersionTag)
   @ApiOperation({
     summary: 'Say something else of itself',
@@ -153,13 +145,13 @@ export class AgentsController {
     @Body() body: UpdateBody,
     @Caller() caller: Principal,
     @IfMatch() ifVersion: string | undefined,
-  ): Promise<VersionedAgent> {
+  ): Promise<Effect<VersionedAgent>> {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
-      await this.registry.agents.check(claim); // who may not act must not make us resolve names
+      await this.registry.agents.check(claim); // only a caller that may update makes us resolve a name
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
-    return await this.registry.agents.update(claim, toUpdate(body), ifVersion);
+    return new Effect(async () => await this.registry.agents.update(claim, toUpdate(body), ifVersion));
   }
 
   @Delete(':id')
@@ -174,5 +166,18 @@ export class AgentsController {
     @Caller() caller: Principal,
   ): Promise<void> {
     await this.registry.agents.deregister(claimOf(agentId, generation, caller), reason);
+  }
+
+  private async join(body: RegisterBody, caller: Principal): Promise<RegistrationAnswer> {
+    const { agentId = null, leaseToken: token = null } = body;
+    const { record, leaseToken } = await this.registry.agents.register({
+      agentId,
+      leaseToken: token,
+      by: caller.id,
+      facts: toRegistration(body),
+    });
+    this.authenticator.rememberLease(leaseToken);
+    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
+    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
   }
 }
