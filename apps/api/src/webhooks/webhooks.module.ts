@@ -41,5 +41,6 @@ function webhookOptions({ webhooks, quotas }: Config): WebhookOptions {
   return {
     quota: { most: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
     retries: { mostTries: tries, firstMs: retryFirst, longestMs: retryLongest },
+    now: Date.now,
   };
 }
