@@ -38,6 +38,7 @@ import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PageQuery, readCursor, toPage } from '../http/page.js';
 import { Problems } from '../http/problems.js';
+import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
 import { IfMatch, VersionTag } from './agent.version.js';
@@ -83,7 +84,7 @@ export class AgentsController {
 
   @Post()
   @Permit('agents:register')
-  @Mutation({ audit: null })
+  @Mutation({ audit: null, prepares: true })
   @ApiOperation({
     operationId: 'agents.register',
     summary: 'Register an agent',
@@ -94,18 +95,9 @@ export class AgentsController {
   @ApiBody({ type: RegisterBody, examples: REGISTER_EXAMPLES })
   @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })
   @Problems('AGENT_ALREADY_REGISTERED', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
-  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationView> {
+  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<Effect<RegistrationView>> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
-    const { agentId = null, leaseToken: token = null } = body;
-    const { record, leaseToken } = await this.agents.register({
-      agentId,
-      leaseToken: token,
-      by: caller.id,
-      facts: toRegistration(body),
-    });
-    this.authenticator.rememberLease(leaseToken);
-    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
-    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
+    return new Effect(async () => await this.join(body, caller));
   }
 
   @Get()
@@ -142,7 +134,7 @@ export class AgentsController {
 
   @Patch(':id')
   @Permit('agents:self')
-  @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED })
+  @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED, prepares: true })
   @UseInterceptors(VersionTag)
   @ApiOperation({
     operationId: 'agents.update',
@@ -166,13 +158,13 @@ export class AgentsController {
     @Body() body: UpdateBody,
     @Caller() caller: Principal,
     @IfMatch() ifVersion: string | undefined,
-  ): Promise<VersionedAgent> {
+  ): Promise<Effect<VersionedAgent>> {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
-      await this.agents.check(claim); // before the name is resolved: that costs time
+      await this.agents.check(claim); // only a caller that may update makes us resolve a name
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
-    return await this.agents.update(claim, toUpdate(body), ifVersion);
+    return new Effect(async () => await this.agents.update(claim, toUpdate(body), ifVersion));
   }
 
   @Delete(':id')
@@ -193,5 +185,18 @@ export class AgentsController {
     @Caller() caller: Principal,
   ): Promise<void> {
     await this.agents.deregister(claimOf(agentId, generation, caller), reason);
+  }
+
+  private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
+    const { agentId = null, leaseToken: token = null } = body;
+    const { record, leaseToken } = await this.agents.register({
+      agentId,
+      leaseToken: token,
+      by: caller.id,
+      facts: toRegistration(body),
+    });
+    this.authenticator.rememberLease(leaseToken);
+    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
+    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
   }
 }

@@ -5,6 +5,8 @@ export const MUTATION = 'rollcall:mutation';
 export interface MutationFacts {
   /** The name of the act in the audit log; null for what agents do for themselves all the time. */
   audit: string | null;
+  /** The handler returns an `Effect`: it runs before the transaction opens, and only its effect runs in the transaction. */
+  prepares?: true;
   /** Done again each time it is sent: an Idempotency-Key has no effect. */
   repeatable?: true;
   /** Whose acts stay out of the audit log: agents with their lease tokens act for themselves. */

@@ -6,6 +6,7 @@ import { Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import { callerOf } from '../auth/caller.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
+import type { Effect } from './effect.js';
 import { MUTATION, type MutationFacts } from './mutation.facts.js';
 
 /** Makes a route's effect, its audit record and its remembered answer one transaction. */
@@ -20,18 +21,26 @@ export class MutationInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const declared = this.reflector.get<MutationFacts>(MUTATION, context.getHandler());
-    const http = context.switchToHttp();
-    const request = http.getRequest<FastifyRequest>();
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
     const facts = forCaller(declared, request);
-    const key = request.headers['idempotency-key'];
-    if (key === undefined && facts.audit === null) return next.handle();
-    const act = (): Promise<unknown> => this.act(facts, request, next);
-    if (key === undefined) return from(this.db.transaction(act));
-    return from(this.once(String(key), request, http.getResponse<FastifyReply>(), act));
+    if (!facts.prepares && !needsTransaction(facts, request)) return next.handle();
+    return from(this.mutate(facts, context, next));
   }
 
-  private async act(facts: MutationFacts, request: FastifyRequest, next: CallHandler): Promise<unknown> {
-    const result: unknown = await lastValueFrom(next.handle(), { defaultValue: undefined });
+  private async mutate(facts: MutationFacts, context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const handle = async (): Promise<unknown> => await lastValueFrom(next.handle(), { defaultValue: undefined });
+    const effect = facts.prepares ? await prepare(handle, request) : handle;
+    if (!needsTransaction(facts, request)) return await effect();
+    const act = async (): Promise<unknown> => await this.act(facts, request, effect);
+    const key = request.headers['idempotency-key'];
+    if (key === undefined) return await this.db.transaction(act);
+    return await this.once(String(key), request, http.getResponse<FastifyReply>(), act);
+  }
+
+  private async act(facts: MutationFacts, request: FastifyRequest, effect: () => Promise<unknown>): Promise<unknown> {
+    const result = await effect();
     if (facts.audit !== null) {
       const details = { ...pick(request.body, facts.record), ...rename(result, facts.recordResult) };
       await this.audit.record(facts.audit, targetOf(request, result), details);
@@ -49,6 +58,22 @@ export class MutationInterceptor implements NestInterceptor {
     if (replayed) void reply.header('idempotency-replayed', 'true');
     return answer;
   }
+}
+
+/** With an Idempotency-Key, a failed preparation fails as the effect: a repetition must return the first answer instead. */
+async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<() => Promise<unknown>> {
+  try {
+    return ((await handle()) as Effect<unknown>).run;
+  } catch (error) {
+    if (headers['idempotency-key'] === undefined) throw error;
+    return async () => {
+      throw error;
+    };
+  }
+}
+
+function needsTransaction({ audit }: MutationFacts, { headers }: FastifyRequest): boolean {
+  return audit !== null || headers['idempotency-key'] !== undefined;
 }
 
 function forCaller(facts: MutationFacts, request: FastifyRequest): MutationFacts {

@@ -39,5 +39,6 @@ function webhookOptions({ webhooks, quotas }: Config): WebhookOptions {
   return {
     quota: { most: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
     retries: { mostTries: tries, firstMs: retryFirst, longestMs: retryLongest },
+    now: Date.now,
   };
 }

@@ -5,6 +5,8 @@ export interface WebhookOptions {
   /** How many webhooks one credential may have. */
   quota: Quota;
   retries: RetryPolicy;
+  /** Wall-clock time in milliseconds: receivers compare the timestamp of a delivery with their own clock. */
+  now(): number;
 }
 
 /** Injection token of `WebhookOptions`. */

@@ -3,6 +3,7 @@ import type { EventMatcher } from '../events/event.catalog.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import { DeliveryError, type EventSink, type Receipt } from '../sinks/event.sink.js';
 import type { RetryPolicy } from '../sinks/retry.policy.js';
+import type { WebhookOptions } from './webhook.options.js';
 import type { SigningSecret } from './webhook.secrets.js';
 import { signedHeaders } from './webhook.signature.js';
 import type { WebhookTransport } from './webhook.transport.js';
@@ -21,13 +22,15 @@ export class WebhookSink implements EventSink {
   readonly batch = 1;
   readonly keepsDeliveries = true;
   readonly matches: EventMatcher;
+  readonly retries: RetryPolicy;
 
   constructor(
     private readonly target: WebhookTarget,
     private readonly transport: WebhookTransport,
-    readonly retries: RetryPolicy,
+    private readonly options: Pick<WebhookOptions, 'retries' | 'now'>,
   ) {
     this.matches = target.matches;
+    this.retries = options.retries;
   }
 
   async deliver([event]: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt> {
@@ -44,9 +47,8 @@ export class WebhookSink implements EventSink {
     // the transport keeps the connections of all webhooks
   }
 
-  /** Receivers compare the timestamp with their own clock, so it is wall-clock time. */
   private signatureOf({ id }: RegistryEvent, body: string): Record<string, string> {
-    const now = Date.now();
+    const now = this.options.now();
     return signedHeaders(id, Math.floor(now / 1_000), body, this.target.secretsAt(now));
   }
 }

@@ -21,7 +21,7 @@ export class WebhookSinks {
   /** Undefined when the webhook was removed. */
   async make(id: string): Promise<EventSink | undefined> {
     const row = await this.store.findForSigning(id);
-    return row && new WebhookSink(this.targetOf(row), this.transport, this.options.retries);
+    return row && new WebhookSink(this.targetOf(row), this.transport, this.options);
   }
 
   private targetOf(row: SigningRow): WebhookTarget {

@@ -1,0 +1,76 @@
+import { testDatabase, type TestDatabase } from '../testing/index.js';
+import { hashOf } from './key.secret.js';
+import { KeyStore } from './key.store.js';
+import { KeysService } from './keys.service.js';
+
+const HOUR_MS = 3_600_000;
+
+let database: TestDatabase;
+let keys: KeysService;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  keys = new KeysService(database.db, new KeyStore(database.db));
+});
+afterEach(async () => await database.drop());
+
+const inAnHour = (): Date => new Date(Date.now() + HOUR_MS);
+/** As if the key had been issued so long ago. */
+const age = async (id: string, interval: string): Promise<unknown> =>
+  await database.db.query(
+    `UPDATE api_key SET created_at = created_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1`,
+    [id, interval],
+  );
+
+describe('an API key', () => {
+  it('is found by its secret until it expires', async () => {
+    const { row, key } = await keys.issue('short', ['viewer'], inAnHour(), 'test');
+    expect(await keys.findValid(hashOf(key))).toMatchObject({ id: row.id, isActive: true });
+    await age(row.id, '2 hours');
+    expect(await keys.findValid(hashOf(key))).toBeUndefined();
+    expect(await keys.get(row.id)).toMatchObject({ isActive: false });
+    await expect(keys.rotate(row.id, 0, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
+  });
+
+  it('gets a successor with the same name, roles and lifetime, and stays valid for the overlap', async () => {
+    const { row: old, key: oldKey } = await keys.issue('ci', ['operator', 'viewer'], inAnHour(), 'test');
+    await age(old.id, '30 minutes');
+    const { row, key } = await keys.rotate(old.id, 60_000, 'key:someone');
+    expect(row).toMatchObject({ name: 'ci', roles: ['operator', 'viewer'], createdBy: 'key:someone', isActive: true });
+    const lifetimeMs = (row.expiresAt?.getTime() ?? 0) - row.createdAt.getTime();
+    expect(Math.round(lifetimeMs / 60_000)).toBe(60);
+    expect(await keys.findValid(hashOf(key))).toMatchObject({ id: row.id });
+    expect(await keys.findValid(hashOf(oldKey))).toMatchObject({ id: old.id, replacedBy: row.id });
+    await expect(keys.rotate(old.id, 60_000, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
+  });
+
+  it('without an expiry gets a successor without an expiry', async () => {
+    const { row } = await keys.issue('lasting', ['viewer'], null, 'test');
+    expect((await keys.rotate(row.id, 0, 'test')).row.expiresAt).toBeNull();
+  });
+
+  it('that is revoked is not found, and listeners are called after the commit', async () => {
+    const { row, key } = await keys.issue('ci', ['viewer'], null, 'test');
+    let changes = 0;
+    keys.onChange(() => (changes += 1));
+    expect(await keys.revoke(row.id)).toMatchObject({ isActive: false });
+    expect(changes).toBe(1);
+    expect(await keys.findValid(hashOf(key))).toBeUndefined();
+    expect(await keys.findValidIds([row.id])).toEqual([]);
+    await expect(keys.revoke(row.id)).rejects.toMatchObject({ code: 'KEY_REVOKED' });
+  });
+
+  it('stays when it is the last lasting admin key, also when all are revoked at the same time', async () => {
+    const issued = await Promise.all(['a', 'b', 'c'].map((name) => keys.issue(name, ['admin'], null, 'test')));
+    const results = await Promise.allSettled(issued.map(({ row }) => keys.revoke(row.id)));
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
+  });
+
+  it('that does not exist is reported with its id', async () => {
+    await expect(keys.get('nobody')).rejects.toMatchObject({
+      code: 'KEY_NOT_FOUND',
+      message: expect.stringContaining('"nobody"') as string,
+    });
+  });
+});

@@ -1,0 +1,136 @@
+import type { EventDraft } from '../events/event.outbox.js';
+import type { RegistryEvent } from '../events/event.types.js';
+import { NO_QUOTA } from '../quota.js';
+import { DeliveryStore } from '../sinks/delivery.store.js';
+import { SinkStore } from '../sinks/sink.store.js';
+import { SinksService } from '../sinks/sinks.service.js';
+import {
+  SOME_EVENTS,
+  testDatabase,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  testPlatformOptions,
+  until,
+} from '../testing/index.js';
+import type { WebhookOptions } from './webhook.options.js';
+import { WebhookQuota } from './webhook.quota.js';
+import type { WebhookSecrets } from './webhook.secrets.js';
+import { signedHeaders } from './webhook.signature.js';
+import { WebhookSinks } from './webhook.sinks.js';
+import { type WebhookFacts, WebhookStore } from './webhook.store.js';
+import type { WebhookAnswer, WebhookRequest, WebhookTransport } from './webhook.transport.js';
+import { WebhooksService } from './webhooks.service.js';
+
+const NOW_MS = Date.parse('2026-11-17T12:00:00Z');
+const FACTS: WebhookFacts = {
+  url: 'https://ops.example/hook',
+  description: null,
+  types: ['agent.resumed'],
+  agentIds: null,
+  capabilities: null,
+};
+
+const DRAFT: EventDraft = { type: 'agent.resumed', subject: 'a-1', data: { by: 'test' } };
+
+let database: TestDatabase;
+let events: TestEvents;
+let requests: WebhookRequest[];
+let answer: WebhookAnswer;
+let now: number;
+
+const secrets: WebhookSecrets = {
+  seal: (secret, owner) => Buffer.from(`${owner} ${secret.reveal()}`),
+  open: (sealed, owner) => ({ reveal: () => sealed.toString().slice(owner.length + 1) }),
+};
+const transport: WebhookTransport = {
+  post: async (request) => {
+    requests.push(request);
+    return answer;
+  },
+};
+
+beforeEach(async () => {
+  database = await testDatabase();
+  events = await testEvents(database.db);
+  events.start();
+  requests = [];
+  answer = { status: 204 };
+  now = NOW_MS;
+});
+afterEach(async () => {
+  await events.stop();
+  await database.drop();
+});
+
+function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookSinks } {
+  const options: WebhookOptions = { quota, retries: { mostTries: 3, firstMs: 1, longestMs: 2 }, now: () => now };
+  const store = new WebhookStore(database.db);
+  const sinks = new SinksService(
+    database.db,
+    events.log,
+    new SinkStore(database.db),
+    new DeliveryStore(database.db),
+    testPlatformOptions(database.db),
+  );
+  return {
+    service: new WebhooksService(database.db, store, sinks, secrets, new WebhookQuota(store, options)),
+    sinks: new WebhookSinks(store, secrets, transport, SOME_EVENTS, options),
+  };
+}
+
+async function loggedEvent(): Promise<RegistryEvent> {
+  await database.db.transaction(async () => await events.outbox.appendAll([DRAFT]));
+  await until('it is logged', async () => (await events.log.head()) === 1);
+  const [event] = (await events.log.page(0, 1)).events;
+  if (!event) throw new Error('the log has no event');
+  return event;
+}
+
+describe('a webhook', () => {
+  it('posts a CloudEvent that both secrets sign during the overlap after a rotation', async () => {
+    const { service, sinks } = webhooks();
+    const { row, secret: old } = await service.create({ facts: FACTS, paused: true, by: 'key:a' });
+    const { secret: current, row: rotated } = await service.rotate(row.id, 60_000);
+    const event = await loggedEvent();
+    const sink = await sinks.make(row.id);
+    expect(sink?.matches(event)).toBe(true);
+    now = (rotated.oldSecretUntil?.getTime() ?? 0) - 1;
+    expect(await sink?.deliver([event], AbortSignal.abort())).toEqual({ status: 204 });
+    now += 1;
+    await sink?.deliver([event], AbortSignal.abort());
+    const seconds = Math.floor(now / 1_000);
+    const [first, second] = requests;
+    expect(first).toMatchObject({ url: FACTS.url, headers: { 'webhook-id': event.id } });
+    expect(JSON.parse(first?.body ?? '')).toMatchObject({ specversion: '1.0', sequence: '1', type: 'agent.resumed' });
+    expect(first?.headers['webhook-signature']?.split(' ')).toHaveLength(2);
+    expect(second?.headers).toMatchObject(signedHeaders(event.id, seconds, second?.body ?? '', [current]));
+    expect(second?.headers).not.toMatchObject(signedHeaders(event.id, seconds, second?.body ?? '', [old]));
+  });
+
+  it('reports the status and the requested delay of a failed delivery', async () => {
+    const { service, sinks } = webhooks();
+    const { row } = await service.create({ facts: FACTS, paused: true, by: 'key:a' });
+    answer = { status: 503, retryAfterMs: 2_000 };
+    const event = await loggedEvent();
+    const delivery = (await sinks.make(row.id))?.deliver([event], new AbortController().signal);
+    await expect(delivery).rejects.toMatchObject({ facts: { status: 503, retryAfterMs: 2_000 } });
+  });
+
+  it('that was removed has no sink, and is not found', async () => {
+    const { service, sinks } = webhooks();
+    const { row } = await service.create({ facts: FACTS, paused: false, by: 'key:a' });
+    await service.remove(row.id);
+    expect(await sinks.make(row.id)).toBeUndefined();
+    await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
+  });
+
+  it('A6 does not exceed the quota of its creator, also when many are created at the same time', async () => {
+    const { service } = webhooks({ most: 3, setting: 'QUOTA' });
+    const create = async (by: string): Promise<unknown> => await service.create({ facts: FACTS, paused: true, by });
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    await expect(create('key:a')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', details: { limit: 3 } });
+    await expect(create('key:b')).resolves.toBeDefined();
+  });
+});
