@@ -9,12 +9,12 @@ import { Problems } from '../http/problems.js';
 import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
 import { BudgetPage, BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
+import type { LimitBody } from './amount.dto.js';
 import {
   AdjustBody,
   BudgetParams,
   BudgetsQuery,
   ForecastQuery,
-  type LimitBody,
   OpenBudgetBody,
   OpenRunBody,
   TopUpBody,

@@ -1,4 +1,5 @@
-import type { OpenBudgetBody, OpenRunBody, ReserveBody, SettleBody, TopUpBody } from './budgets.dto.js';
+import type { OpenBudgetBody, OpenRunBody, TopUpBody } from './budgets.dto.js';
+import type { ReserveBody, SettleBody } from './reservations.dto.js';
 
 /** Bodies for the documentation page, where not all fields go together. Each can be sent after those before it. */
 export const OPEN_BUDGET_EXAMPLES = {

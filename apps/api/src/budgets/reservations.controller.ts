@@ -7,9 +7,9 @@ import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
-import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './budgets.dto.js';
 import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
+import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
 /** The ledger for other runtimes, over HTTP. Each caller has its own keys. */
 @ApiTags('budgets')

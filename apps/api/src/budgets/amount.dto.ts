@@ -1,0 +1,38 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsInt, IsOptional, Max, Min } from 'class-validator';
+import { LARGEST_AMOUNT } from '#rollcall/registry';
+import { Optional } from '../http/optional.js';
+
+/** A whole number of tokens or micro-dollars. */
+export function IsAmount(): PropertyDecorator {
+  return (target, key) => [IsInt(), Min(0), Max(LARGEST_AMOUNT)].forEach((check) => check(target, key));
+}
+
+export const AMOUNT = { type: 'integer', minimum: 0, maximum: LARGEST_AMOUNT } as const;
+export const LIMIT = { ...AMOUNT, nullable: true } as const;
+
+export class LimitBody {
+  @ApiPropertyOptional({ ...LIMIT, example: 500_000, description: 'Tokens. Null or absent is unlimited.' })
+  @IsOptional()
+  @IsAmount()
+  tokens?: number | null;
+  @ApiPropertyOptional({
+    ...LIMIT,
+    example: 20_000_000,
+    description: 'Micro-dollars: 20 dollars is 20000000. Null or absent is unlimited.',
+  })
+  @IsOptional()
+  @IsAmount()
+  microUsd?: number | null;
+}
+
+export class AmountBody {
+  @ApiPropertyOptional({ ...AMOUNT, example: 100_000, description: 'Tokens.' })
+  @Optional()
+  @IsAmount()
+  tokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 5_000_000, description: 'Micro-dollars.' })
+  @Optional()
+  @IsAmount()
+  microUsd?: number;
+}

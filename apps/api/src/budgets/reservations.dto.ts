@@ -1,0 +1,113 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { IsInt, IsOptional, IsString, Length, Matches, Max, Min, ValidateNested } from 'class-validator';
+import { LONGEST_TTL_MS, USUAL_TTL_MS } from '#rollcall/registry';
+import { Optional } from '../http/optional.js';
+import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
+
+/** As the vendor reports it; an unknown count is absent. */
+export class ModelUsageBody {
+  @ApiPropertyOptional({ ...AMOUNT, example: 1_200, description: 'Input tokens.' })
+  @Optional()
+  @IsAmount()
+  inputTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 300, description: 'Output tokens.' })
+  @Optional()
+  @IsAmount()
+  outputTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 900, description: 'Of these, read from the cache.' })
+  @Optional()
+  @IsAmount()
+  cacheReadTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 0, description: 'Of these, written to the cache.' })
+  @Optional()
+  @IsAmount()
+  cacheWriteTokens?: number;
+}
+
+const KEY = /^[\x21-\x7e]{1,200}$/;
+
+export class RenewBody {
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 120,
+    default: USUAL_TTL_MS / 1_000,
+    minimum: 1,
+    maximum: LONGEST_TTL_MS / 1_000,
+    description: 'After this time the reservation expires.',
+  })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(LONGEST_TTL_MS / 1_000)
+  ttlSeconds?: number;
+}
+
+export class ReserveBody extends RenewBody {
+  @ApiProperty({
+    example: 'call-1',
+    description: 'A name that you choose. Reserving twice with it reserves once.',
+  })
+  @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
+  key: string;
+  @ApiPropertyOptional({ example: 'builder-01', description: 'The agent that spends.' })
+  @Optional()
+  @IsString()
+  @Length(1, 128)
+  agentId?: string;
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in. The runs above it are charged too.' })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  runId?: string;
+  @ApiProperty({ ...AMOUNT, example: 4_000, description: 'The largest number of tokens the call can use.' })
+  @IsAmount()
+  tokens: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 60_000, default: 0, description: 'The largest cost, in micro-dollars.' })
+  @Optional()
+  @IsAmount()
+  microUsd?: number;
+  @ApiPropertyOptional({
+    ...AMOUNT,
+    example: 500,
+    description: 'Reserve fewer tokens if fewer are left, but at least this many.',
+  })
+  @Optional()
+  @IsAmount()
+  atLeastTokens?: number;
+}
+
+export class SettleBody {
+  @ApiPropertyOptional({
+    ...LIMIT,
+    example: 1_500,
+    description: 'The tokens used. Null or absent is unknown: the reserved amount is charged.',
+  })
+  @IsOptional()
+  @IsAmount()
+  tokens?: number | null;
+  @ApiPropertyOptional({
+    ...LIMIT,
+    example: 22_500,
+    description: 'The cost in micro-dollars. Null or absent is unknown.',
+  })
+  @IsOptional()
+  @IsAmount()
+  microUsd?: number | null;
+  @ApiPropertyOptional({ example: 'sonnet', description: 'The preset or alias whose prices turn `usage` into money.' })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  model?: string;
+  @ApiPropertyOptional({ type: ModelUsageBody, description: 'Instead of `tokens`, as the vendor reports it.' })
+  @Optional()
+  @ValidateNested()
+  @Type(() => ModelUsageBody)
+  usage?: ModelUsageBody;
+}
+
+export class ReservationParams {
+  @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' })
+  @Matches(KEY)
+  key: string;
+}
