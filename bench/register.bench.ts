@@ -80,8 +80,9 @@ function batches(size: number): LoadRequest {
 async function measureBatches(): Promise<void> {
   const { path, body } = batches(1);
   const { status } = await fetch(rollcall.url + path, { method: 'POST', headers, body });
-  if (status === 404)
-    return console.log('\nPOST /v1/agents/batch answers 404: this version has no batch route, skipped');
+  if (status === 404 || status === 405) {
+    return console.log(`\nPOST /v1/agents/batch answers ${status}: this version has no batch route, skipped`);
+  }
   const load = { url: rollcall.url, requestsOf: () => [batches(BATCH)] };
   const ours = { name: 'POST /v1/agents/batch', load, operations: BATCH };
   const scores = await compare([ours, ...throughNginx(ours, nginx)], BATCH_CALLERS);
