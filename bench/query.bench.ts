@@ -6,7 +6,7 @@ import type { NginxProxy } from './support/nginx.js';
 import { startPostgres } from './support/postgres.js';
 import { fillFleet } from './support/query.fleet.js';
 import { type BenchQuery, differentQuestions } from './support/query.questions.js';
-import { startRollcall, startSqlQuery, type Server } from './support/servers.js';
+import { PATIENT, startRollcall, startSqlQuery, type Server } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
@@ -81,11 +81,7 @@ async function measure(agents: number, target: number): Promise<void> {
   const postgres = await startPostgres();
   await fillFleet(postgres.url, agents);
   const sql = await startSqlQuery(postgres.url);
-  const rollcall = await startRollcall({
-    DATABASE_URL: postgres.url,
-    ROLLCALL_HEARTBEAT_EVERY: '1h',
-    ROLLCALL_DATABASE_TIMEOUT: '10s', // the SQL of the peer keeps Postgres busy
-  });
+  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
   const nginx = await startNginx(rollcall.url);
   try {
     await requireSameAnswers(rollcall, sql);
