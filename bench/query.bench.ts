@@ -13,7 +13,7 @@ import { WorkerProcess } from './support/worker.process.js';
 
 /**
  * Queries on a changing fleet, beside the same answers by SQL with a GIN index, at two sizes of fleet. Both sides read the
- * same database while a third process changes the fleet through Rollcall, in every round and at the same rate. Before the
+ * same database while a third process changes the fleet through Rollcall in every round. Before and after the
  * rounds, both sides must return the same agents. Run it with a number of agents to measure only that size.
  */
 const TARGETS = new Map([
