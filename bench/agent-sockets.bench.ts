@@ -4,7 +4,7 @@ import { compareRunners, print, type Runner } from './support/compare.js';
 import { beat, registerFleet } from './support/fleet.js';
 import { load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { startRollcall } from './support/servers.js';
+import { PATIENT, startRollcall } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
@@ -15,13 +15,12 @@ const TARGET = 1.8;
 const SETTLE_MS = 100;
 
 const postgres = await startPostgres();
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
 const nginx = await startNginx(rollcall.url);
-const fleets = [await registerFleet(rollcall, AGENTS), nginx ? await registerFleet(rollcall, AGENTS, AGENTS) : []];
 const workers: WorkerProcess[] = [];
 
-function overHttp(name: string, url: string): Runner {
-  const requests = (fleets[0] ?? []).map((agent) => beat(agent));
+function overHttp(name: string, { url, fleet }: BeatingOrder): Runner {
+  const requests = fleet.map((agent) => beat(agent));
   const requestsOf = (connection: number): typeof requests => requests.slice(connection, connection + 1);
   return { name, run: async (seconds) => await load({ url, requestsOf }, AGENTS, seconds) };
 }
@@ -42,15 +41,13 @@ async function overSockets(name: string, order: BeatingOrder): Promise<Runner> {
 }
 
 try {
-  const [direct = [], proxied = []] = fleets;
-  const contestants = [
-    overHttp('POST /v1/agents/{id}/heartbeat', rollcall.url),
-    await overSockets('/v1/agents/ws', { url: rollcall.url, fleet: direct }),
-  ];
+  const direct = { url: rollcall.url, fleet: await registerFleet(rollcall, AGENTS) };
+  const contestants = [overHttp('POST /v1/agents/{id}/heartbeat', direct), await overSockets('/v1/agents/ws', direct)];
   if (nginx) {
+    const proxied = { url: nginx.url, fleet: await registerFleet(rollcall, AGENTS, AGENTS) };
     contestants.push(
-      overHttp('POST … through nginx', nginx.url),
-      await overSockets('/v1/agents/ws through nginx', { url: nginx.url, fleet: proxied }),
+      overHttp('POST … through nginx', proxied),
+      await overSockets('/v1/agents/ws through nginx', proxied),
     );
   }
   const scores = await compareRunners(contestants);

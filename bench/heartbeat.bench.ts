@@ -3,7 +3,7 @@ import { Etcd, HAS_ETCD, keepAlive, NO_ETCD } from './support/etcd.js';
 import { beat, registerFleet, type BenchAgent } from './support/fleet.js';
 import type { Load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { startBare, startNaive, startRollcall } from './support/servers.js';
+import { PATIENT, startBare, startNaive, startRollcall } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
@@ -21,7 +21,7 @@ const KEEPALIVES = 'etcd, lease keepalive';
 
 const postgres = await startPostgres();
 const [bare, naive] = [await startBare(), await startNaive(postgres.url)];
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
 const etcd = HAS_ETCD ? await Etcd.start() : undefined;
 const nginx = await startNginx(rollcall.url);
 

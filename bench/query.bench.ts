@@ -6,14 +6,14 @@ import type { NginxProxy } from './support/nginx.js';
 import { startPostgres } from './support/postgres.js';
 import { fillFleet } from './support/query.fleet.js';
 import { type BenchQuery, differentQuestions } from './support/query.questions.js';
-import { startRollcall, startSqlQuery, type Server } from './support/servers.js';
+import { PATIENT, startRollcall, startSqlQuery, type Server } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
 
 /**
  * Queries on a changing fleet, beside the same answers by SQL with a GIN index, at two sizes of fleet. Both sides read the
- * same database while a third process changes the fleet through Rollcall, in every round and at the same rate. Before the
+ * same database while a third process changes the fleet through Rollcall in every round. Before and after the
  * rounds, both sides must return the same agents. Run it with a number of agents to measure only that size.
  */
 const TARGETS = new Map([
@@ -81,7 +81,7 @@ async function measure(agents: number, target: number): Promise<void> {
   const postgres = await startPostgres();
   await fillFleet(postgres.url, agents);
   const sql = await startSqlQuery(postgres.url);
-  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
   const nginx = await startNginx(rollcall.url);
   try {
     await requireSameAnswers(rollcall, sql);

@@ -3,7 +3,7 @@ import { Etcd, grant, HAS_ETCD, NO_ETCD, put } from './support/etcd.js';
 import { type BenchAgent, registerFleet } from './support/fleet.js';
 import type { LoadRequest } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { startRollcall } from './support/servers.js';
+import { PATIENT, startRollcall } from './support/servers.js';
 import { requireAtLeast, requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
@@ -21,7 +21,7 @@ const BATCHED_PER_SECOND = 5_000;
 const REGISTRATION = { name: 'worker', capabilities: ['build', 'code.review'], capacity: 8, labels: { zone: 'eu' } };
 
 const postgres = await startPostgres();
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
 const nginx = await startNginx(rollcall.url);
 const etcd = HAS_ETCD ? await Etcd.start() : undefined;
 const headers = { ...rollcall.headers, 'content-type': 'application/json' };
@@ -80,8 +80,9 @@ function batches(size: number): LoadRequest {
 async function measureBatches(): Promise<void> {
   const { path, body } = batches(1);
   const { status } = await fetch(rollcall.url + path, { method: 'POST', headers, body });
-  if (status === 404)
-    return console.log('\nPOST /v1/agents/batch answers 404: this version has no batch route, skipped');
+  if (status === 404 || status === 405) {
+    return console.log(`\nPOST /v1/agents/batch answers ${status}: this version has no batch route, skipped`);
+  }
   const load = { url: rollcall.url, requestsOf: () => [batches(BATCH)] };
   const ours = { name: 'POST /v1/agents/batch', load, operations: BATCH };
   const scores = await compare([ours, ...throughNginx(ours, nginx)], BATCH_CALLERS);

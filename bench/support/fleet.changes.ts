@@ -1,5 +1,5 @@
 /**
- * Changes a fleet over HTTP, in a process of its own and at a fixed rate: heartbeats with new load and latency, updates of
+ * Changes a fleet over HTTP, in a process of its own and at a limited rate: heartbeats with new load and latency, updates of
  * prices and labels, agents that join and leave. It answers `started` to its order and a report to `stop`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,6 +27,7 @@ const random = randomFrom(7);
 const below = (limit: number): number => Math.floor(random() * limit);
 const report: ChangeReport = { beats: 0, updates: 0, joins: 0, leaves: 0, seconds: 0 };
 const stopping = new AbortController();
+const busy = new Set<unknown>();
 
 process.on('message', (order: ChangeOrder | 'stop') => {
   if (order === 'stop') stopping.abort();
@@ -38,12 +39,20 @@ async function change(order: ChangeOrder): Promise<void> {
   const started = performance.now();
   const pending: Promise<void>[] = [];
   for (let tick = 1; !stopping.signal.aborted; tick += 1) {
-    pending.push(beat(order), update(order));
-    if (tick % 2 === 0) pending.push(joinAndLeave(order));
+    pending.push(unlessBusy(beat, order), unlessBusy(update, order));
+    if (tick % 2 === 0) pending.push(unlessBusy(joinAndLeave, order));
     await delay(Math.max(0, started + tick * TICK_MS - performance.now()));
   }
   await Promise.all(pending);
   process.send?.({ ...report, seconds: (performance.now() - started) / 1_000 } satisfies ChangeReport);
+}
+
+/** One request of each kind at a time: a machine that is too slow for the rate must not collect a backlog of changes. */
+async function unlessBusy(kind: (order: ChangeOrder) => Promise<void>, order: ChangeOrder): Promise<void> {
+  if (busy.has(kind)) return;
+  busy.add(kind);
+  await kind(order);
+  busy.delete(kind);
 }
 
 async function beat({ url, headers, agents }: ChangeOrder): Promise<void> {

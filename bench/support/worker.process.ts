@@ -15,6 +15,7 @@ export class WorkerProcess {
   }
 
   async ask<Answer>(message: object | string): Promise<Answer> {
+    if (!this.child.connected) throw new Error('the worker has ended');
     const answered = once(this.child, 'message');
     const ended = once(this.child, 'exit').then(() => {
       throw new Error('the worker ended before it answered');

@@ -1,6 +1,7 @@
 import type { CapabilityIndex } from './capability.index.js';
 import { answers } from './capability.js';
 import type { Match } from './candidate.js';
+import { acceptedByAll, filterExclusions } from './filters.js';
 import type { Listing } from './listing.js';
 import type { QueryPlan } from './query.plan.js';
 import type { ExcludedAgent, Ranking } from './ranking.js';
@@ -36,7 +37,7 @@ export function explain(
 export function retryAfterMs(plan: QueryPlan, search: Search, now: number): number | null {
   let soonest = Infinity;
   for (const { entry, assessment } of search.capable()) {
-    if (assessment.routable || !plan.filters.every((filter) => filter(assessment) === undefined)) continue;
+    if (assessment.routable || !acceptedByAll(plan.filters, assessment)) continue;
     const waits = routability(entry, now).map(({ eligibleWhen }) => eligibleWhen.inMs ?? Infinity);
     soonest = Math.min(soonest, Math.max(...waits));
   }
@@ -57,7 +58,7 @@ function exclusionsOf(listing: Listing, plan: QueryPlan, search: Search, now: nu
     ...routability(listing.entry, now),
     ...search.missing(listing).map((asked) => missingCapability(asked)),
     ...plan.none.filter(rulesOut).map((unwanted) => unwantedCapability(unwanted)),
-    ...plan.filters.map((filter) => filter(listing.assessment)).filter((exclusion) => exclusion !== undefined),
+    ...filterExclusions(plan.filters, listing.assessment),
   ];
 }
 

@@ -1,16 +1,15 @@
 import { anEntry, type EntryWishes } from '../testing/directory-entries.js';
 import type { AgentFilter } from './agent.query.js';
 import { assess } from './assessment.js';
-import { filtersOf } from './filters.js';
+import { filterExclusions, filtersOf } from './filters.js';
 import { estimateMicros, perMillion, priceOf, priceText, toMicros } from './price.js';
 import { USUAL_LOW_BUDGET } from './routability.js';
 
 function refusals(filter: AgentFilter, wishes: EntryWishes): string[] {
   const agent = assess(anEntry(wishes), 0, USUAL_LOW_BUDGET);
-  return filtersOf(filter)
-    .map((one) => one(agent))
-    .filter((exclusion) => exclusion !== undefined)
-    .map(({ code, text, eligibleWhen }) => `${code}: ${text}; eligible when ${eligibleWhen.text}`);
+  return filterExclusions(filtersOf(filter), agent).map(
+    ({ code, text, eligibleWhen }) => `${code}: ${text}; eligible when ${eligibleWhen.text}`,
+  );
 }
 
 const price = (usdPerTask: number | null, usdPer1kTokens: number | null) => ({ usdPerTask, usdPer1kTokens });

@@ -3,40 +3,57 @@ import type { Assessment } from './assessment.js';
 import { perMillion, priceText, toMicros } from './price.js';
 import type { Exclusion, ExclusionCode } from './routability.js';
 
-/** One wish of a query: undefined when the agent meets it, or why it does not. */
-export type Filter = (agent: Assessment) => Exclusion | undefined;
+/** One condition of a query. A search only asks `accepts`; an explanation also asks why an agent is not accepted. */
+export interface Filter {
+  accepts(agent: Assessment): boolean;
+  /** For an agent that is not accepted. */
+  exclusion(agent: Assessment): Exclusion;
+}
 
-/** The wishes of a query, made once, so that a walk over many candidates only calls what was asked for. */
-export function filtersOf(wishes: AgentFilter = {}): Filter[] {
+/** The conditions of a query; there is no filter for what the query leaves out. */
+export function filtersOf(filter: AgentFilter = {}): Filter[] {
   return [
-    ...providerFilters(wishes.provider),
-    ...sandboxFilters(wishes.sandboxLevel),
-    ...priceFilters(wishes),
-    ...tokenFilters(wishes.minRemainingTokens),
-    ...labelFilters(wishes.labels),
+    ...providerFilters(filter.provider),
+    ...sandboxFilters(filter.sandboxLevel),
+    ...priceFilters(filter),
+    ...tokenFilters(filter.minRemainingTokens),
+    ...labelFilters(filter.labels),
   ];
 }
 
-function providerFilters({ adapter, type, plan }: NonNullable<AgentFilter['provider']> = {}): Filter[] {
-  const filters: Filter[] = [];
-  const differs = (what: string, has: string, asked: string): Exclusion | undefined =>
-    has === asked
-      ? undefined
-      : exclusion('provider_mismatch', `its provider ${what} is ${has}`, `the query asks for provider ${what} ${has}`);
-  if (adapter !== undefined) filters.push(({ record }) => differs('adapter', record.provider.adapter, adapter));
-  if (type !== undefined) filters.push(({ record }) => differs('type', record.provider.type, type));
-  if (plan !== undefined) filters.push(({ record }) => differs('plan', record.provider.plan ?? 'none', plan));
-  return filters;
+/** Whether the agent meets all of them. */
+export function acceptedByAll(filters: readonly Filter[], agent: Assessment): boolean {
+  for (const filter of filters) if (!filter.accepts(agent)) return false;
+  return true;
+}
+
+/** One exclusion for each condition that the agent does not meet. */
+export function filterExclusions(filters: readonly Filter[], agent: Assessment): Exclusion[] {
+  return filters.filter((filter) => !filter.accepts(agent)).map((filter) => filter.exclusion(agent));
+}
+
+function providerFilters(provider: NonNullable<AgentFilter['provider']> = {}): Filter[] {
+  const parts = (['adapter', 'type', 'plan'] as const).filter((part) => provider[part] !== undefined);
+  return parts.map((part) => ({
+    accepts: ({ record }) => (record.provider[part] ?? 'none') === provider[part],
+    exclusion: ({ record }) => {
+      const text = `provider ${part} is ${record.provider[part] ?? 'none'}`;
+      const eligibleWhen = `the query asks for provider ${part} ${record.provider[part] ?? 'none'}`;
+      return exclusion('provider_mismatch', `its ${text}`, eligibleWhen);
+    },
+  }));
 }
 
 function sandboxFilters(level: AgentFilter['sandboxLevel']): Filter[] {
   if (level === undefined) return [];
   const { min = -Infinity, max = Infinity } = typeof level === 'number' ? { min: level, max: level } : level;
   return [
-    ({ record: { sandboxLevel: has } }) => {
-      if (has >= min && has <= max) return undefined;
-      const wish = has < min ? `at least ${min}` : `at most ${max}`;
-      return exclusion('sandbox_level', `its sandbox level is ${has}`, `it runs at sandbox level ${wish}`);
+    {
+      accepts: ({ record }) => record.sandboxLevel >= min && record.sandboxLevel <= max,
+      exclusion: ({ record: { sandboxLevel: has } }) => {
+        const needed = has < min ? `at least ${min}` : `at most ${max}`;
+        return exclusion('sandbox_level', `its sandbox level is ${has}`, `it runs at sandbox level ${needed}`);
+      },
     },
   ];
 }
@@ -46,12 +63,12 @@ function priceFilters({ maxUsdPerTask, maxUsdPer1kTokens }: AgentFilter): Filter
   const mostTask = toMicros(maxUsdPerTask ?? Infinity);
   const most1m = perMillion(maxUsdPer1kTokens ?? Infinity);
   return [
-    ({ price }) => {
-      if (price === undefined) {
-        return exclusion('price_unknown', 'it names no price', 'it registers with a cost model');
-      }
-      if (price.taskMicros <= mostTask && price.microsPer1mTokens <= most1m) return undefined;
-      return exclusion('price_too_high', `it costs ${priceText(price)}`, 'the query allows that price');
+    {
+      accepts: ({ price }) => price !== undefined && price.taskMicros <= mostTask && price.microsPer1mTokens <= most1m,
+      exclusion: ({ price }) =>
+        price === undefined
+          ? exclusion('price_unknown', 'it names no price', 'it registers with a cost model')
+          : exclusion('price_too_high', `it costs ${priceText(price)}`, 'the query allows that price'),
     },
   ];
 }
@@ -59,21 +76,30 @@ function priceFilters({ maxUsdPerTask, maxUsdPer1kTokens }: AgentFilter): Filter
 function tokenFilters(least: number | undefined): Filter[] {
   if (least === undefined) return [];
   return [
-    ({ record: { budget } }) => {
-      if (budget.remaining === null || budget.remaining >= least) return undefined;
-      const text = `it has ${budget.remaining} tokens left`;
-      return exclusion('tokens_too_few', text, `its remaining budget is at least ${least} tokens`);
+    {
+      accepts: ({ record: { budget } }) => budget.remaining === null || budget.remaining >= least,
+      exclusion: ({ record: { budget } }) => {
+        const text = `it has ${budget.remaining} tokens left`;
+        return exclusion('tokens_too_few', text, `its remaining budget is at least ${least} tokens`);
+      },
     },
   ];
 }
 
 function labelFilters(labels: Readonly<Record<string, string>> = {}): Filter[] {
-  return Object.entries(labels).map(([label, asked]) => ({ record }) => {
-    const has = Object.hasOwn(record.labels, label) ? record.labels[label] : undefined;
-    if (has === asked) return undefined;
-    const text = has === undefined ? `it has no label ${label}` : `its label ${label} is ${has}`;
-    return exclusion('label_mismatch', text, `it carries the label ${label}=${asked}`);
-  });
+  return Object.entries(labels).map(([label, needed]) => ({
+    accepts: (agent) => labelOf(agent, label) === needed,
+    exclusion: (agent) => {
+      const has = labelOf(agent, label);
+      const text = has === undefined ? `it has no label ${label}` : `its label ${label} is ${has}`;
+      return exclusion('label_mismatch', text, `it carries the label ${label}=${needed}`);
+    },
+  }));
+}
+
+/** Ignores inherited properties such as `constructor`. */
+function labelOf({ record: { labels } }: Assessment, label: string): string | undefined {
+  return Object.hasOwn(labels, label) ? labels[label] : undefined;
 }
 
 function exclusion(code: ExclusionCode, text: string, eligibleWhen: string): Exclusion {

@@ -1,6 +1,7 @@
 import type { CapabilityBucket } from './capability.bucket.js';
 import type { CapabilityIndex } from './capability.index.js';
 import type { Match } from './candidate.js';
+import { acceptedByAll } from './filters.js';
 import type { Listing } from './listing.js';
 import type { QueryPlan } from './query.plan.js';
 import { walkThrough } from './walk.js';
@@ -85,7 +86,7 @@ export class Search {
       const listing = walk.next();
       if (!listing) return;
       if (!isIn(listing, others, without)) continue;
-      if (filters.every((filter) => filter(listing.assessment) === undefined)) matches.push({ listing, fuzzy });
+      if (acceptedByAll(filters, listing.assessment)) matches.push({ listing, fuzzy });
     }
   }
 

@@ -37,7 +37,7 @@ export class NaiveRanking {
   rank(query: AgentQuery, strategy: SelectionStrategy, pivot?: string): string[] {
     const filters = filtersOf(query.filter);
     const fitting = this.everyone
-      .filter(({ agent }) => agent.routable && filters.every((filter) => filter(agent) === undefined))
+      .filter(({ agent }) => agent.routable && filters.every((filter) => filter.accepts(agent)))
       .map((contestant) => this.match(contestant, query))
       .filter((contestant) => contestant !== undefined);
     const waits = ({ agentId }: Assessment): number => (pivot !== undefined && agentId <= pivot ? 1 : 0);
