@@ -1,54 +1,64 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { BeatingOrder } from './support/beating-agents.js';
-import { median } from './support/compare.js';
-import { load, type LoadRequest } from './support/load.js';
+import { compareRunners, print, type Runner } from './support/compare.js';
 import { beat, registerFleet } from './support/fleet.js';
+import { load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
 import { startRollcall } from './support/servers.js';
+import { requireRatio } from './support/target.js';
+import { startNginx } from './support/through-nginx.js';
+import { WorkerProcess } from './support/worker.process.js';
 
-/** Durable beats a second over the agents' own sockets, beside the HTTP route with as many connections, in turns. */
+/** Durable heartbeats over the agents' own WebSockets, beside the HTTP route with as many connections. */
 const AGENTS = 256;
-const ROUNDS = 7;
-const ROUND_S = 2;
-
-async function overSockets(agents: ChildProcess, seconds: number): Promise<number> {
-  agents.send('start');
-  await delay(seconds * 1_000);
-  const stopped = once(agents, 'message');
-  agents.send('stop');
-  const [beats] = (await stopped) as [number];
-  return beats / seconds;
-}
+const TARGET = 1.8;
+const SETTLE_MS = 100;
 
 const postgres = await startPostgres();
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '10m' });
-const agents = fork(fileURLToPath(new URL('./support/beating-agents.js', import.meta.url)));
-try {
-  const fleet = await registerFleet(rollcall, AGENTS);
-  const overHttp = async (seconds: number): Promise<number> => {
-    const requestsOf = (connection: number): LoadRequest[] => [
-      beat(fleet[connection] ?? { agentId: '', leaseToken: '' }),
-    ];
-    return (await load({ url: rollcall.url, requestsOf }, AGENTS, seconds)).perSecond;
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+const nginx = await startNginx(rollcall.url);
+const fleets = [await registerFleet(rollcall, AGENTS), nginx ? await registerFleet(rollcall, AGENTS, AGENTS) : []];
+const workers: WorkerProcess[] = [];
+
+function overHttp(name: string, url: string): Runner {
+  const requests = (fleets[0] ?? []).map((agent) => beat(agent));
+  const requestsOf = (connection: number): typeof requests => requests.slice(connection, connection + 1);
+  return { name, run: async (seconds) => await load({ url, requestsOf }, AGENTS, seconds) };
+}
+
+async function overSockets(name: string, order: BeatingOrder): Promise<Runner> {
+  const worker = new WorkerProcess('beating-agents');
+  workers.push(worker);
+  await worker.ask(order);
+  const run: Runner['run'] = async (seconds) => {
+    const started = performance.now();
+    worker.send('start');
+    await delay(seconds * 1_000);
+    const perSecond = (await worker.ask<number>('stop')) / ((performance.now() - started) / 1_000);
+    await delay(SETTLE_MS); // the answers on their way must not count in the next round
+    return { perSecond, p50: 0, p99: 0 };
   };
-  const ready = once(agents, 'message');
-  agents.send({ url: rollcall.url, fleet } satisfies BeatingOrder);
-  await ready;
-  await overHttp(1);
-  await overSockets(agents, 1);
-  const rounds: { http: number; sockets: number }[] = [];
-  for (let round = 0; round < ROUNDS; round++)
-    rounds.push({ http: await overHttp(ROUND_S), sockets: await overSockets(agents, ROUND_S) });
-  const [http, sockets] = [median(rounds.map((round) => round.http)), median(rounds.map((round) => round.sockets))];
-  const ratio = median(rounds.map((round) => round.sockets / round.http));
-  console.log(`\ndurable beats a second, ${AGENTS} agents`);
-  console.log(`  POST /v1/agents/{id}/heartbeat ${Math.round(http).toString().padStart(9)}`);
-  console.log(`  /v1/agents/ws                  ${Math.round(sockets).toString().padStart(9)}  ${ratio.toFixed(2)}×`);
+  return { name, run };
+}
+
+try {
+  const [direct = [], proxied = []] = fleets;
+  const contestants = [
+    overHttp('POST /v1/agents/{id}/heartbeat', rollcall.url),
+    await overSockets('/v1/agents/ws', { url: rollcall.url, fleet: direct }),
+  ];
+  if (nginx) {
+    contestants.push(
+      overHttp('POST … through nginx', nginx.url),
+      await overSockets('/v1/agents/ws through nginx', { url: nginx.url, fleet: proxied }),
+    );
+  }
+  const scores = await compareRunners(contestants);
+  print(`durable heartbeats, ${AGENTS} agents (no latencies for sockets)`, scores);
+  requireRatio(TARGET, scores[1], scores[0]);
 } finally {
-  agents.kill();
+  for (const worker of workers) worker.stop();
+  await nginx?.stop();
   await rollcall.stop();
   await postgres.stop();
 }

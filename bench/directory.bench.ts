@@ -103,7 +103,7 @@ function beat({ directory, size, next }: Fleet, now: number): void {
 type Pace = (elapsed: number, queries: number) => number;
 const calm: Pace = () => 0;
 const steady: Pace = (elapsed) => (elapsed * BEATS_PER_SECOND) / 1_000;
-/** As at 20,000 queries a second, which is what a replica's HTTP may carry: remembered answers are outdated far more often. */
+/** The ratio of beats to queries at 20,000 queries a second, which is about what the HTTP of one replica carries. */
 const dense: Pace = (_, queries) => (queries / 20_000) * BEATS_PER_SECOND;
 
 /** Queries for some seconds, with beats in between; answers how many queries a second. */
@@ -115,7 +115,7 @@ function measure(fleet: Fleet, pace: Pace, query: () => AgentQuery): { perSecond
   for (let elapsed = 0; elapsed < SECONDS * 1_000; elapsed = performance.now() - began) {
     const now = Math.floor(performance.timeOrigin + began + elapsed);
     for (; beats < pace(elapsed, queries); beats += 1) beat(fleet, now);
-    for (let turn = 0; turn < 20; turn += 1) bytes += fleet.ranker.rankSerialised(query(), now).length;
+    for (let turn = 0; turn < 20; turn += 1) bytes += fleet.ranker.rankJson(fleet.ranker.plan(query()), now).length;
     queries += 20;
   }
   return { perSecond: queries / ((performance.now() - began) / 1_000), bytes: bytes / queries };

@@ -1,67 +1,85 @@
-import { compare, print, type Contestant } from './support/compare.js';
-import type { Load } from './support/load.js';
+import { compare, print, type Contestant, type Score } from './support/compare.js';
+import { Etcd, HAS_ETCD, keepAlive, NO_ETCD } from './support/etcd.js';
 import { beat, registerFleet, type BenchAgent } from './support/fleet.js';
+import type { Load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
 import { startBare, startNaive, startRollcall } from './support/servers.js';
+import { requireRatio } from './support/target.js';
+import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Heartbeats on the real route: authenticated by lease token, durable when answered. Beside a NestJS route that does
- * nothing, and one that does what is usual, an UPDATE for each beat. All three get the same requests, every connection the
- * beats of agents of its own.
+ * Heartbeats over HTTP: authenticated by lease token and durable when answered. The peers are a NestJS route that does
+ * nothing, one prepared UPDATE for each heartbeat, and etcd's lease keepalive over HTTP. Every connection sends the
+ * heartbeats of its own agents.
  */
-const AGENTS = 10_000;
-const BATCH = 1_000;
+const AGENTS = 2_560;
+const BATCH = 256;
+const TIMES_UPDATE = 2;
+const TIMES_ETCD = 1.1;
+const UPDATES = 'one prepared UPDATE for each heartbeat';
+const KEEPALIVES = 'etcd, lease keepalive';
 
 const postgres = await startPostgres();
-const environment = { DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '10m' };
-const [bare, naive, rollcall] = [await startBare(), await startNaive(postgres.url), await startRollcall(environment)];
+const [bare, naive] = [await startBare(), await startNaive(postgres.url)];
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+const etcd = HAS_ETCD ? await Etcd.start() : undefined;
+const nginx = await startNginx(rollcall.url);
 
-function beats(url: string, fleet: BenchAgent[], connections: number, pathOf?: (agent: BenchAgent) => string): Load {
-  const share = Math.floor(fleet.length / connections);
-  const agentsOf = (connection: number): BenchAgent[] => fleet.slice(connection * share, (connection + 1) * share);
-  return { url, requestsOf: (connection) => agentsOf(connection).map((agent) => beat(agent, pathOf?.(agent))) };
+/** Each connection repeats the requests of its share of the numbers from 0 to AGENTS - 1. */
+function shared<T>(items: readonly T[], connections: number): (connection: number) => readonly T[] {
+  const share = Math.floor(items.length / connections);
+  return (connection) => items.slice(connection * share, (connection + 1) * share);
 }
 
-function batches(fleet: BenchAgent[]): Load {
+function contestants(fleet: readonly BenchAgent[], connections: number): Contestant[] {
+  const beats = (url: string, pathOf?: (agent: BenchAgent) => string): Load => {
+    return {
+      url,
+      requestsOf: shared(
+        fleet.map((agent) => beat(agent, pathOf?.(agent))),
+        connections,
+      ),
+    };
+  };
+  const ours = { name: 'Rollcall', load: beats(rollcall.url) };
+  const leases = fleet.map((_, index) => keepAlive(index + 1));
+  return [
+    { name: 'NestJS + Fastify, POST that does nothing', load: beats(bare.url, () => '/noop') },
+    { name: UPDATES, load: beats(naive.url, ({ agentId }) => `/agents/${agentId}/heartbeat`) },
+    ...(etcd ? [{ name: KEEPALIVES, load: { url: etcd.url, requestsOf: shared(leases, connections) } }] : []),
+    ours,
+    ...throughNginx(ours, nginx),
+  ];
+}
+
+async function measure(fleet: readonly BenchAgent[], connections: number): Promise<void> {
+  const scores = await compare(contestants(fleet, connections), connections);
+  print(`heartbeats, ${connections} connections`, scores);
+  const of = (name: string): Score | undefined => scores.find((score) => score.name === name);
+  requireRatio(TIMES_UPDATE, of('Rollcall'), of(UPDATES));
+  if (etcd) requireRatio(TIMES_ETCD, of('Rollcall'), of(KEEPALIVES));
+  else console.log(`  ${NO_ETCD}`);
+}
+
+async function measureBatches(fleet: readonly BenchAgent[]): Promise<void> {
   const headers = { ...rollcall.headers, 'content-type': 'application/json' };
-  const requests = Array.from({ length: fleet.length / BATCH }, (_, index) => {
+  const requests = Array.from({ length: AGENTS / BATCH }, (_, index) => {
     const agents = fleet.slice(index * BATCH, (index + 1) * BATCH);
-    const all = agents.map(({ agentId, leaseToken }) => ({ agentId, leaseToken, generation: 1, inFlight: 3 }));
-    return { path: '/v1/heartbeats', headers, body: JSON.stringify({ beats: all }) };
+    const beats = agents.map(({ agentId, leaseToken }) => ({ agentId, leaseToken, generation: 1, inFlight: 3 }));
+    return { path: '/v1/heartbeats', headers, body: JSON.stringify({ beats }) };
   });
-  return { url: rollcall.url, requestsOf: (connection) => [requests[connection % requests.length] ?? { path: '/' }] };
+  const load: Load = { url: rollcall.url, requestsOf: (connection) => requests.slice(connection, connection + 1) };
+  const ours = { name: `POST /v1/heartbeats`, load, operations: BATCH };
+  print(`heartbeats in batches of ${BATCH}, 8 connections`, await compare([ours, ...throughNginx(ours, nginx)], 8));
 }
 
 try {
-  const started = performance.now();
+  await etcd?.grantLeases(AGENTS);
   const fleet = await registerFleet(rollcall, AGENTS);
-  const seconds = (performance.now() - started) / 1_000;
-  console.log(`${AGENTS} agents registered over HTTP in ${seconds.toFixed(1)} s (${Math.round(AGENTS / seconds)}/s)`);
-  let single = 0;
-  for (const connections of [64, 256]) {
-    const contestants: Contestant[] = [
-      {
-        name: 'bare NestJS + Fastify, POST that does nothing',
-        load: beats(bare.url, fleet, connections, () => '/noop'),
-      },
-      {
-        name: 'one UPDATE for each beat',
-        load: beats(naive.url, fleet, connections, ({ agentId }) => `/agents/${agentId}/heartbeat`),
-      },
-      { name: 'Rollcall', load: beats(rollcall.url, fleet, connections) },
-    ];
-    const scores = await compare(contestants, connections);
-    print(`${connections} connections`, scores);
-    const [, usual = 0, ours = 0] = scores.map(({ perSecond }) => perSecond);
-    console.log(`  Rollcall does ${(ours / usual).toFixed(2)}× of one UPDATE for each beat`);
-    single = ours;
-  }
-  const [batch] = await compare([{ name: 'Rollcall, batches of 1,000', load: batches(fleet) }], 8);
-  const perSecond = (batch?.perSecond ?? 0) * BATCH;
-  console.log(
-    `\nbatches of ${BATCH}: ${Math.round(perSecond)} beats/s, ${(perSecond / single).toFixed(1)}× of one by one`,
-  );
+  for (const connections of [64, 256]) await measure(fleet, connections);
+  await measureBatches(fleet);
 } finally {
-  await Promise.all([bare.stop(), naive.stop(), rollcall.stop()]);
+  await nginx?.stop();
+  await Promise.all([bare.stop(), naive.stop(), rollcall.stop(), etcd?.stop()]);
   await postgres.stop();
 }

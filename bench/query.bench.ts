@@ -1,115 +1,101 @@
-import { Database } from '#rollcall/platform';
-import { CLOSED_CIRCUIT, NEVER_FLAPPED } from '#rollcall/registry';
-import { compare, print } from './support/compare.js';
+import { until } from '#rollcall/platform/testing';
+import { compare, print, type Contestant } from './support/compare.js';
+import type { ChangeOrder, ChangeReport } from './support/fleet.changes.js';
 import type { Load } from './support/load.js';
+import type { NginxProxy } from './support/nginx.js';
 import { startPostgres } from './support/postgres.js';
-import { startBare, startRollcall, startSqlQuery, type Server } from './support/servers.js';
+import { fillFleet } from './support/query.fleet.js';
+import { type BenchQuery, differentQuestions } from './support/query.questions.js';
+import { startRollcall, startSqlQuery, type Server } from './support/servers.js';
+import { requireRatio } from './support/target.js';
+import { startNginx, throughNginx } from './support/through-nginx.js';
+import { WorkerProcess } from './support/worker.process.js';
 
 /**
- * "The ten cheapest that can do this" on the real route, at two sizes of fleet, beside the same question asked of Postgres
- * with a GIN index, and beside a NestJS route that does nothing. 200 capabilities, each agent claims three, every connection
- * asks for all of them in turn.
+ * Queries on a changing fleet, beside the same answers by SQL with a GIN index, at two sizes of fleet. Both sides read the
+ * same database while a third process changes the fleet through Rollcall, in every round and at the same rate. Before the
+ * rounds, both sides must return the same agents. Run it with a number of agents to measure only that size.
  */
-const CAPABILITIES = 200;
+const TARGETS = new Map([
+  [10_000, 2.5],
+  [100_000, 8],
+]);
+const QUESTIONS = differentQuestions(1_000);
 const CONNECTIONS = 64;
+const CHECKED = 200;
 
-/** Straight into the tables: what is measured is asking, not joining. */
-async function fill(url: string, agents: number): Promise<void> {
-  const db = new Database({ url, poolSize: 1, operationTimeoutMs: 120_000 });
-  const skill = (factor: number): string => `'area.skill-' || (g * ${factor} + g / 7) % ${CAPABILITIES}`;
-  const claims = `${skill(1)}, ${skill(17)}, ${skill(39)}`;
-  await db.query(
-    `INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
-       capability_keys, sandbox_level, provider, cost_model, labels, version, capacity, budget_total, budget_used, budget_source, circuit, flap,
-       registered_at, registered_by)
-     SELECT 'agent-' || g, 1, 1, 'hash-' || g, 'worker ' || g, 'http://10.0.0.1:' || 1024 + g % 60000,
-       jsonb_build_object('protocolVersion', '1.0', 'description', 'Agent number ' || g),
-       ARRAY[${claims}], ARRAY['area', ${claims}], g % 4, '{"adapter":"copilot","type":"api","plan":null}',
-       jsonb_build_object('usdPerTask', null, 'usdPer1kTokens', (g * 7919 % 100003) / 1e6), '{"zone":"eu"}', '1.0.0', 8,
-       NULL, 1000, 'reported', $2, $3, clock_timestamp(), 'bench'
-     FROM generate_series(1, $1::int) g`,
-    [agents, JSON.stringify(CLOSED_CIRCUIT), JSON.stringify(NEVER_FLAPPED)],
-  );
-  await db.query(
-    `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at)
-     SELECT agent_id, generation, token_hash, clock_timestamp() FROM agent`,
-  );
-  await db.query(
-    `INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, own_tokens, window_start,
-       source, declared, created_by)
-     SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, budget_used, clock_timestamp(),
-       budget_source, true, registered_by FROM agent`,
-  );
-  await db.query('VACUUM ANALYZE agent');
-  await db.query('VACUUM ANALYZE budget');
-  await db.query('VACUUM ANALYZE agent_lease');
-  await db.close();
-}
-
-function questions({ url, headers }: Server, path: string): Load {
-  const requests = Array.from({ length: CAPABILITIES }, (_, skill) => ({
+function questions(url: string, path: string, headers: Record<string, string> = {}): Load {
+  const requests = QUESTIONS.map((question) => ({
     path,
     headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify({ capabilities: [`area.skill-${skill}`], prefer: 'cheapest', limit: 10 }),
+    body: JSON.stringify(question),
   }));
   const requestsOf = (connection: number): typeof requests => {
-    const from = (connection * 3) % CAPABILITIES;
+    const from = Math.floor((connection * QUESTIONS.length) / CONNECTIONS);
     return [...requests.slice(from), ...requests.slice(0, from)];
   };
   return { url, requestsOf };
 }
 
-/** The least of some scrapes: what is there between two collections of garbage does not count. */
-async function heapUsed({ url, headers }: Server): Promise<number> {
-  let least = Infinity;
-  for (let scrape = 0; scrape < 20; scrape++) {
-    const text = await (await fetch(`${url}/metrics`, { headers })).text();
-    least = Math.min(least, Number(/^rollcall_nodejs_heap_size_used_bytes (\S+)/m.exec(text)?.[1]));
-  }
-  return least;
-}
-
-async function answerOf({ url, headers }: Server): Promise<string> {
-  const answer = await fetch(`${url}/v1/agents/query`, {
+async function agentsIn({ headers }: Server, address: string, question: BenchQuery): Promise<string> {
+  const body = JSON.stringify(question);
+  const answer = await fetch(address, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
-    body: '{"capabilities":["area.skill-1"],"limit":10}',
+    body,
   });
-  const text = await answer.text();
-  if ((JSON.parse(text) as { candidates: unknown[] }).candidates.length !== 10) throw new Error(`not ten: ${text}`);
-  return text;
+  const { candidates } = (await answer.json()) as { candidates: { agent: { agentId: string } }[] };
+  return candidates.map(({ agent }) => agent.agentId).join(' ');
 }
 
-async function measure(agents: number, emptyHeap: number): Promise<void> {
-  const postgres = await startPostgres();
-  await fill(postgres.url, agents);
-  const environment = { DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' };
-  const [bare, sql, rollcall] = [
-    await startBare(),
-    await startSqlQuery(postgres.url),
-    await startRollcall(environment),
-  ];
+/** Round-robin is left out: its answers depend on those before them. */
+async function requireSameAnswers(rollcall: Server, sql: Server): Promise<void> {
+  for (const question of QUESTIONS.slice(0, CHECKED).filter(({ prefer }) => prefer !== 'round-robin')) {
+    await until(`both answer ${JSON.stringify(question)} alike`, async () => {
+      const ours = await agentsIn(rollcall, `${rollcall.url}/v1/agents/query`, question);
+      return ours === (await agentsIn(sql, `${sql.url}/query`, question));
+    });
+  }
+}
+
+async function whileChanging<T>({ url, headers }: Server, agents: number, work: () => Promise<T>): Promise<T> {
+  const changes = new WorkerProcess('fleet.changes');
   try {
-    const { length } = await answerOf(rollcall);
-    const scores = await compare(
-      [
-        { name: 'bare NestJS + Fastify, POST that does nothing', load: questions(bare, '/noop') },
-        { name: 'the same question in SQL, with a GIN index', load: questions(sql, '/query') },
-        { name: 'Rollcall', load: questions(rollcall, '/v1/agents/query') },
-      ],
-      CONNECTIONS,
-    );
-    print(`${agents} agents, ${CONNECTIONS} connections, answers of ${length} bytes`, scores);
-    const [, inSql = 0, ours = 0] = scores.map(({ perSecond }) => perSecond);
-    const perAgent = Math.round(((await heapUsed(rollcall)) - emptyHeap) / agents);
-    console.log(`  Rollcall does ${(ours / inSql).toFixed(1)}× of the SQL; ${perAgent} bytes of heap for each agent`);
+    await changes.ask({ url, headers, agents } satisfies ChangeOrder);
+    const result = await work();
+    const { seconds, ...counts } = await changes.ask<ChangeReport>('stop');
+    const rates = Object.entries(counts).map(([what, count]) => `${Math.round(count / seconds)} ${what}`);
+    console.log(`\n${agents} agents; changes per second: ${rates.join(', ')}`);
+    return result;
   } finally {
-    await Promise.all([bare.stop(), sql.stop(), rollcall.stop()]);
+    changes.stop();
+  }
+}
+
+function contestants(sql: Server, rollcall: Server, nginx: NginxProxy | undefined): Contestant[] {
+  const ours = { name: 'Rollcall', load: questions(rollcall.url, '/v1/agents/query', rollcall.headers) };
+  return [{ name: 'SQL with a GIN index', load: questions(sql.url, '/query') }, ours, ...throughNginx(ours, nginx)];
+}
+
+async function measure(agents: number, target: number): Promise<void> {
+  const postgres = await startPostgres();
+  await fillFleet(postgres.url, agents);
+  const sql = await startSqlQuery(postgres.url);
+  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: '1h' });
+  const nginx = await startNginx(rollcall.url);
+  try {
+    await requireSameAnswers(rollcall, sql);
+    const all = contestants(sql, rollcall, nginx);
+    const scores = await whileChanging(rollcall, agents, async () => await compare(all, CONNECTIONS));
+    await requireSameAnswers(rollcall, sql);
+    print(`${agents} agents, ${QUESTIONS.length} different queries, ${CONNECTIONS} connections`, scores);
+    requireRatio(target, scores[1], scores[0]);
+  } finally {
+    await nginx?.stop();
+    await Promise.all([sql.stop(), rollcall.stop()]);
     await postgres.stop();
   }
 }
 
-const empty = await startRollcall();
-const emptyHeap = await heapUsed(empty);
-await empty.stop();
-for (const agents of [10_000, 100_000]) await measure(agents, emptyHeap);
+const [only] = process.argv.slice(2);
+for (const [agents, target] of TARGETS) if (!only || Number(only) === agents) await measure(agents, target);

@@ -1,8 +1,7 @@
 import { Body, Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { servePeer } from './peer.server.js';
 
-/** As large as what `GET /v1/me` answers, so that the comparison is about the edge and not about JSON. */
+/** As large as the answer of `GET /v1/me`, so that the comparison is about the edge and not about JSON. */
 const OK = {
   id: 'key:4fT9sKq2Lm',
   kind: 'key',
@@ -12,7 +11,7 @@ const OK = {
   expiresAt: null,
 };
 
-/** As large as what a heartbeat is answered. */
+/** As large as the answer to a heartbeat. */
 const BEATEN = { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 };
 
 @Controller('noop')
@@ -32,8 +31,5 @@ class NoopController {
 @Module({ controllers: [NoopController] })
 class BareModule {}
 
-/** The ceiling: what NestJS on Fastify does when it does nothing at all. */
-const app = await NestFactory.create<NestFastifyApplication>(BareModule, new FastifyAdapter(), { logger: false });
-await app.listen(0, '127.0.0.1');
-console.log(JSON.stringify({ event: 'process.started', url: await app.getUrl() }));
-process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
+/** The ceiling: the rate of NestJS on Fastify for a route that does nothing. */
+await servePeer(BareModule);

@@ -1,4 +1,4 @@
-/** Agents on their own sockets, in a process of their own: each beats again as soon as its beat is answered. */
+/** Agents on their own sockets, in a process of their own: each sends a heartbeat as soon as the last one is answered. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { BenchAgent } from './fleet.js';
@@ -24,9 +24,9 @@ async function connect({ url, fleet }: BeatingOrder): Promise<void> {
   for (const { agentId, leaseToken } of fleet) {
     const address = `${url.replace('http', 'ws')}/v1/agents/ws?agentId=${agentId}&generation=1`;
     const socket = new WebSocket(address, { headers: { authorization: `Bearer ${leaseToken}` } });
-    await once(socket, 'message'); // its welcome
+    await once(socket, 'message'); // the first message greets
     socket.on('message', (text: Buffer) => {
-      if (!text.includes('"beaten"')) throw new Error(`refused: ${text.toString()}`);
+      if (!text.includes('"beaten"')) throw new Error(`rejected: ${text.toString()}`);
       beats += 1;
       if (beating) socket.send(BEAT);
     });

@@ -3,44 +3,75 @@ import { type Load, load, type LoadResult } from './load.js';
 export interface Contestant {
   name: string;
   load: Load;
+  /** How many operations one request stands for; 1 unless given. */
+  operations?: number;
+}
+
+/** A contestant with its own way to produce load. */
+export interface Runner {
+  name: string;
+  run(seconds: number): Promise<LoadResult>;
 }
 
 export interface Score extends LoadResult {
   name: string;
-  /** Of the first contestant's rate, round by round; the median round counts. */
+  /** Of the first contestant's rate: the median over the rounds. */
   ratio: number;
+  /** Operations per second in each round. */
+  rates: readonly number[];
 }
 
-const ROUNDS = 7;
+const ROUNDS = 5;
 const WARM_UP_S = 2;
 const MEASURE_S = 2;
 
-/** Takes turns in short rounds, so that a noisy minute hits every contestant alike. */
-export async function compare(contestants: Contestant[], connections: number): Promise<Score[]> {
-  for (const contestant of contestants) await load(contestant.load, connections, WARM_UP_S);
+/** Compares rates under the same number of connections. */
+export async function compare(contestants: readonly Contestant[], connections: number): Promise<Score[]> {
+  return await compareRunners(
+    contestants.map(({ name, load: what, operations = 1 }) => ({
+      name,
+      run: async (seconds: number): Promise<LoadResult> => {
+        const result = await load(what, connections, seconds);
+        return { ...result, perSecond: result.perSecond * operations };
+      },
+    })),
+  );
+}
+
+/** Alternates between the contestants in short rounds, so that a disturbance of the machine affects all of them. */
+export async function compareRunners(contestants: readonly Runner[]): Promise<Score[]> {
+  for (const contestant of contestants) await contestant.run(WARM_UP_S);
   const rounds: LoadResult[][] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const results: LoadResult[] = [];
-    for (const contestant of contestants) results.push(await load(contestant.load, connections, MEASURE_S));
+    for (const contestant of contestants) results.push(await contestant.run(MEASURE_S));
     rounds.push(results);
   }
-  return contestants.map(({ name }, index) => ({
-    name,
-    perSecond: median(rounds.map((round) => round[index]?.perSecond ?? 0)),
-    p50: median(rounds.map((round) => round[index]?.p50 ?? 0)),
-    p99: median(rounds.map((round) => round[index]?.p99 ?? 0)),
-    ratio: median(rounds.map((round) => (round[index]?.perSecond ?? 0) / (round[0]?.perSecond ?? 1))),
-  }));
+  return contestants.map(({ name }, index) => scoreOf(name, rounds, index));
 }
 
-export function print(title: string, scores: Score[]): void {
+function scoreOf(name: string, rounds: readonly (readonly LoadResult[])[], index: number): Score {
+  const results = rounds.map((round) => round[index] ?? { perSecond: 0, p50: 0, p99: 0 });
+  const ofFirst = rounds.map((round, at) => (results[at]?.perSecond ?? 0) / (round[0]?.perSecond ?? 1));
+  const rates = results.map(({ perSecond }) => perSecond);
+  const p50 = median(results.map((result) => result.p50));
+  const p99 = median(results.map((result) => result.p99));
+  return { name, perSecond: median(rates), p50, p99, ratio: median(ofFirst), rates };
+}
+
+/** How many times the rate of the other this one reached: the median over the rounds, each compared with itself. */
+export function ratioOf(one: Score, other: Score): number {
+  return median(one.rates.map((rate, round) => rate / (other.rates[round] ?? Infinity)));
+}
+
+export function print(title: string, scores: readonly Score[]): void {
   console.log(`\n${title}`);
   for (const { name, perSecond, p50, p99, ratio } of scores) {
     const rate = Math.round(perSecond).toString().padStart(7);
-    console.log(`  ${name.padEnd(40)} ${rate} req/s  p50 ${p50} ms  p99 ${p99} ms  ${ratio.toFixed(2)}×`);
+    console.log(`  ${name.padEnd(44)} ${rate} /s  p50 ${p50} ms  p99 ${p99} ms  ${ratio.toFixed(2)}×`);
   }
 }
 
-export function median(values: number[]): number {
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

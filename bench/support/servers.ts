@@ -13,39 +13,46 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** As `npm start` and the Dockerfile do. */
-const HOW_WE_START = ['--max-semi-space-size=64'];
+/** The V8 flags of `npm start` and the Dockerfile, for Rollcall and for its peers. */
+const V8_FLAGS = ['--max-semi-space-size=64'];
+/** Connections to Postgres, for Rollcall (in two pools) and for its peers (in one). */
+const POOL_SIZE = 20;
+const RESERVED_POOL_SIZE = 3;
 const DIST = fileURLToPath(new URL('../../', import.meta.url));
 
 export async function startBare(): Promise<Server> {
   return await startSupport('bare.server', {});
 }
 
-/** One UPDATE for each beat, on the database given. */
+/** Writes each heartbeat with one prepared UPDATE. */
 export async function startNaive(databaseUrl: string): Promise<Server> {
   return await startSupport('naive.server', { DATABASE_URL: databaseUrl });
 }
 
-/** Queries by SQL, on the database given. */
+/** Answers queries by SQL. */
 export async function startSqlQuery(databaseUrl: string): Promise<Server> {
   return await startSupport('sql-query.server', { DATABASE_URL: databaseUrl });
 }
 
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
-  const child = spawnNode(join(DIST, `bench/support/${name}.js`), [], environment);
+  const peerEnvironment = { PEER_POOL_SIZE: String(POOL_SIZE + RESERVED_POOL_SIZE), ...environment };
+  const child = spawnNode(join(DIST, `bench/support/${name}.js`), peerEnvironment);
   const { url } = await startedLine(child);
   return { pid: child.pid ?? 0, url, headers: {}, stop: async () => await end(child) };
 }
 
-/** The real application with its real defaults, except for limits per caller that a benchmark is meant to exceed. */
+/** The application with its defaults, except for the limits per caller: one client produces the whole load. */
 export async function startRollcall(environment: Record<string, string> = {}, dist = DIST): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
-  const child = spawnNode(join(dist, 'apps/api/src/main.js'), HOW_WE_START, {
+  const child = spawnNode(join(dist, 'apps/api/src/main.js'), {
     PORT: '0',
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_RATE_LIMIT: '1000000',
     ROLLCALL_CONCURRENT_REQUESTS: '100000',
     ROLLCALL_CONCURRENT_STREAMS: '100000',
+    ROLLCALL_QUOTA_AGENTS: '1000000',
+    ROLLCALL_DATABASE_POOL_SIZE: String(POOL_SIZE),
+    ROLLCALL_DATABASE_RESERVED_POOL_SIZE: String(RESERVED_POOL_SIZE),
     LOG_FORMAT: 'json',
     ...environment,
   });
@@ -58,8 +65,8 @@ export async function startRollcall(environment: Record<string, string> = {}, di
   return { pid: child.pid ?? 0, url, headers: { authorization: `Bearer ${key}` }, stop };
 }
 
-function spawnNode(file: string, flags: string[], environment: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, [...flags, file], {
+function spawnNode(file: string, environment: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [...V8_FLAGS, file], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,6 +1,8 @@
 import { until } from '#rollcall/platform/testing';
 import { LangfuseServer } from '#rollcall/providers/testing';
-import type { BudgetView, ForecastView, LineView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
+import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
+import type { ForecastView, LedgerEntryView } from '../../apps/api/src/budgets/ledger.view.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 let langfuse: LangfuseServer;
@@ -83,12 +85,15 @@ describe('budgets over REST', () => {
       available: { tokens: 1 },
       condition: 'low',
     });
-    const ledger = await api.call<{ items: LineView[]; nextCursor: string }>('GET', `/v1/budgets/${id}/ledger?limit=2`);
+    const ledger = await api.call<{ items: LedgerEntryView[]; nextCursor: string }>(
+      'GET',
+      `/v1/budgets/${id}/ledger?limit=2`,
+    );
     expect(ledger.body.items).toMatchObject([
       { kind: 'adjusted', tokens: 149, note: 'as billed', limit: { tokens: 150, microUsd: 7 } },
       { kind: 'topped_up', tokens: 0, note: 'more', limit: { tokens: 150, microUsd: null } },
     ]);
-    const older = await api.call<{ items: LineView[] }>(
+    const older = await api.call<{ items: LedgerEntryView[] }>(
       'GET',
       `/v1/budgets/${id}/ledger?cursor=${ledger.body.nextCursor}`,
     );

@@ -2,31 +2,16 @@ import type { Browser } from 'playwright-core';
 import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
-
-interface Operation {
-  summary?: string;
-  security?: unknown[];
-  responses: Record<string, { content?: Record<string, { schema?: Record<string, unknown> }> }>;
-  requestBody?: { content: Record<string, { schema: { $ref: string } }> };
-}
-
-interface Document {
-  openapi: string;
-  paths: Record<string, Record<string, Operation>>;
-  components: {
-    schemas: Record<string, { properties?: Record<string, Record<string, unknown>> }>;
-    securitySchemes: object;
-  };
-}
+import { documentOf, type OpenApiDocument, type Operation, operationsOf } from '../support/openapi.js';
 
 let api: TestApi;
 let browser: Browser;
-let document: Document;
+let document: OpenApiDocument;
 
 beforeAll(async () => {
   api = await startApi();
   browser = await openBrowser();
-  document = (await api.call<Document>('GET', '/openapi.json', { key: null })).body;
+  document = await documentOf(api);
 }, 60_000);
 afterAll(async () => {
   await browser.close();
@@ -34,12 +19,7 @@ afterAll(async () => {
 });
 
 const operations = (): [string, Operation][] =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]): [string, Operation] => [
-      `${method.toUpperCase()} ${path}`,
-      operation,
-    ]),
-  );
+  operationsOf(document).map((operation) => [`${operation.method} ${operation.path}`, operation]);
 
 describe('the OpenAPI document', () => {
   it('has every route of ours, with a summary and a success', () => {
@@ -69,15 +49,18 @@ describe('the OpenAPI document', () => {
     const bodies = operations().flatMap(([, { requestBody }]) => Object.values(requestBody?.content ?? {}));
     expect(bodies.length).toBeGreaterThan(0);
     for (const { schema } of bodies) {
-      const { properties = {} } = document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
+      const { properties = {} } = document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? {};
       for (const [field, facts] of Object.entries(properties)) {
-        expect({ field, told: 'description' in facts || 'example' in facts }).toEqual({ field, told: true });
+        expect({ field, documented: 'description' in facts || 'example' in facts }).toEqual({
+          field,
+          documented: true,
+        });
       }
     }
   });
 
   it('lists every error code', () => {
-    expect(document.components.schemas['Problem']?.properties?.['code']?.['enum']).toEqual(Object.keys(PROBLEMS));
+    expect(document.components.schemas['Problem']?.properties?.['code']?.enum).toEqual(Object.keys(PROBLEMS));
   });
 });
 
@@ -99,5 +82,19 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
     expect(complaints).toEqual([]);
+  }, 60_000);
+
+  it('registers an agent with the request that it pre-fills', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${api.url}/docs`);
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    await page.locator('#auth-bearer-value').fill(api.adminKey);
+    await page.locator('.auth-btn-wrapper button', { hasText: 'Authorize' }).click();
+    await page.locator('.btn-done').click();
+    await page.getByText('Register an agent').first().click();
+    await page.getByRole('button', { name: 'Try it out' }).click();
+    await page.getByRole('button', { name: 'Execute' }).click();
+    await page.locator('.live-responses-table', { hasText: '"agentId": "builder-01"' }).waitFor();
+    expect((await api.call('GET', '/v1/agents/builder-01')).body).toMatchObject({ status: 'active', generation: 1 });
   }, 60_000);
 });

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { once } from 'node:events';
 import { until } from '#rollcall/platform/testing';
-import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
+import type { CloudEvent } from '#rollcall/platform';
 import { startApi, type TestApi } from '../support/api.js';
 import { seqOf } from '../support/events.js';
 import { EventClient } from '../support/event-client.js';

@@ -1,6 +1,5 @@
-import { EventFeed } from '#rollcall/platform';
+import { type CloudEvent, EventFeed } from '#rollcall/platform';
 import { until } from '#rollcall/platform/testing';
-import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
 import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';

@@ -159,7 +159,7 @@ describe('operation', () => {
     expect(body).toMatch(
       /rollcall_http_request_duration_seconds_count\{method="GET",route="\/v1\/keys\/:id",status="404"\} \d/,
     );
-    expect(body).toMatch(/rollcall_http_request_duration_seconds_bucket\{[^}]*le="\+Inf"\} \d/);
+    expect(body).toMatch(/rollcall_http_request_duration_seconds_bucket\{[^}]*le="\+Inf"[^}]*\} \d/);
     const seconds = Number(
       /duration_seconds_sum\{method="GET",route="\/v1\/keys\/:id",status="404"\} (\S+)/.exec(body)?.[1],
     );

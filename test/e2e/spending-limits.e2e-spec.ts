@@ -1,4 +1,5 @@
-import type { BudgetView, ReservationView } from '../../apps/api/src/budgets/budget.view.js';
+import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 
 type Refusable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;

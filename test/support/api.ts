@@ -3,7 +3,7 @@ import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
 import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';
-import { KeysService } from '../../apps/api/src/keys/keys.service.js';
+import { KeysService } from '#rollcall/platform';
 
 export interface Answer<Body = Record<string, unknown>> {
   status: number;

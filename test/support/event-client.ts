@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { until } from '#rollcall/platform/testing';
-import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
+import type { CloudEvent } from '#rollcall/platform';
 
 interface Frame {
   event: string;

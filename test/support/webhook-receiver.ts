@@ -7,7 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { CloudEvent } from '../../apps/api/src/events/cloud-event.js';
+import type { CloudEvent } from '#rollcall/platform';
 
 export interface Received {
   path: string;

@@ -15,7 +15,7 @@ export abstract class DomainError extends Error {
   }
 }
 
-/** Every way in which the platform can refuse. */
+/** The codes of all errors that the platform throws. */
 export type PlatformErrorCode =
   | 'DATABASE_UNAVAILABLE'
   | 'DATABASE_BUSY'
@@ -24,7 +24,14 @@ export type PlatformErrorCode =
   | 'CURSOR_FOREIGN'
   | 'EVENTS_BUSY'
   | 'SINK_NOT_FOUND'
-  | 'DELIVERY_NOT_FOUND';
+  | 'DELIVERY_NOT_FOUND'
+  | 'WEBHOOK_NOT_FOUND'
+  | 'KEY_NOT_FOUND'
+  | 'KEY_REVOKED'
+  | 'KEY_NOT_ACTIVE'
+  | 'KEY_FROM_ENVIRONMENT'
+  | 'LAST_ADMIN_KEY'
+  | 'QUOTA_EXCEEDED';
 
 export abstract class PlatformError extends DomainError {
   abstract override readonly code: PlatformErrorCode;

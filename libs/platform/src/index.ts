@@ -6,7 +6,6 @@ export type { PlatformOptions } from './platform.options.js';
 export { BackgroundFaults } from './lifecycle/background.faults.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
-export { bigintArray, integerArray, realArray, textArray } from './postgres/binary.arrays.js';
 export { Database } from './postgres/database.js';
 export {
   type DatabaseOptions,
@@ -21,7 +20,7 @@ export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
 export { waitForPostgres } from './postgres/reachability.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
-export type { EventPayloads, EventType, RegistryEvent, SubjectKind } from './events/event.types.js';
+export type { EventPayloads, RegistryEvent, SubjectKind } from './events/event.types.js';
 export { EventCatalog, type EventFilter, type EventMatcher } from './events/event.catalog.js';
 export {
   CursorAheadError,
@@ -30,6 +29,7 @@ export {
   isUnusableCursor,
   type UnusableCursorError,
 } from './events/event.errors.js';
+export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-event.js';
 export { CURSOR_PATTERN, formatCursor, type LogPosition, parseCursor } from './events/event.cursor.js';
 export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
@@ -37,10 +37,23 @@ export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
-export { DeliveryError, type EventSink, type Receipt } from './sinks/event.sink.js';
+export type { EventSink } from './sinks/event.sink.js';
 export type { DeliveryState } from './sinks/delivery.entity.js';
 export type { DeliveryRow } from './sinks/delivery.store.js';
-export type { RetryPolicy } from './sinks/retry.policy.js';
 export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
+export { openNatsSink } from './sinks/open-nats.sink.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
+export { NO_QUOTA, type Quota, QuotaExceededError } from './quota.js';
+export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options.js';
+export { WebhookQuota } from './webhooks/webhook.quota.js';
+export { WebhookSecrets } from './webhooks/webhook.secrets.js';
+export { WebhookSinks } from './webhooks/webhook.sinks.js';
+export { type WebhookFacts, WebhookStore } from './webhooks/webhook.store.js';
+export { type WebhookAnswer, type WebhookRequest, WebhookTransport } from './webhooks/webhook.transport.js';
+export { type IssuedWebhook, type Webhook, WEBHOOK_KIND, WebhooksService } from './webhooks/webhooks.service.js';
+export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
+export { KeyChanges } from './keys/key.changes.js';
+export { type KeyRow, KeyStore } from './keys/key.store.js';
+export { type IssuedKey, KeysService } from './keys/keys.service.js';
+export { GroupCommit } from './work/group-commit.js';

@@ -1,15 +1,33 @@
 import { EventCounterEntity } from './events/event-counter.entity.js';
 import { LoggedEventEntity } from './events/logged-event.entity.js';
 import { StagedEventEntity } from './events/staged-event.entity.js';
+import { KeyEntity } from './keys/key.entity.js';
+import { Access1763251200000 } from './migrations/1763251200000-access.js';
 import type { Schema } from './postgres/database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
+import { Webhooks1763280060000 } from './migrations/1763280060000-webhooks.js';
 import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
 import { DeliveryEntity } from './sinks/delivery.entity.js';
 import { SinkEntity } from './sinks/sink.entity.js';
+import { WebhookEntity } from './webhooks/webhook.entity.js';
 
-/** What the platform keeps: what happened, and how far it was delivered. */
+/** The tables of the platform: API keys, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {
-  entities: [StagedEventEntity, LoggedEventEntity, EventCounterEntity, SinkEntity, DeliveryEntity],
-  migrations: [Events1763262000000, Sinks1763280000000, LogEpoch1763290100000],
+  entities: [
+    StagedEventEntity,
+    LoggedEventEntity,
+    EventCounterEntity,
+    SinkEntity,
+    DeliveryEntity,
+    WebhookEntity,
+    KeyEntity,
+  ],
+  migrations: [
+    Access1763251200000,
+    Events1763262000000,
+    Sinks1763280000000,
+    Webhooks1763280060000,
+    LogEpoch1763290100000,
+  ],
 };

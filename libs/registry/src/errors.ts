@@ -26,8 +26,7 @@ export type RegistryErrorCode =
   | 'RESERVATION_KEY_REUSED'
   | 'RESERVATION_TOO_LARGE'
   | 'SETTLEMENT_TOO_LARGE'
-  | 'RUN_TREE_TOO_DEEP'
-  | 'QUOTA_EXCEEDED';
+  | 'RUN_TREE_TOO_DEEP';
 
 export abstract class RegistryError extends DomainError {
   abstract override readonly code: RegistryErrorCode;

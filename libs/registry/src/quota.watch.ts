@@ -1,4 +1,4 @@
-import type { Quota } from './quota.js';
+import type { Quota } from '#rollcall/platform';
 
 /** So near to a quota every request counts, and those that must be exact wait for each other. */
 export const NEAR_QUOTA = 100;

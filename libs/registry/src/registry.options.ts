@@ -8,7 +8,7 @@ import type { FollowerOptions } from './discovery/directory.follower.js';
 import type { FlapPolicy } from './leases/flap.damping.js';
 import type { LeasePolicy } from './leases/lease.policy.js';
 import type { ProtectionPolicy } from './leases/protection.state.js';
-import type { Quota } from './quota.js';
+import type { Quota } from '#rollcall/platform';
 
 export interface RegistryOptions {
   lease: LeasePolicy;

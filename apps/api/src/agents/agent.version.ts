@@ -8,7 +8,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { map, type Observable } from 'rxjs';
 import type { AgentRecord, VersionedAgent } from '#rollcall/registry';
-import { ApiError } from '../http/api.error.js';
+import { validationFailed } from '../http/validation.error.js';
 
 const ONE_VERSION = /^"(\d{1,16}\.\d{1,16})"$/;
 
@@ -22,9 +22,8 @@ function versionIn(header: string | undefined): string | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = ONE_VERSION.exec(header)?.[1];
   if (version !== undefined) return version;
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: If-Match.', {
-    errors: [{ field: 'If-Match', message: 'If-Match must be the ETag that the record was read with, and only that' }],
-  });
+  const message = 'If-Match must be the ETag that the record was read with, and only that';
+  throw validationFailed([{ field: 'If-Match', message }]);
 }
 
 /** Answers the record alone, and in the header `ETag` which writing of it this is. */

@@ -12,19 +12,19 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import {
+  ApiBody,
   ApiCreatedResponse,
   ApiHeader,
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiPreconditionFailedResponse,
+  ApiParam,
   ApiPropertyOptional,
   ApiTags,
 } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Length } from 'class-validator';
 import { EndpointCheck } from '#rollcall/providers';
 import {
-  type AgentRecord,
   AgentsService,
   type AgentStatus,
   CapabilityAliases,
@@ -36,34 +36,38 @@ import { Authenticator } from '../auth/authenticator.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { type Page, PageQuery, readCursor, toPage } from '../http/page.js';
+import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
 import { IfMatch, VersionTag } from './agent.version.js';
+import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from './agent.view.js';
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { toRegistration } from './registration.mapper.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
+import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 
-/** What the audit log keeps of an operator's change: all that is short. */
+/** The fields of a change that the audit log keeps. */
 const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];
-const STATUSES: AgentStatus[] = ['active', 'suspect', 'draining', 'quarantined', 'left'];
+
+const ETAG = {
+  ETag: { description: 'The version of the agent, for `If-Match`.', schema: { type: 'string' } },
+} as const;
+/** Errors of writes with a lease token. */
+const AS_AGENT = ['REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED'] as const;
 
 class AgentsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: STATUSES, description: 'All but those that have left, unless told.' })
+  @ApiPropertyOptional({ enum: AGENT_STATUSES, description: 'Absent: all agents that have not left.' })
   @IsOptional()
-  @IsIn(STATUSES)
+  @IsIn(AGENT_STATUSES)
   status?: AgentStatus;
-  @ApiPropertyOptional({ example: 'build' }) @IsOptional() @IsString() @Length(1, 100) capability?: string;
-}
 
-interface RegistrationAnswer {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
-  heartbeat: { intervalMs: number; leaseMs: number };
-  agent: AgentRecord;
+  @ApiPropertyOptional({ example: 'build', description: 'Only agents that claim this capability.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  capability?: string;
 }
 
 @ApiTags('agents')
@@ -81,21 +85,16 @@ export class AgentsController {
   @Permit('agents:register')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'Join',
-    description: 'Answers the lease token that every later write needs. Beat every `intervalMs` or be evicted.',
+    operationId: 'agents.register',
+    summary: 'Register an agent',
+    description:
+      'Returns the lease token that every later write of the agent needs. Send a heartbeat every `intervalMs`; without ' +
+      'heartbeats the agent is evicted.',
   })
-  @ApiCreatedResponse({
-    schema: {
-      example: {
-        agentId: 'builder-01',
-        generation: 1,
-        leaseToken: 'rl_…',
-        heartbeat: { intervalMs: 10_000, leaseMs: 31_000 },
-        agent: AGENT_EXAMPLE,
-      },
-    },
-  })
-  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
+  @ApiBody({ type: RegisterBody, examples: REGISTER_EXAMPLES })
+  @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })
+  @Problems('AGENT_ALREADY_REGISTERED', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
+  async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationView> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
     const { agentId = null, leaseToken: token = null } = body;
     const { record, leaseToken } = await this.agents.register({
@@ -111,9 +110,10 @@ export class AgentsController {
 
   @Get()
   @Permit('agents:read')
-  @ApiOperation({ summary: 'List agents by agentId' })
-  @ApiOkResponse({ schema: { example: { items: [AGENT_EXAMPLE], nextCursor: null } } })
-  async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<Page<AgentRecord>> {
+  @ApiOperation({ operationId: 'agents.list', summary: 'List agents by agentId' })
+  @ApiOkResponse({ type: AgentPage, description: 'A page of agents.' })
+  @Problems('CURSOR_INVALID')
+  async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<AgentPage> {
     const capabilityKeys = capability === undefined ? undefined : this.aliases.wordsFor(capability);
     const after = readCursor(cursor, /^\P{Cc}{1,128}$/u);
     const rows = await this.agents.list(limit + 1, after, { status, capabilityKeys });
@@ -128,10 +128,13 @@ export class AgentsController {
   @Get(':id')
   @Permit('agents:read')
   @ApiOperation({
-    summary: 'Look at one agent',
-    description: 'Also at one that has left, for as long as history is kept.',
+    operationId: 'agents.get',
+    summary: 'Get an agent',
+    description: 'An agent that has left is returned as long as its history is kept.',
   })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
+  @ApiParam(AGENT_ID)
+  @ApiOkResponse({ type: AgentView, description: 'The agent.', headers: ETAG })
+  @Problems('AGENT_NOT_FOUND')
   @UseInterceptors(VersionTag)
   async get(@Param('id') id: string): Promise<VersionedAgent> {
     return await this.agents.getVersioned(id);
@@ -142,14 +145,22 @@ export class AgentsController {
   @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED })
   @UseInterceptors(VersionTag)
   @ApiOperation({
-    summary: 'Say something else of itself',
+    operationId: 'agents.update',
+    summary: 'Update an agent',
     description:
-      'With the lease token, or by an operator. What is left out stays. With `If-Match` only if the record is as it was ' +
-      'when it was read. A change that changes nothing is told to nobody.',
+      'Needs the lease token of the agent, or the permission of an operator. Absent fields stay as they are. With ' +
+      '`If-Match`, the update is rejected if the agent has changed since it was read. An update without an effect emits ' +
+      'no event.',
   })
-  @ApiHeader({ name: 'If-Match', required: false, description: 'The `ETag` of the record as it was read.' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
-  @ApiPreconditionFailedResponse({ description: 'AGENT_CHANGED: it is not as it was when it was read.' })
+  @ApiParam(AGENT_ID)
+  @ApiHeader({
+    name: 'If-Match',
+    required: false,
+    description: 'The `ETag` of the agent as it was read.',
+    schema: { type: 'string' },
+  })
+  @ApiOkResponse({ type: AgentView, description: 'The updated agent.', headers: ETAG })
+  @Problems('AGENT_CHANGED', 'TOO_MANY_LABELS', 'EGRESS_DENIED', ...AS_AGENT)
   async update(
     @Param('id') id: string,
     @Body() body: UpdateBody,
@@ -158,7 +169,7 @@ export class AgentsController {
   ): Promise<VersionedAgent> {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
-      await this.agents.check(claim); // who may not act must not make us resolve names
+      await this.agents.check(claim); // before the name is resolved: that costs time
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
     return await this.agents.update(claim, toUpdate(body), ifVersion);
@@ -168,8 +179,14 @@ export class AgentsController {
   @HttpCode(204)
   @Permit('agents:self')
   @Mutation({ audit: 'agent.deregistered', unlessBy: 'lease' })
-  @ApiOperation({ summary: 'Leave', description: 'With the lease token, or by an operator.' })
-  @ApiNoContentResponse({ description: 'It has left.' })
+  @ApiOperation({
+    operationId: 'agents.deregister',
+    summary: 'Deregister an agent',
+    description: 'Needs the lease token of the agent, or the permission of an operator.',
+  })
+  @ApiParam(AGENT_ID)
+  @ApiNoContentResponse({ description: 'The agent has left.' })
+  @Problems(...AS_AGENT)
   async deregister(
     @Param('id') agentId: string,
     @Query() { generation, reason }: LeaveQuery,

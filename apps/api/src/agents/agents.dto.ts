@@ -14,23 +14,32 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
-import { type Farewell, FAREWELLS } from '#rollcall/registry';
+import { type Farewell, FAREWELLS, type ProtectionOverride } from '#rollcall/registry';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
+import { OVERRIDES } from './protection.view.js';
 
-/** The words it must not be are addresses of their own under /v1/agents. */
+/** The excluded words are routes under /v1/agents. */
 const AGENT_ID = /^(?!(?:query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
 const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
 const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
 export class ProviderBody {
-  @ApiProperty({ example: 'copilot' }) @IsString() @Length(1, 100) adapter: string;
-  @ApiProperty({ example: 'subscription', description: '`subscription`, `api`, `local`, …' })
+  @ApiProperty({ example: 'copilot', description: 'The vendor or product behind the agent.' })
+  @IsString()
+  @Length(1, 100)
+  adapter: string;
+  @ApiProperty({ example: 'subscription', description: 'How it is paid: `subscription`, `api`, `local`, …' })
   @IsString()
   @Length(1, 50)
   type: string;
-  @ApiPropertyOptional({ type: String, nullable: true, example: 'github-copilot-business' })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    example: 'github-copilot-business',
+    description: 'The plan, if any.',
+  })
   @IsOptional()
   @IsString()
   @MaxLength(100)
@@ -39,23 +48,27 @@ export class ProviderBody {
 
 export class BudgetBody {
   @ApiPropertyOptional({
-    type: Number,
+    type: 'integer',
     nullable: true,
     example: 500_000,
-    description: 'Null, or left out, is unlimited.',
+    description: 'The limit. Null or absent is unlimited.',
   })
   @IsOptional()
   @IsInt()
   @Min(0)
   @Max(MOST_TOKENS)
   totalTokens?: number | null;
-  @ApiPropertyOptional({ example: 123_456, default: 0 })
+  @ApiPropertyOptional({ type: 'integer', example: 123_456, default: 0, description: 'Tokens used so far.' })
   @IsOptional()
   @IsInt()
   @Min(0)
   @Max(MOST_TOKENS)
   usedTokens?: number;
-  @ApiPropertyOptional({ example: 'langfuse', default: 'reported' })
+  @ApiPropertyOptional({
+    example: 'reported',
+    default: 'reported',
+    description: 'The source of the count: `reported` by heartbeats, or a usage source such as `langfuse`.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, 50)
@@ -63,13 +76,13 @@ export class BudgetBody {
 }
 
 export class CostModelBody {
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 0 })
+  @ApiPropertyOptional({ type: Number, nullable: true, example: 0, description: 'US dollars for a task.' })
   @IsOptional()
   @IsNumber()
   @Min(0)
   @Max(1e6)
   usdPerTask?: number | null;
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 0.003 })
+  @ApiPropertyOptional({ type: Number, nullable: true, example: 0.003, description: 'US dollars for 1,000 tokens.' })
   @IsOptional()
   @IsNumber()
   @Min(0)
@@ -78,7 +91,10 @@ export class CostModelBody {
 }
 
 export class RegisterBody {
-  @ApiPropertyOptional({ example: 'builder-01', description: 'Proposed; one is given if it is left out.' })
+  @ApiPropertyOptional({
+    example: 'builder-01',
+    description: 'The agentId to register. Absent: the registry makes one.',
+  })
   @IsOptional()
   @Matches(AGENT_ID, {
     message:
@@ -86,12 +102,15 @@ export class RegisterBody {
   })
   agentId?: string;
 
-  @ApiPropertyOptional({ description: 'Of an agent that is registered already, and comes again.' })
+  @ApiPropertyOptional({
+    example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    description: 'The lease token of an earlier registration, to replace that registration while it is live.',
+  })
   @IsOptional()
   @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be one that a registration answered' })
   leaseToken?: string;
 
-  @ApiProperty({ example: 'swarm-builder' })
+  @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
   @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 200)
@@ -101,7 +120,7 @@ export class RegisterBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091',
-    description: 'Null for an agent without an address of its own.',
+    description: 'The address of the agent. Null or absent: it has none.',
   })
   @IsOptional()
   @IsString()
@@ -109,9 +128,10 @@ export class RegisterBody {
   endpoint?: string | null;
 
   @ApiPropertyOptional({
-    type: Object,
+    type: 'object',
+    additionalProperties: true,
     nullable: true,
-    description: 'The A2A card, kept as it is.',
+    description: 'The A2A agent card. It is stored unchanged.',
     example: { name: 'swarm-builder' },
   })
   @IsOptional()
@@ -122,53 +142,77 @@ export class RegisterBody {
   @IsCapabilities()
   capabilities: string[];
 
-  @ApiPropertyOptional({ example: 2, default: 0 }) @IsOptional() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
-  @ApiPropertyOptional({ type: ProviderBody, description: 'Who answers for its model.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 2,
+    default: 0,
+    description: 'How strictly the agent is isolated; 0 is not at all.',
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(100)
+  sandboxLevel?: number;
+  @ApiPropertyOptional({ type: ProviderBody, description: 'Who provides the model.' })
   @IsOptional()
   @ValidateNested()
   @Type(() => ProviderBody)
   provider?: ProviderBody;
-  @ApiPropertyOptional({ type: BudgetBody, description: 'What it may spend.' })
+  @ApiPropertyOptional({ type: BudgetBody, description: 'What the agent may spend.' })
   @IsOptional()
   @ValidateNested()
   @Type(() => BudgetBody)
   budget?: BudgetBody;
-  @ApiPropertyOptional({ type: CostModelBody, description: 'What it costs.' })
+  @ApiPropertyOptional({ type: CostModelBody, description: 'What the agent costs.' })
   @IsOptional()
   @ValidateNested()
   @Type(() => CostModelBody)
   costModel?: CostModelBody;
-  @ApiPropertyOptional({ example: 8, description: 'How many tasks it can do at once.' })
+  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at once.' })
   @IsOptional()
   @IsInt()
   @Min(1)
   @Max(1e6)
   capacity?: number;
-  @ApiPropertyOptional({ example: 1_200, description: 'How long an answer usually takes, by its own word.' })
+  @ApiPropertyOptional({ type: 'integer', example: 1_200, description: 'How long a response usually takes, in ms.' })
   @IsOptional()
   @IsInt()
   @Min(0)
   @Max(1e9)
   declaredMs?: number;
-  @ApiPropertyOptional({ example: '1.4.2' }) @IsOptional() @IsString() @Length(1, 100) version?: string;
-  @ApiPropertyOptional({ example: { team: 'platform' }, description: LABELS_RULE })
+  @ApiPropertyOptional({ example: '1.4.2', description: 'The version of the agent.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  version?: string;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { team: 'platform' },
+    description: LABELS_RULE,
+  })
   @IsOptional()
   @IsLabels()
   labels?: Record<string, string>;
 }
 
-/** For the documentation; `beat.reader.ts` reads it. */
+/** Documents the body that `beat.reader.ts` reads. */
 export class BeatBody {
-  @ApiProperty({ example: 1, description: 'Of the registration that is beating.' }) generation: number;
-  @ApiPropertyOptional({ example: 3, description: 'Tasks under way.' }) inFlight?: number;
+  @ApiProperty({ type: 'integer', example: 1, description: 'The generation of the registration.' }) generation: number;
+  @ApiPropertyOptional({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight?: number;
   @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
-  @ApiPropertyOptional({ example: 850, description: 'What its answers have taken lately.' }) latencyMs?: number;
-  @ApiPropertyOptional({ example: 130_000, description: 'All tokens used so far.' }) usedTokens?: number;
+  @ApiPropertyOptional({ example: 850, description: 'How long recent responses took.' }) latencyMs?: number;
+  @ApiPropertyOptional({ type: 'integer', example: 130_000, description: 'All tokens used so far.' })
+  usedTokens?: number;
 }
 
 class BatchBeat extends BeatBody {
-  @ApiProperty({ example: 'builder-01' }) agentId: string;
-  @ApiProperty({ description: 'Of that agent.' }) leaseToken: string;
+  @ApiProperty({ example: 'builder-01', description: 'The agent that is alive.' }) agentId: string;
+  @ApiProperty({
+    example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    description: 'The lease token of that agent.',
+  })
+  leaseToken: string;
 }
 
 export class BatchBody {
@@ -176,7 +220,11 @@ export class BatchBody {
 }
 
 export class LeaveQuery {
-  @ApiPropertyOptional({ example: 1, description: 'Of the registration that leaves. Only operators may leave it out.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 1,
+    description: 'The generation of the registration that ends. Required with a lease token.',
+  })
   @IsOptional()
   @QueryNumber()
   @IsInt()
@@ -186,7 +234,7 @@ export class LeaveQuery {
   @ApiPropertyOptional({
     enum: FAREWELLS,
     default: 'deregistered',
-    description: '`shutdown` when its process ends. Who leaves while it is drained leaves as `drained`.',
+    description: '`shutdown`: the process ends. An agent that leaves while it is draining has the reason `drained`.',
   })
   @IsOptional()
   @IsIn(FAREWELLS)
@@ -194,19 +242,27 @@ export class LeaveQuery {
 }
 
 export class WishBody {
-  @ApiPropertyOptional({ example: 'maintenance on node 7' }) @IsOptional() @IsString() @MaxLength(500) note?: string;
+  @ApiPropertyOptional({ example: 'maintenance on node 7', description: 'The reason, for the audit log.' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(500)
+  note?: string;
 }
 
 export class QuarantineBody extends WishBody {
-  @ApiPropertyOptional({ default: false, description: 'Also end its registration; it may come back, in quarantine.' })
+  @ApiPropertyOptional({
+    default: false,
+    example: false,
+    description: 'Also end its registration. It may register again, and stays in quarantine.',
+  })
   @IsOptional()
   @IsIn([true, false])
   evict?: boolean;
 }
 
 export class OutcomeBody {
-  @ApiProperty({ example: false }) @IsIn([true, false]) ok: boolean;
-  @ApiPropertyOptional({ description: 'If this call was the probe.', example: 'p-1' })
+  @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) @IsIn([true, false]) ok: boolean;
+  @ApiPropertyOptional({ example: 'p-1', description: 'The `probeId`, if this call was the probe.' })
   @IsOptional()
   @IsString()
   @Length(1, 100)
@@ -214,14 +270,18 @@ export class OutcomeBody {
 }
 
 export class ProbeBody {
-  @ApiProperty({ example: 'p-1', description: 'A name of the caller’s making; goes into the outcome.' })
+  @ApiProperty({ example: 'p-1', description: 'A name that the caller chooses and sends with the outcome.' })
   @IsString()
   @Length(1, 100)
   probeId: string;
 }
 
 export class OverrideBody {
-  @ApiProperty({ enum: ['auto', 'protect', 'evict'], description: 'By the numbers, never, or at once.' })
-  @IsIn(['auto', 'protect', 'evict'])
-  override: 'auto' | 'protect' | 'evict';
+  @ApiProperty({
+    enum: OVERRIDES,
+    description:
+      '`auto`: the numbers decide. `protect`: nobody is evicted. `evict`: expired agents are evicted at once.',
+  })
+  @IsIn(OVERRIDES)
+  override: ProtectionOverride;
 }

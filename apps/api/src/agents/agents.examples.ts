@@ -1,21 +1,28 @@
-/** The record of the RFC, for the documentation. */
-export const AGENT_EXAMPLE = {
+import type { ApiParamOptions } from '@nestjs/swagger';
+import type { RegisterBody } from './agents.dto.js';
+
+/** The path parameter of the routes of one agent; the agent of the examples. */
+export const AGENT_ID: ApiParamOptions = { name: 'id', description: 'The agentId.', example: 'builder-01' };
+
+const COMPLETE: RegisterBody = {
   agentId: 'builder-01',
   name: 'swarm-builder',
-  status: 'active',
-  endpoint: 'http://localhost:5091',
-  agentCard: null,
+  endpoint: 'https://builder.example:5091',
+  agentCard: { name: 'swarm-builder' },
   capabilities: ['plan', 'build', 'code-generation'],
   sandboxLevel: 2,
   provider: { adapter: 'copilot', type: 'subscription', plan: 'github-copilot-business' },
-  budget: { totalTokens: 500_000, usedTokens: 123_456, remaining: 376_544, source: 'langfuse' },
-  health: {
-    state: 'active',
-    lastHeartbeat: '2026-02-24T10:30:00.000Z',
-    consecutiveFailures: 0,
-    circuitBreakerState: 'closed',
-  },
-  registeredAt: '2026-02-24T10:00:00.000Z',
-  lastTaskAt: '2026-02-24T10:25:00.000Z',
-  generation: 1,
+  budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'reported' },
+  costModel: { usdPerTask: 0, usdPer1kTokens: 0.003 },
+  capacity: 8,
+  declaredMs: 1_200,
+  version: '1.4.2',
+  labels: { team: 'platform' },
+};
+const SHORT: RegisterBody = { name: 'swarm-builder', capabilities: ['build'] };
+
+/** Without `leaseToken`, which only an agent that is already registered has. */
+export const REGISTER_EXAMPLES = {
+  complete: { summary: 'All fields', value: COMPLETE },
+  short: { summary: 'Required fields', value: SHORT },
 };

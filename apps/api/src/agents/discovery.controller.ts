@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
+import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
 import { QueryBody } from './query.dto.js';
 import { QuestionReader } from './question.reader.js';
+import { RankingView } from './ranking.view.js';
 
 @ApiTags('agents')
 @Controller()
@@ -26,26 +27,20 @@ export class DiscoveryController {
   @Repeatable()
   @ApiBody({ type: QueryBody })
   @ApiOperation({
-    summary: 'Who can do this, healthy and affordable?',
-    description: 'Best first, with reasons; the caller picks.',
+    operationId: 'agents.query',
+    summary: 'Find agents by capability, health and cost',
+    description: 'Returns routable agents, best first, with the reasons for the order. The caller picks one.',
   })
-  @ApiOkResponse({
-    schema: {
-      example: {
-        prefer: 'cheapest',
-        candidates: [{ rank: 1, score: 0, marks: [], reasons: ['$0 a task'], agent: AGENT_EXAMPLE }],
-        retryAfterMs: null,
-      },
-    },
-  })
+  @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
+  @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { query, text, strong } = this.questions.find(body) ?? (await this.questions.read(body));
+    const { query, plan, strong } = this.questions.find(body) ?? (await this.questions.read(body));
     if (strong) await this.strong.prepare(query);
     else if (!this.follower.isFresh) await this.refresh(reply);
-    void reply.type(JSON_TYPE).send(this.ranker.rankSerialised(query, this.clock.now(), text));
+    void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));
   }
 
-  /** An answer from a directory that could not catch up tells its age, in seconds. */
+  /** Adds the age in seconds to an answer from a directory that could not catch up. */
   private async refresh(reply: FastifyReply): Promise<void> {
     await this.follower.refresh();
     if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));

@@ -4,26 +4,25 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type BeatResult,
   CircuitService,
-  type CircuitView,
   HeartbeatBatcher,
   type LeasePolicy,
   nextIntervalMs,
-  type ProbeClaim,
 } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { replyProblem } from '../http/problem.reply.js';
+import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
+import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBatch, readBeat } from './beat.reader.js';
+import { CircuitView, HeartbeatBatchView, HeartbeatResultView, HeartbeatView, ProbeView } from './liveness.view.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
-
-type BatchAnswer = { agentId: string } & ({ ok: true; beatAt: string } | { ok: false; code: string; detail: string });
 
 @ApiTags('agents')
 @Controller()
@@ -41,10 +40,15 @@ export class LivenessController {
   @Permit('agents:self')
   @Limits({ body: 'small' })
   @Repeatable()
-  @ApiOperation({ summary: 'I am alive', description: 'With the lease token. Answered when it is durable.' })
-  @ApiParam({ name: 'id', type: String })
+  @ApiOperation({
+    operationId: 'agents.heartbeat',
+    summary: 'Renew the lease of an agent',
+    description: 'Needs the lease token of the agent as the credential. The response is sent after the commit.',
+  })
+  @ApiParam(AGENT_ID)
   @ApiBody({ type: BeatBody })
-  @ApiOkResponse({ schema: { example: { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 } } })
+  @ApiOkResponse({ type: HeartbeatView, description: 'The lease is renewed.' })
+  @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
     const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
     this.heartbeats.beat(beat, (result) => {
@@ -60,19 +64,13 @@ export class LivenessController {
   @Limits({ body: 'batch' })
   @Repeatable()
   @ApiOperation({
-    summary: 'All these are alive',
-    description: 'For sidecars that speak for many agents. Each beat has a result of its own.',
+    operationId: 'heartbeats.send',
+    summary: 'Renew the leases of many agents',
+    description: 'For processes that act for many agents. Each heartbeat has its own result.',
   })
   @ApiBody({ type: BatchBody })
-  @ApiOkResponse({
-    schema: {
-      example: {
-        results: [{ agentId: 'builder-01', ok: true, beatAt: '2026-02-24T10:30:00.000Z' }],
-        nextIntervalMs: 9_412,
-      },
-    },
-  })
-  async beatAll(@Req() { body }: FastifyRequest): Promise<{ results: BatchAnswer[]; nextIntervalMs: number }> {
+  @ApiOkResponse({ type: HeartbeatBatchView, description: 'One result for each heartbeat.' })
+  async beatAll(@Req() { body }: FastifyRequest): Promise<HeartbeatBatchView> {
     const beats = readBatch(body);
     const results = await this.heartbeats.beatAll(beats);
     return {
@@ -86,12 +84,13 @@ export class LivenessController {
   @Permit('agents:report')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'How a call to the agent went',
-    description: 'Failures in a row open its circuit for every caller.',
+    operationId: 'agents.reportOutcome',
+    summary: 'Report the outcome of a call to an agent',
+    description: 'Failures in a row open the circuit of the agent for all callers.',
   })
-  @ApiOkResponse({
-    schema: { example: { phase: 'closed', consecutiveFailures: 0, openUntil: null, retryAfterMs: null } },
-  })
+  @ApiParam(AGENT_ID)
+  @ApiOkResponse({ type: CircuitView, description: 'The circuit after this outcome.' })
+  @Problems('AGENT_NOT_FOUND')
   async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
     return await this.circuits.report(agentId, { ok, probeId });
   }
@@ -101,28 +100,23 @@ export class LivenessController {
   @Permit('agents:report')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'May I try it?',
-    description: 'The one probe of a half-open circuit: of all callers on all replicas, one gets it.',
+    operationId: 'agents.claimProbe',
+    summary: 'Claim the probe of a half-open circuit',
+    description: 'Of all callers on all replicas, one gets it.',
   })
-  @ApiOkResponse({
-    schema: {
-      example: {
-        claimed: true,
-        circuit: { phase: 'half_open', consecutiveFailures: 5, openUntil: '2026-02-24T10:30:00.000Z', retryAfterMs: 0 },
-        heldUntil: '2026-02-24T10:30:30.000Z',
-      },
-    },
-  })
-  async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeClaim> {
+  @ApiParam(AGENT_ID)
+  @ApiOkResponse({ type: ProbeView, description: '`claimed` tells whether this caller has the probe.' })
+  @Problems('AGENT_NOT_FOUND')
+  async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
     return await this.circuits.claimProbe(agentId, probeId);
   }
 
-  private toAnswer(agentId: string, result: BeatResult): BatchAnswer {
+  private toAnswer(agentId: string, result: BeatResult): HeartbeatResultView {
     if (result.ok) return { agentId, ok: true, beatAt: this.moment(result.beatAt) };
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 
-  /** All beats of a batch have the same. */
+  /** The beats of a batch have the same time, so its text is made once. */
   private moment(beatAt: number): string {
     if (this.lastMoment.at !== beatAt) this.lastMoment = { at: beatAt, text: new Date(beatAt).toISOString() };
     return this.lastMoment.text;

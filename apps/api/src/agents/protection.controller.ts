@@ -4,7 +4,7 @@ import { ProtectionStore } from '#rollcall/registry';
 import { Permit } from '../auth/route.access.js';
 import { Mutation } from '../mutation/mutation.js';
 import { OverrideBody } from './agents.dto.js';
-import { type ProtectionView, PROTECTION_EXAMPLE, toProtectionView } from './protection.view.js';
+import { OverrideView, ProtectionView, toProtectionView } from './protection.view.js';
 
 @ApiTags('agents')
 @Controller('registry/protection')
@@ -13,8 +13,8 @@ export class ProtectionController {
 
   @Get()
   @Permit('agents:read')
-  @ApiOperation({ summary: 'What self-preservation is doing, and why' })
-  @ApiOkResponse({ schema: { example: PROTECTION_EXAMPLE } })
+  @ApiOperation({ operationId: 'protection.get', summary: 'Get the state of self-preservation' })
+  @ApiOkResponse({ type: ProtectionView, description: 'The state, and the reason for it.' })
   async read(): Promise<ProtectionView> {
     return toProtectionView(await this.protection.read());
   }
@@ -22,9 +22,13 @@ export class ProtectionController {
   @Put()
   @Permit('agents:operate')
   @Mutation({ audit: 'protection.overridden', record: ['override'] })
-  @ApiOperation({ summary: 'Hold protection on, have the silent evicted, or let the numbers decide' })
-  @ApiOkResponse({ schema: { example: { override: 'protect' } } })
-  async override(@Body() { override }: OverrideBody): Promise<OverrideBody> {
+  @ApiOperation({
+    operationId: 'protection.override',
+    summary: 'Override self-preservation',
+    description: 'Keep it on, evict silent agents, or let the numbers decide.',
+  })
+  @ApiOkResponse({ type: OverrideView, description: 'The override in effect.' })
+  async override(@Body() { override }: OverrideBody): Promise<OverrideView> {
     await this.protection.override(override);
     return { override };
   }

@@ -1,22 +1,66 @@
-import type { Protection, ProtectionExplanation } from '#rollcall/registry';
+import { ApiProperty } from '@nestjs/swagger';
+import type { Protection, ProtectionExplanation, ProtectionOverride } from '#rollcall/registry';
 
-export interface ProtectionView {
-  override: Protection['override'];
-  /** Null until a sweep has been. */
-  explanation: (Omit<ProtectionExplanation, 'since' | 'until'> & { since: string; until: string | null }) | null;
+export const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
+const MODES: ProtectionExplanation['state'][] = ['normal', 'protecting', 'throttled'];
+const REASONS: ProtectionExplanation['reason'][] = [
+  'healthy',
+  'few_silent',
+  'mass_silence',
+  'time_box_over',
+  'healing',
+  'healed',
+  'operator',
+  'gap',
+  'clock_back',
+];
+
+class ProtectionNumbersView {
+  @ApiProperty({ type: 'integer', example: 10, description: 'All agents with a lease.' }) fleet: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Agents that miss heartbeats.' }) suspect: number;
+  @ApiProperty({ type: 'integer', example: 6, description: 'Agents whose leases have ended.' }) expired: number;
+  @ApiProperty({ example: 0.6, description: 'The share of the fleet that is silent.' }) silentShare: number;
+  @ApiProperty({ example: 0.15, description: 'Above this share, nobody is evicted.' }) threshold: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'How many agents the last sweep was allowed to evict.' })
+  mayEvict: number;
 }
 
-export const PROTECTION_EXAMPLE: ProtectionView = {
-  override: 'auto',
-  explanation: {
-    state: 'protecting',
-    since: '2026-02-24T10:30:00.000Z',
-    until: '2026-02-24T10:40:00.000Z',
-    reason: 'mass_silence',
-    text: '6 of 10 agents are silent (60 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
-    numbers: { fleet: 10, suspect: 0, expired: 6, silentShare: 0.6, threshold: 0.15, mayEvict: 0 },
-  },
-};
+export class ProtectionExplanationView {
+  @ApiProperty({ enum: MODES, example: 'protecting', description: '`throttled`: evictions are rate-limited.' })
+  state: ProtectionExplanation['state'];
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When this state began.' })
+  since: string;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-24T10:40:00.000Z',
+    description: 'When `protecting` ends at the latest; null in the other states.',
+  })
+  until: string | null;
+  @ApiProperty({ enum: REASONS, example: 'mass_silence', description: 'Stable.' })
+  reason: ProtectionExplanation['reason'];
+  @ApiProperty({
+    example: '6 of 10 agents are silent (60 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
+    description: 'The reason as a text.',
+  })
+  text: string;
+  @ApiProperty({ type: ProtectionNumbersView, description: 'The numbers of the last sweep.' })
+  numbers: ProtectionNumbersView;
+}
+
+export class OverrideView {
+  @ApiProperty({ enum: OVERRIDES, description: '`auto`: the numbers decide.' }) override: ProtectionOverride;
+}
+
+export class ProtectionView extends OverrideView {
+  @ApiProperty({
+    type: ProtectionExplanationView,
+    nullable: true,
+    description: 'The last decision; null before the first sweep.',
+  })
+  explanation: ProtectionExplanationView | null;
+}
 
 export function toProtectionView({ override, explanation }: Protection): ProtectionView {
   if (!explanation) return { override, explanation: null };

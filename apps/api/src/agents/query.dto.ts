@@ -19,13 +19,25 @@ import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 
 class ProviderFilter {
-  @ApiPropertyOptional({ example: 'copilot' }) @IsOptional() @IsString() @Length(1, 100) adapter?: string;
-  @ApiPropertyOptional({ example: 'subscription' }) @IsOptional() @IsString() @Length(1, 50) type?: string;
-  @ApiPropertyOptional({ example: 'business' }) @IsOptional() @IsString() @Length(1, 100) plan?: string;
+  @ApiPropertyOptional({ example: 'copilot', description: 'The vendor or product.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  adapter?: string;
+  @ApiPropertyOptional({ example: 'subscription', description: 'How it is paid.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 50)
+  type?: string;
+  @ApiPropertyOptional({ example: 'github-copilot-business', description: 'The plan.' })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  plan?: string;
 }
 
 class FilterBody {
-  @ApiPropertyOptional({ type: ProviderFilter })
+  @ApiPropertyOptional({ type: ProviderFilter, description: 'Only agents of this provider.' })
   @IsOptional()
   @ValidateNested()
   @Type(() => ProviderFilter)
@@ -41,35 +53,59 @@ class FilterBody {
   @IsOptional()
   @IsLevels()
   sandboxLevel?: number | { min?: number; max?: number };
-  @ApiPropertyOptional({ example: 0.1 }) @IsOptional() @IsNumber() @Min(0) maxUsdPerTask?: number;
-  @ApiPropertyOptional({ example: 0.01 }) @IsOptional() @IsNumber() @Min(0) maxUsdPer1kTokens?: number;
-  @ApiPropertyOptional({ example: 10_000 }) @IsOptional() @IsInt() @Min(0) minRemainingTokens?: number;
-  @ApiPropertyOptional({ example: { team: 'platform' } }) @IsOptional() @IsLabels() labels?: Record<string, string>;
+  @ApiPropertyOptional({ example: 0.1, description: 'Only agents that cost at most this for a task.' })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  maxUsdPerTask?: number;
+  @ApiPropertyOptional({ example: 0.01, description: 'Only agents that cost at most this for 1,000 tokens.' })
+  @IsOptional()
+  @IsNumber()
+  @Min(0)
+  maxUsdPer1kTokens?: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 10_000,
+    description: 'Only agents with at least this many tokens left.',
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  minRemainingTokens?: number;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { team: 'platform' },
+    description: 'Only agents with all these labels.',
+  })
+  @IsOptional()
+  @IsLabels()
+  labels?: Record<string, string>;
 }
 
 export class QueryBody {
-  @ApiPropertyOptional({ example: ['build'], description: 'All of these.' })
+  @ApiPropertyOptional({ example: ['build'], description: 'The agent must claim all of these.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
   @ArrayMaxSize(MOST_CAPABILITIES)
   capabilities?: string[];
-  @ApiPropertyOptional({ example: ['plan', 'review'], description: 'At least one of these.' })
+  @ApiPropertyOptional({ example: ['plan', 'review'], description: 'The agent must claim at least one of these.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
   @ArrayMaxSize(MOST_CAPABILITIES)
   any?: string[];
-  @ApiPropertyOptional({ example: ['deploy'], description: 'None of these.' })
+  @ApiPropertyOptional({ example: ['deploy'], description: 'The agent must claim none of these.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
   @ArrayMaxSize(MOST_CAPABILITIES)
   none?: string[];
-  @ApiPropertyOptional({ type: FilterBody, description: 'Which of those that can.' })
+  @ApiPropertyOptional({ type: FilterBody, description: 'Further conditions.' })
   @IsOptional()
   @ValidateNested()
   @Type(() => FilterBody)
@@ -77,20 +113,37 @@ export class QueryBody {
   @ApiPropertyOptional({
     example: 'cheapest',
     default: 'cheapest',
-    description: 'cheapest, fastest, round-robin or least-loaded.',
+    description: 'The strategy: `cheapest`, `fastest`, `round-robin` or `least-loaded`.',
   })
   @IsOptional()
   @IsString()
   @Length(1, 50)
   prefer?: string;
-  @ApiPropertyOptional({ example: 10, default: 10 }) @IsOptional() @IsInt() @Min(1) @Max(LARGEST_LIMIT) limit?: number;
-  @ApiPropertyOptional({ default: false, description: 'Also say who was left out, and what would make them eligible.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 10,
+    default: 10,
+    minimum: 1,
+    maximum: LARGEST_LIMIT,
+    description: 'The largest number of candidates to return.',
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(LARGEST_LIMIT)
+  limit?: number;
+  @ApiPropertyOptional({
+    default: false,
+    example: false,
+    description: 'Also return agents that are excluded, and what would make them eligible.',
+  })
   @IsOptional()
   @IsBoolean()
   explain?: boolean;
   @ApiPropertyOptional({
     default: false,
-    description: 'Take similarly spelled capabilities where nobody claims the right one.',
+    example: false,
+    description: 'Accept capabilities with a similar spelling where no agent claims the exact one.',
   })
   @IsOptional()
   @IsBoolean()
@@ -110,7 +163,7 @@ export function toQuery(body: QueryBody): AgentQuery {
   return { capabilities: { all, any, none }, filter, prefer, limit, explain, fuzzy };
 }
 
-/** To send null is to leave it out, at any depth. */
+/** A field that is null counts as absent, at any depth. */
 function withoutNulls<T extends object>(value: T): T {
   const said = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
   const parts = said.map(([name, part]: [string, unknown]) => [name, isBranch(part) ? withoutNulls(part) : part]);

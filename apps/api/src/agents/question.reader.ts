@@ -1,40 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { AgentQuery } from '#rollcall/registry';
+import { type AgentQuery, type QueryPlan, Ranker } from '#rollcall/registry';
 import { validationPipe } from '../http/validation.pipe.js';
 import { QueryBody, toQuery } from './query.dto.js';
 
 export interface Question {
   query: AgentQuery;
-  /** The query as text, by which answers to it are remembered. */
-  text: string;
+  plan: QueryPlan;
   strong: boolean;
 }
 
-const REMEMBERED = 5_000;
-const LONGEST_REMEMBERED = 2_000;
+const MOST_PLANS = 5_000;
+const LONGEST_CACHED_BODY = 2_000;
 
 /**
- * Reads what callers ask. Most of them ask the same again and again, and checking a body takes longer than answering it, so
- * what was found right is remembered by its text. What was found wrong is not: it is refused each time anew.
+ * Validates and plans the body of a query. Validation takes longer than the answer and clients repeat their queries, so
+ * plans are cached by the text of the body. A plan does not depend on the agents listed and never goes stale. Invalid
+ * bodies are not cached.
  */
 @Injectable()
 export class QuestionReader {
   private readonly pipe = validationPipe();
-  private readonly known = new LRUCache<string, Question>({ max: REMEMBERED });
+  private readonly plans = new LRUCache<string, Question>({ max: MOST_PLANS });
 
-  /** The validated question, if the same text was validated before. */
+  constructor(private readonly ranker: Ranker) {}
+
+  /** The question, if a body with the same text was read before. */
   find(body: unknown = {}): Question | undefined {
     if (typeof body !== 'object' || body === null) return undefined;
-    return this.known.get(JSON.stringify(body));
+    return this.plans.get(JSON.stringify(body));
   }
 
   async read(body: unknown = {}): Promise<Question> {
-    const asked = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
-    const query = toQuery(asked);
-    const question = { query, text: JSON.stringify(query), strong: asked.consistency === 'strong' };
+    const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
+    const query = toQuery(valid);
+    const question = { query, plan: this.ranker.plan(query), strong: valid.consistency === 'strong' };
     const text = JSON.stringify(body);
-    if (text.length <= LONGEST_REMEMBERED) this.known.set(text, question);
+    if (text.length <= LONGEST_CACHED_BODY) this.plans.set(text, question);
     return question;
   }
 }

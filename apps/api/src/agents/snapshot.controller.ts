@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags, ApiTooManyRequestsResponse } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatCursor } from '#rollcall/platform';
 import { type AgentSnapshot, AgentSnapshots } from '#rollcall/registry';
-import { AGENT_EXAMPLE } from './agents.examples.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
+import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
+import { SnapshotView } from './snapshot.view.js';
 
-/** A snapshot keeps Postgres from clearing up, so who reads too slowly is cut off. */
+/** An open snapshot holds back vacuum in Postgres, so a consumer that reads too slowly is disconnected. */
 const LONGEST_MS = 60_000;
 
 @ApiTags('events')
@@ -24,14 +25,14 @@ export class SnapshotController {
   @Permit('agents:read')
   @Limits({ kind: 'streams' })
   @ApiOperation({
-    summary: 'All agents, and the event they are true at',
+    operationId: 'events.snapshot',
+    summary: 'Get all agents as of one event',
     description:
-      'For consumers that begin, or whose cursor has expired: take this, then follow events after `cursor`. Sent as it is read; if it breaks off, the document is not complete, and `count` is missing.',
+      'For consumers that start, or whose cursor has expired: read the snapshot, then follow events after `cursor`. The ' +
+      'response is streamed. If it is interrupted, the document is not complete and `count` is missing.',
   })
-  @ApiOkResponse({
-    schema: { example: { sequence: '1042', cursor: '1042-9f3c27d1', items: [AGENT_EXAMPLE], count: 1 } },
-  })
-  @ApiTooManyRequestsResponse({ description: 'SNAPSHOTS_BUSY: this replica sends several already.' })
+  @ApiOkResponse({ type: SnapshotView, description: 'All agents.' })
+  @Problems('SNAPSHOTS_BUSY')
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
     if (request.method === 'HEAD') return void reply.send();

@@ -17,15 +17,16 @@ import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
 
-/** May be left out, but not be null: there is no agent without it. */
-const IsUnlessLeftOut = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
+/** May be absent, but not null: every agent has a value. */
+const IsUnlessAbsent = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
-/** What is left out stays as it is. The budget is not here: it is changed where budgets are kept. */
+/** Absent fields stay as they are. The budget is missing on purpose: the budget routes change it. */
 export class UpdateBody {
   @ApiPropertyOptional({
-    type: Number,
+    type: 'integer',
+    nullable: true,
     example: 1,
-    description: 'Of the registration that changes. Only operators may leave it out.',
+    description: 'The generation of the registration. Required with a lease token.',
   })
   @IsOptional()
   @IsInt()
@@ -33,71 +34,102 @@ export class UpdateBody {
   @Max(Number.MAX_SAFE_INTEGER)
   generation?: number | null;
 
-  @ApiPropertyOptional({ example: 'swarm-builder' })
-  @IsUnlessLeftOut()
+  @ApiPropertyOptional({ example: 'swarm-builder', description: 'A name for people.' })
+  @IsUnlessAbsent()
   @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 200)
   name?: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, example: 'https://builder.example:5092' })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    example: 'https://builder.example:5092',
+    description: 'The address of the agent. Null: it has none.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, 2_000)
   endpoint?: string | null;
 
-  @ApiPropertyOptional({ type: Object, nullable: true, example: { name: 'swarm-builder' } })
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    nullable: true,
+    example: { name: 'swarm-builder' },
+    description: 'The A2A agent card. It is stored unchanged.',
+  })
   @IsOptional()
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiPropertyOptional({ example: ['plan', 'build', 'review'], description: `All of them. ${CAPABILITIES_RULE}` })
-  @IsUnlessLeftOut()
+  @ApiPropertyOptional({ example: ['plan', 'build', 'review'], description: `The complete list. ${CAPABILITIES_RULE}` })
+  @IsUnlessAbsent()
   @IsCapabilities()
   capabilities?: string[];
 
-  @ApiPropertyOptional({ example: 2 }) @IsUnlessLeftOut() @IsInt() @Min(0) @Max(100) sandboxLevel?: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 2,
+    description: 'How strictly the agent is isolated; 0 is not at all.',
+  })
+  @IsUnlessAbsent()
+  @IsInt()
+  @Min(0)
+  @Max(100)
+  sandboxLevel?: number;
 
-  @ApiPropertyOptional({ type: ProviderBody, description: 'The whole of it.' })
-  @IsUnlessLeftOut()
+  @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces all three fields.' })
+  @IsUnlessAbsent()
   @IsObject()
   @ValidateNested()
   @Type(() => ProviderBody)
   provider?: ProviderBody;
 
-  @ApiPropertyOptional({ type: CostModelBody, description: 'The prices that change.' })
-  @IsUnlessLeftOut()
+  @ApiPropertyOptional({ type: CostModelBody, description: 'The prices to change.' })
+  @IsUnlessAbsent()
   @IsObject()
   @ValidateNested()
   @Type(() => CostModelBody)
   costModel?: CostModelBody;
 
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 8 })
+  @ApiPropertyOptional({
+    type: 'integer',
+    nullable: true,
+    example: 8,
+    description: 'How many tasks it accepts at once.',
+  })
   @IsOptional()
   @IsInt()
   @Min(1)
   @Max(1e6)
   capacity?: number | null;
 
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 1_200 })
+  @ApiPropertyOptional({
+    type: 'integer',
+    nullable: true,
+    example: 1_200,
+    description: 'How long a response usually takes, in ms.',
+  })
   @IsOptional()
   @IsInt()
   @Min(0)
   @Max(1e9)
   declaredMs?: number | null;
 
-  @ApiPropertyOptional({ type: String, nullable: true, example: '1.4.3' })
+  @ApiPropertyOptional({ type: String, nullable: true, example: '1.4.3', description: 'The version of the agent.' })
   @IsOptional()
   @IsString()
   @Length(1, 100)
   version?: string | null;
 
   @ApiPropertyOptional({
-    type: Object,
+    type: 'object',
+    additionalProperties: { type: 'string', nullable: true },
     example: { team: 'platform', canary: null },
-    description: `The labels that change; null takes one away. ${LABELS_RULE}`,
+    description: `The labels to change; null removes one. ${LABELS_RULE}`,
   })
-  @IsUnlessLeftOut()
+  @IsUnlessAbsent()
   @IsLabelChanges()
   labels?: Record<string, string | null>;
 }

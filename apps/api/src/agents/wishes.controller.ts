@@ -1,15 +1,19 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { type AgentRecord, AgentsService } from '#rollcall/registry';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AgentsService } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
+import { AgentView } from './agent.view.js';
 import { QuarantineBody, WishBody } from './agents.dto.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
+import { AGENT_ID } from './agents.examples.js';
 
-/** What operators want of an agent. Each act is in the audit log. */
+/** What operators do with an agent. Each action is in the audit log. */
 @ApiTags('agents')
+@ApiParam(AGENT_ID)
+@Problems('AGENT_NOT_FOUND')
 @Controller('agents')
 export class WishesController {
   constructor(private readonly agents: AgentsService) {}
@@ -18,8 +22,8 @@ export class WishesController {
   @HttpCode(204)
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.evicted' })
-  @ApiOperation({ summary: 'Remove an agent by force' })
-  @ApiNoContentResponse({ description: 'It is gone.' })
+  @ApiOperation({ operationId: 'agents.evict', summary: 'Evict an agent', description: 'It may register again.' })
+  @ApiNoContentResponse({ description: 'The agent has left.' })
   async evict(@Param('id') id: string): Promise<void> {
     await this.agents.remove(id, 'evicted');
   }
@@ -28,13 +32,17 @@ export class WishesController {
   @HttpCode(200)
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.drained', record: ['note'] })
-  @ApiOperation({ summary: 'Give it no new tasks', description: 'Holds when it registers again.' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
+  @ApiOperation({
+    operationId: 'agents.drain',
+    summary: 'Give an agent no new tasks',
+    description: 'The state survives a new registration of the agent.',
+  })
+  @ApiOkResponse({ type: AgentView, description: 'The agent is draining.' })
   async drain(
     @Param('id') id: string,
     @Body() { note }: WishBody,
     @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
+  ): Promise<AgentView> {
     return await this.agents.want(id, 'draining', note ?? null, by);
   }
 
@@ -43,15 +51,18 @@ export class WishesController {
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.quarantined', record: ['note', 'evict'] })
   @ApiOperation({
-    summary: 'Keep it out of every answer',
-    description: 'Holds when it registers again. With `evict` it leaves at once, with the reason `quarantined`.',
+    operationId: 'agents.quarantine',
+    summary: 'Exclude an agent from all queries',
+    description:
+      'The state survives a new registration of the agent. With `evict`, the agent leaves at once with the reason ' +
+      '`quarantined`.',
   })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
+  @ApiOkResponse({ type: AgentView, description: 'The agent is in quarantine.' })
   async quarantine(
     @Param('id') id: string,
     @Body() { note, evict }: QuarantineBody,
     @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
+  ): Promise<AgentView> {
     const { agents } = this;
     if (evict) return await agents.expel(id, note ?? null, by);
     return await agents.want(id, 'quarantined', note ?? null, by);
@@ -61,13 +72,13 @@ export class WishesController {
   @HttpCode(200)
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.resumed', record: ['note'] })
-  @ApiOperation({ summary: 'Let it work again' })
-  @ApiOkResponse({ schema: { example: AGENT_EXAMPLE } })
+  @ApiOperation({ operationId: 'agents.resume', summary: 'End draining or quarantine of an agent' })
+  @ApiOkResponse({ type: AgentView, description: 'The agent gets tasks again.' })
   async resume(
     @Param('id') id: string,
     @Body() { note }: WishBody,
     @Caller() { id: by }: Principal,
-  ): Promise<AgentRecord> {
+  ): Promise<AgentView> {
     return await this.agents.want(id, 'active', note ?? null, by);
   }
 }

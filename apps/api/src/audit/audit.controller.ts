@@ -2,33 +2,54 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
 import { Permit } from '../auth/route.access.js';
-import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { PageQuery, PageView, readCursor, toPage } from '../http/page.js';
+import { Problems } from '../http/problems.js';
 import type { AuditEntity } from './audit.entity.js';
 import { AuditService } from './audit.service.js';
 
 class AuditQuery extends PageQuery {
-  @ApiPropertyOptional({ example: 'key.issued' }) @IsOptional() @IsString() @MaxLength(100) action?: string;
-  @ApiPropertyOptional({ example: 'key:4fT9sKq2Lm' }) @IsOptional() @IsString() @MaxLength(300) actorId?: string;
-  @ApiPropertyOptional({ example: '7hW2mNp4Xz' }) @IsOptional() @IsString() @MaxLength(300) target?: string;
+  @ApiPropertyOptional({ example: 'key.issued', description: 'Only this action.' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(100)
+  action?: string;
+  @ApiPropertyOptional({ description: 'Only actions of this principal, such as `key:4fT9sKq2Lm`.' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(300)
+  actorId?: string;
+  @ApiPropertyOptional({ description: 'Only actions on this key, agent, budget or webhook.' })
+  @IsOptional()
+  @IsString()
+  @MaxLength(300)
+  target?: string;
 }
 
 class AuditView {
-  @ApiProperty({ example: '17' }) seq: string;
-  @ApiProperty({ format: 'date-time' }) at: Date;
-  @ApiProperty({ example: 'key.issued' }) action: string;
-  @ApiProperty({ type: String, nullable: true, example: '7hW2mNp4Xz' }) target: string | null;
-  @ApiProperty({ example: 'key:4fT9sKq2Lm' }) actorId: string;
-  @ApiProperty({ example: 'admin' }) actorName: string;
-  @ApiProperty({ example: '9f86d081884c7d65', description: 'Tells the credentials of one actor apart.' })
+  @ApiProperty({ example: '17', description: 'The position in the audit log.' }) seq: string;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When.' })
+  at: Date;
+  @ApiProperty({ example: 'key.issued', description: 'What was done.' }) action: string;
+  @ApiProperty({ type: String, nullable: true, example: '7hW2mNp4Xz', description: 'To what, if to one thing.' })
+  target: string | null;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'By which principal.' }) actorId: string;
+  @ApiProperty({ example: 'admin', description: 'Its name at that time.' }) actorName: string;
+  @ApiProperty({ example: '9f86d081884c7d65', description: 'Distinguishes the credentials of one principal.' })
   fingerprint: string;
-  @ApiProperty({ example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e' }) requestId: string;
-  @ApiProperty({ example: '203.0.113.7' }) ip: string;
-  @ApiProperty({ example: { name: 'ci-deployer', roles: ['operator'] } }) details: Record<string, unknown>;
+  @ApiProperty({ example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e', description: 'The request that did it.' })
+  requestId: string;
+  @ApiProperty({ example: '203.0.113.7', description: 'Where the request came from.' }) ip: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { name: 'ci-deployer', roles: ['operator'] },
+    description: 'Fields of the request and of the response.',
+  })
+  details: Record<string, unknown>;
 }
 
-class AuditPage {
-  @ApiProperty({ type: [AuditView] }) items: AuditView[];
-  @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
+class AuditPage extends PageView {
+  @ApiProperty({ type: [AuditView], description: 'Newest first.' }) items: AuditView[];
 }
 
 @ApiTags('access')
@@ -38,8 +59,9 @@ export class AuditController {
 
   @Get()
   @Permit('audit:read')
-  @ApiOperation({ summary: 'Who did what, newest first' })
-  @ApiOkResponse({ type: AuditPage })
+  @ApiOperation({ operationId: 'audit.list', summary: 'List audited actions, newest first' })
+  @ApiOkResponse({ type: AuditPage, description: 'A page of actions.' })
+  @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor, ...filter }: AuditQuery): Promise<AuditPage> {
     const rows = await this.audit.list(limit + 1, readCursor(cursor, /^\d{1,18}$/), filter);
     return toPage(rows, limit, toAuditView, (row) => row.seq);

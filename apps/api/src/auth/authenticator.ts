@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { KeysService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
 import { ApiError } from '../http/api.error.js';
-import { KeysService } from '../keys/keys.service.js';
+import { keyIdOf, keyPrincipal, keyPrincipalId } from './key.principal.js';
 import { leasePrincipal } from './lease.principal.js';
 import { LeaseProofs } from './lease.proofs.js';
 import { OidcVerifier } from './oidc.verifier.js';
@@ -70,7 +71,8 @@ export class Authenticator {
   /** Which of these would still be let in, asked of the database and not of memory. A lease ends where leases end. */
   async stillValid(principals: readonly Principal[]): Promise<Set<Principal>> {
     const keys = principals.filter(({ kind }) => kind === 'key');
-    const valid = keys.length > 0 ? await this.keys.validIds(keys.map(({ id }) => id)) : new Set<string>();
+    const found = keys.length > 0 ? await this.keys.findValidIds(keys.map(({ id }) => keyIdOf(id))) : [];
+    const valid = new Set(found.map(keyPrincipalId));
     const now = Date.now();
     const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
       kind === 'lease' || (kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now);
@@ -91,13 +93,18 @@ export class Authenticator {
     if (isLeaseToken(token)) return await this.proveLease(authorization, token);
     const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
-    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.keys.findPrincipal(hash);
+    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash);
     if (!principal) {
       this.remembered.delete(authorization);
       throw unauthenticated(UNKNOWN);
     }
     this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS, epoch });
     return stillValid(principal);
+  }
+
+  private async ownerOf(hash: Buffer): Promise<Principal | undefined> {
+    const key = await this.keys.findValid(hash);
+    return key && keyPrincipal(key);
   }
 
   /** An unknown token gets one answer, whatever became of the agent it is used for. */

@@ -1,6 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { BackgroundFaults, Loop, StopsIn } from '#rollcall/platform';
-import { KeysService } from '../keys/keys.service.js';
+import { BackgroundFaults, KeysService, Loop, StopsIn } from '#rollcall/platform';
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
 

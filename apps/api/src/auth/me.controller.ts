@@ -6,12 +6,20 @@ import { PERMISSIONS, ROLES } from './permissions.js';
 import { Permit } from './route.access.js';
 
 class MeView {
-  @ApiProperty({ example: 'key:4fT9sKq2Lm' }) id: string;
-  @ApiProperty({ enum: ['key', 'oidc'] }) kind: string;
-  @ApiProperty({ example: 'admin' }) name: string;
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'] }) roles: readonly string[];
-  @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS }) permissions: readonly string[];
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null }) expiresAt: Date | null;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as the audit log names it.' }) id: string;
+  @ApiProperty({ enum: ['key', 'oidc'], description: 'The kind of credential.' }) kind: string;
+  @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles.' }) roles: readonly string[];
+  @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS, description: 'What the roles permit.' })
+  permissions: readonly string[];
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'When the credential expires; null never.',
+  })
+  expiresAt: Date | null;
 }
 
 @ApiTags('access')
@@ -19,8 +27,8 @@ class MeView {
 export class MeController {
   @Get()
   @Permit('self:read')
-  @ApiOperation({ summary: 'Who am I, and what may I do?' })
-  @ApiOkResponse({ type: MeView })
+  @ApiOperation({ operationId: 'me.get', summary: 'Get the credential in use and its permissions' })
+  @ApiOkResponse({ type: MeView, description: 'The principal of this request.' })
   me(@Req() request: FastifyRequest): MeView {
     const { id, kind, name, roles, permissions, expiresAt } = callerOf(request);
     return { id, kind, name, roles, permissions, expiresAt };

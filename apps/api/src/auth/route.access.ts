@@ -1,5 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
-import { ApiBearerAuth, ApiForbiddenResponse, ApiUnauthorizedResponse } from '@nestjs/swagger';
+import { ApiBearerAuth } from '@nestjs/swagger';
+import { Problems } from '../http/problems.js';
 import { routeConfig } from '../http/route.config.js';
 import type { Permission } from './permissions.js';
 
@@ -13,14 +14,13 @@ declare module 'fastify' {
   }
 }
 
-/** Who may call a route. Every route has this or `Public`; one without is refused and fails the census. */
+/** The permission a route needs. A route with neither this nor `Public` is rejected, and fails the census test. */
 export function Permit(permission: Permission): ClassDecorator & MethodDecorator {
   return applyDecorators(
     SetMetadata(ROUTE_ACCESS, permission),
     routeConfig({ access: permission }),
     ApiBearerAuth(),
-    ApiUnauthorizedResponse({ description: 'UNAUTHENTICATED: no valid credential.' }),
-    ApiForbiddenResponse({ description: `FORBIDDEN: the credential lacks \`${permission}\`.` }),
+    Problems('UNAUTHENTICATED', { FORBIDDEN: `The credential lacks the permission \`${permission}\`.` }),
   );
 }
 

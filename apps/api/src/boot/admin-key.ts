@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { AdminKeyError, type AdminKeys } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
-import { AdminKeyError, type AdminKeys } from '../keys/admin.keys.js';
 import { isForPeople } from '../telemetry/logger.js';
 
 export interface AdminKey {

@@ -1,8 +1,7 @@
 import type { Logger as Pino } from 'pino';
-import { DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
+import { AdminKeyError, DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
 import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
-import { AdminKeyError } from '../keys/admin.keys.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';

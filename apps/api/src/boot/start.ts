@@ -1,11 +1,10 @@
 import type { Logger as Pino } from 'pino';
-import { type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
+import { AdminKeys, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import { type App, createApp } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
-import { AdminKeys } from '../keys/admin.keys.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';

@@ -1,53 +1,101 @@
+import { ApiProperty } from '@nestjs/swagger';
 import {
-  type Amount,
   available,
   type Budget,
+  BUDGET_KINDS,
+  BUDGET_WINDOWS,
   type BudgetCondition,
   type BudgetReading,
   conditionOf,
-  type Forecast,
-  type LedgerEntryEntity,
-  type Limit,
   type LowBudgetPolicy,
-  type Reservation,
-  type ReservationState,
-  type UnitForecast,
 } from '#rollcall/registry';
+import { AgentBudgetView } from '../agents/agent.view.js';
+import { PageView } from '../http/page.js';
+import { AmountView, LimitView } from './amount.view.js';
 
-export interface BudgetView {
-  id: string;
-  kind: string;
-  subject: string;
-  window: string;
-  timeZone: string;
-  windowStart: string;
-  windowEnd: string | null;
-  condition: BudgetCondition;
-  limit: Limit;
-  low: Limit;
-  /** `own` is this run's, `subtree` that with all runs below it. */
-  usage: { own: Amount; subtree: Amount };
-  reserved: Amount;
-  available: Limit;
-  /** The budgets of the runs above, the root first. */
-  path: string[];
-  source: string;
-  /** Of a source that is asked now and then: how old the count is. */
-  freshness: Freshness | null;
-  createdAt: string;
+const CONDITIONS: BudgetCondition[] = ['ample', 'low', 'exhausted'];
+
+class BudgetUsageView {
+  @ApiProperty({ type: AmountView, description: 'By the subject itself.' }) own: AmountView;
+  @ApiProperty({ type: AmountView, description: 'By the subject and all runs below it.' }) subtree: AmountView;
 }
 
-export interface Freshness {
+/** How current the count of a usage source is that is polled. */
+class FreshnessView {
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-24T10:29:00.000Z',
+    description: 'The last successful poll; null before the first.',
+  })
   refreshedAt: string | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: 60_000, description: 'The time since then.' })
   ageMs: number | null;
-  stale: boolean;
+  @ApiProperty({ example: false, description: 'Whether the count is too old to be trusted.' }) stale: boolean;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'The error of the last poll, if it failed.',
+  })
   error: string | null;
 }
 
-/** The rules a view is made by. */
+export class BudgetView {
+  @ApiProperty({ example: '42', description: 'The id of the budget.' }) id: string;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) kind: string;
+  @ApiProperty({ example: 'builder-01', description: 'The agent, caller or run; `fleet` for the fleet.' })
+  subject: string;
+  @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'When it starts again.' }) window: string;
+  @ApiProperty({ example: 'UTC', description: 'Where the day or month starts.' }) timeZone: string;
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T00:00:00.000Z', description: 'Start of the window.' })
+  windowStart: string;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-25T00:00:00.000Z',
+    description: 'End of the window; null if it has none.',
+  })
+  windowEnd: string | null;
+  @ApiProperty({ enum: CONDITIONS, description: 'How much is left.' }) condition: BudgetCondition;
+  @ApiProperty({ type: LimitView, description: 'What may be spent in a window.' }) limit: LimitView;
+  @ApiProperty({ type: LimitView, description: 'Below this much, `condition` is `low`. Null: by the settings.' })
+  low: LimitView;
+  @ApiProperty({ type: BudgetUsageView, description: 'What is spent in this window.' }) usage: BudgetUsageView;
+  @ApiProperty({ type: AmountView, description: 'What calls in progress have reserved.' }) reserved: AmountView;
+  @ApiProperty({ type: LimitView, description: 'What can still be reserved. Null is unlimited.' })
+  available: LimitView;
+  @ApiProperty({ type: [String], example: [], description: 'The budgets of the runs above, the root first.' })
+  path: string[];
+  @ApiProperty({ example: 'ledger', description: 'Who counts: `ledger`, `reported` or a usage source.' })
+  source: string;
+  @ApiProperty({
+    type: FreshnessView,
+    nullable: true,
+    description: 'For a usage source that is polled: how current its count is. Null for other sources.',
+  })
+  freshness: FreshnessView | null;
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When it was opened.' })
+  createdAt: string;
+}
+
+export class BudgetPage extends PageView {
+  @ApiProperty({ type: [BudgetView], description: 'In the order they were opened.' }) items: BudgetView[];
+}
+
+export class AgentBudgetsView {
+  @ApiProperty({ example: 'builder-01', description: 'The agent.' }) agentId: string;
+  @ApiProperty({ type: AgentBudgetView, description: 'As the agent shows it: the one of its budgets that binds.' })
+  budget: AgentBudgetView;
+  @ApiProperty({ type: [BudgetView], description: 'All budgets of the agent.' }) budgets: BudgetView[];
+}
+
+/** What a view depends on beside the budget. */
 export interface ViewRules {
   low: LowBudgetPolicy;
-  /** Counts of an asked source older than this are stale. */
+  /** Counts of a polled source are stale after this time. */
   staleAfterMs: number;
 }
 
@@ -61,8 +109,8 @@ export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rul
     subject,
     window,
     timeZone,
-    windowStart: moment(budget.windowStart),
-    windowEnd: windowEnd === null ? null : moment(windowEnd),
+    windowStart: momentOf(budget.windowStart),
+    windowEnd: windowEnd === null ? null : momentOf(windowEnd),
     condition: conditionOf(budget, rules.low),
     limit,
     low,
@@ -76,87 +124,19 @@ export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rul
   };
 }
 
-function usageOf({ own, used }: Budget): BudgetView['usage'] {
+function usageOf({ own, used }: Budget): BudgetUsageView {
   return { own, subtree: used };
 }
 
 function freshnessOf(
   { refreshedAt, refreshError, now }: Pick<BudgetReading, 'refreshedAt' | 'refreshError' | 'now'>,
   { staleAfterMs }: ViewRules,
-): Freshness {
+): FreshnessView {
   const ageMs = refreshedAt === null ? null : Math.max(0, now - refreshedAt.getTime());
   const stale = ageMs === null || ageMs > staleAfterMs;
   return { refreshedAt: refreshedAt?.toISOString() ?? null, ageMs, stale, error: refreshError };
 }
 
-export interface LineView {
-  seq: string;
-  at: string;
-  kind: string;
-  tokens: number;
-  microUsd: number;
-  own: boolean;
-  limit: Limit | null;
-  windowStart: string;
-  reservation: string | null;
-  marks: string[];
-  by: string | null;
-  note: string | null;
-}
-
-export function toLineView(line: LedgerEntryEntity): LineView {
-  const { seq, at, kind, own, windowStart, key, marks, by, note } = line;
-  const count = (text: string | null): number | null => (text === null ? null : Number(text));
-  return {
-    seq,
-    at: at.toISOString(),
-    kind,
-    tokens: Number(line.tokens),
-    microUsd: Number(line.microUsd),
-    own,
-    limit: line.limitChanged ? { tokens: count(line.limitTokens), microUsd: count(line.limitMicroUsd) } : null,
-    windowStart: windowStart.toISOString(),
-    reservation: key,
-    marks,
-    by,
-    note,
-  };
-}
-
-export interface ReservationView {
-  key: string;
-  state: ReservationState;
-  agentId: string | null;
-  runId: string | null;
-  budgets: string[];
-  held: Amount;
-  used: Amount | null;
-  overdraft: boolean;
-  estimated: boolean;
-  expiresAt: string;
-}
-
-export function toReservationView(reservation: Reservation): ReservationView {
-  const { key, state, scopes, budgetIds, held, used, overdraft, estimated, expiresAt } = reservation;
-  const { agentId, runId } = scopes;
-  const facts = { key, state, agentId, runId, budgets: budgetIds.map(String), held, used };
-  return { ...facts, overdraft, estimated, expiresAt: moment(expiresAt) };
-}
-
-export type ForecastView = Record<
-  'tokens' | 'microUsd',
-  Omit<UnitForecast, 'runsOutAt'> & { runsOutAt: string | null }
-> & {
-  overMs: number;
-  runsOutAt: string | null;
-};
-
-export function toForecastView({ tokens, microUsd, overMs, runsOutAt }: Forecast): ForecastView {
-  const at = (end: number | null): string | null => (end === null ? null : moment(end));
-  const view = (unit: UnitForecast): ForecastView['tokens'] => ({ ...unit, runsOutAt: at(unit.runsOutAt) });
-  return { tokens: view(tokens), microUsd: view(microUsd), overMs, runsOutAt: at(runsOutAt) };
-}
-
-function moment(at: number): string {
-  return new Date(at).toISOString();
+function momentOf(time: number): string {
+  return new Date(time).toISOString();
 }

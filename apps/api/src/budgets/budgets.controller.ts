@@ -1,21 +1,14 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
-import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { BudgetsService, FLEET, type Limit, type Reconciliation, ReconciliationStore } from '#rollcall/registry';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { BudgetsService, FLEET, type Limit, ReconciliationStore } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
-import { type Page, PageQuery, readCursor, toPage } from '../http/page.js';
+import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { Problems } from '../http/problems.js';
+import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
-import {
-  type BudgetView,
-  type ForecastView,
-  type LineView,
-  toBudgetView,
-  toForecastView,
-  toLineView,
-  type ViewRules,
-} from './budget.view.js';
+import { BudgetPage, BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
 import {
   AdjustBody,
   BudgetParams,
@@ -26,8 +19,9 @@ import {
   OpenRunBody,
   TopUpBody,
 } from './budgets.dto.js';
-import { BUDGET_EXAMPLE, FORECAST_EXAMPLE, LINE_EXAMPLE } from './budgets.examples.js';
+import { OPEN_BUDGET_EXAMPLES, OPEN_RUN_EXAMPLES, TOP_UP_EXAMPLES } from './budgets.examples.js';
 import { VIEW_RULES } from './budgets.tokens.js';
+import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
 
 const POSITION = /^\d{1,18}$/;
 const HOUR_MS = 3_600_000;
@@ -44,11 +38,20 @@ export class BudgetsController {
   @Post('budgets')
   @Permit('budgets:write')
   @Mutation({ audit: 'budget.opened', record: ['kind', 'subject', 'window', 'limit'] })
-  @ApiOperation({ summary: 'Make a budget', description: 'One of a window for each agent, caller, run and the fleet.' })
-  @ApiCreatedResponse({ schema: { example: BUDGET_EXAMPLE } })
+  @ApiOperation({
+    operationId: 'budgets.open',
+    summary: 'Open a budget',
+    description: 'Each agent, caller and run, and the fleet, can have one budget for each window.',
+  })
+  @ApiBody({ type: OpenBudgetBody, examples: OPEN_BUDGET_EXAMPLES })
+  @ApiCreatedResponse({ type: BudgetView, description: 'The budget is in effect.' })
+  @Problems('BUDGET_EXISTS', 'INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND')
   async open(@Body() { limit, low, ...body }: OpenBudgetBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const subject = body.subject ?? (body.kind === 'fleet' ? FLEET : undefined);
-    if (subject === undefined) throw missing('subject', `subject must say which ${body.kind} it is for`);
+    if (subject === undefined) {
+      const message = `subject must name the ${body.kind} that the budget is for`;
+      throw validationFailed([{ field: 'subject', message }]);
+    }
     const { id } = await this.budgets.open({
       ...body,
       subject,
@@ -63,11 +66,13 @@ export class BudgetsController {
   @Permit('budgets:spend')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'Open a run in its tree',
-    description:
-      'For runtimes. What the run spends counts for all runs above it, and none of their limits is exceeded.',
+    operationId: 'budgets.openRun',
+    summary: 'Open the budget of a run',
+    description: 'For runtimes. What the run spends counts for all runs above it, and within all their limits.',
   })
-  @ApiCreatedResponse({ schema: { example: { ...BUDGET_EXAMPLE, kind: 'run', subject: 'run-8', path: ['41'] } } })
+  @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
+  @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
+  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED')
   async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const { runId, parentRunId = null, limit = {} } = body;
     const { id } = await this.budgets.openRun(runId, parentRunId, toLimit(limit), by);
@@ -76,9 +81,10 @@ export class BudgetsController {
 
   @Get('budgets')
   @Permit('budgets:read')
-  @ApiOperation({ summary: 'List budgets in the order they were made' })
-  @ApiOkResponse({ schema: { example: { items: [BUDGET_EXAMPLE], nextCursor: null } } })
-  async list(@Query() { limit, cursor, under, ...filter }: BudgetsQuery): Promise<Page<BudgetView>> {
+  @ApiOperation({ operationId: 'budgets.list', summary: 'List budgets in the order they were opened' })
+  @ApiOkResponse({ type: BudgetPage, description: 'A page of budgets.' })
+  @Problems('CURSOR_INVALID', 'BUDGET_NOT_FOUND')
+  async list(@Query() { limit, cursor, under, ...filter }: BudgetsQuery): Promise<BudgetPage> {
     const above = under === undefined ? undefined : (await this.budgets.get(Number(under))).budget;
     const after = Number(readCursor(cursor, POSITION) ?? 0);
     const rows = await this.budgets.list(limit + 1, after, { ...filter, under: above });
@@ -93,18 +99,20 @@ export class BudgetsController {
   @Get('budgets/reconciliation')
   @Permit('budgets:read')
   @ApiOperation({
-    summary: 'Are counters and ledger the same?',
-    description: 'Sums up every ledger as of one moment. `discrepancies` is empty, or someone wrote past the ledger.',
+    operationId: 'budgets.reconcile',
+    summary: 'Compare all counters with the ledger',
+    description: 'As of one moment. `discrepancies` is empty unless the tables were changed by other means.',
   })
-  @ApiOkResponse({ schema: { example: { checked: 17, discrepancies: [] } } })
-  async reconcile(): Promise<Reconciliation> {
+  @ApiOkResponse({ type: ReconciliationView, description: 'The result.' })
+  async reconcile(): Promise<ReconciliationView> {
     return await this.reconciliation.reconcile();
   }
 
   @Get('budgets/:id')
   @Permit('budgets:read')
-  @ApiOperation({ summary: 'Look at one budget' })
-  @ApiOkResponse({ schema: { example: BUDGET_EXAMPLE } })
+  @ApiOperation({ operationId: 'budgets.get', summary: 'Get a budget' })
+  @ApiOkResponse({ type: BudgetView, description: 'The budget.' })
+  @Problems('BUDGET_NOT_FOUND')
   async get(@Param() { id }: BudgetParams): Promise<BudgetView> {
     return await this.view(Number(id));
   }
@@ -113,14 +121,23 @@ export class BudgetsController {
   @HttpCode(200)
   @Permit('budgets:write')
   @Mutation({ audit: 'budget.topped_up', record: ['tokens', 'microUsd', 'note'] })
-  @ApiOperation({ summary: 'Raise the limit', description: 'An exhausted agent is back in the ranking at once.' })
-  @ApiOkResponse({ schema: { example: BUDGET_EXAMPLE } })
+  @ApiOperation({
+    operationId: 'budgets.topUp',
+    summary: 'Raise the limit of a budget',
+    description: 'An exhausted agent is routable again at once.',
+  })
+  @ApiBody({ type: TopUpBody, examples: TOP_UP_EXAMPLES })
+  @ApiOkResponse({ type: BudgetView, description: 'The budget with the new limit.' })
+  @Problems('BUDGET_NOT_FOUND', 'BUDGET_UNLIMITED', 'INVALID_BUDGET')
   async topUp(
     @Param() { id }: BudgetParams,
     @Body() { note, ...raise }: TopUpBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    if (!raise.tokens && !raise.microUsd) throw missing('tokens', 'tokens or microUsd must say by how much');
+    if (!raise.tokens && !raise.microUsd) {
+      const message = 'tokens or microUsd must be greater than 0';
+      throw validationFailed([{ field: 'tokens', message }]);
+    }
     await this.budgets.topUp(Number(id), raise, { by, note: note ?? null });
     return await this.view(Number(id));
   }
@@ -130,10 +147,12 @@ export class BudgetsController {
   @Permit('budgets:write')
   @Mutation({ audit: 'budget.adjusted', record: ['limit', 'used', 'note'] })
   @ApiOperation({
-    summary: 'Set limits or use to exactly this',
-    description: 'With a reason, which stays in the ledger.',
+    operationId: 'budgets.adjust',
+    summary: 'Set the limits or the usage of a budget',
+    description: 'The note is written to the ledger.',
   })
-  @ApiOkResponse({ schema: { example: BUDGET_EXAMPLE } })
+  @ApiOkResponse({ type: BudgetView, description: 'The adjusted budget.' })
+  @Problems('BUDGET_NOT_FOUND', 'INVALID_BUDGET')
   async adjust(
     @Param() { id }: BudgetParams,
     @Body() { limit, used, note }: AdjustBody,
@@ -146,17 +165,23 @@ export class BudgetsController {
 
   @Get('budgets/:id/ledger')
   @Permit('budgets:read')
-  @ApiOperation({ summary: 'Every change of its use or limit, newest first' })
-  @ApiOkResponse({ schema: { example: { items: [LINE_EXAMPLE], nextCursor: null } } })
-  async ledger(@Param() { id }: BudgetParams, @Query() { limit, cursor }: PageQuery): Promise<Page<LineView>> {
+  @ApiOperation({ operationId: 'budgets.listLedger', summary: 'List the ledger of a budget, newest first' })
+  @ApiOkResponse({ type: LedgerPage, description: 'A page of changes of the usage or the limit.' })
+  @Problems('BUDGET_NOT_FOUND', 'CURSOR_INVALID')
+  async ledger(@Param() { id }: BudgetParams, @Query() { limit, cursor }: PageQuery): Promise<LedgerPage> {
     const rows = await this.budgets.lines(Number(id), limit + 1, readCursor(cursor, POSITION));
-    return toPage(rows, limit, toLineView, ({ seq }) => seq);
+    return toPage(rows, limit, toLedgerEntryView, ({ seq }) => seq);
   }
 
   @Get('budgets/:id/forecast')
   @Permit('budgets:read')
-  @ApiOperation({ summary: 'When does it run out?', description: 'At the rate of the last hours. Null: not in sight.' })
-  @ApiOkResponse({ schema: { example: FORECAST_EXAMPLE } })
+  @ApiOperation({
+    operationId: 'budgets.forecast',
+    summary: 'Estimate when a budget runs out',
+    description: 'At the rate of the last hours.',
+  })
+  @ApiOkResponse({ type: ForecastView, description: 'The estimate.' })
+  @Problems('BUDGET_NOT_FOUND')
   async forecast(@Param() { id }: BudgetParams, @Query() { hours }: ForecastQuery): Promise<ForecastView> {
     return toForecastView(await this.budgets.forecast(Number(id), hours * HOUR_MS));
   }
@@ -170,13 +195,7 @@ function toLimit({ tokens = null, microUsd = null }: LimitBody): Limit {
   return { tokens, microUsd };
 }
 
-/** Without what was left out: that stays as it is. */
+/** Without absent fields, which stay as they are. */
 function given<T extends object>(body: T): Partial<T> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Partial<T>;
-}
-
-function missing(field: string, message: string): ApiError {
-  return new ApiError('VALIDATION_FAILED', 'The request has fields that are not right.', {
-    errors: [{ field, message }],
-  });
 }

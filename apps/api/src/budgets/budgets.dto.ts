@@ -32,39 +32,55 @@ function IsAmount(): PropertyDecorator {
   return (target, key) => [IsInt(), Min(0), Max(LARGEST_AMOUNT)].forEach((check) => check(target, key));
 }
 
-const LIMIT = { type: Number, nullable: true, maximum: LARGEST_AMOUNT } as const;
+const AMOUNT = { type: 'integer', minimum: 0, maximum: LARGEST_AMOUNT } as const;
+const LIMIT = { ...AMOUNT, nullable: true } as const;
 
 export class LimitBody {
-  @ApiPropertyOptional({ ...LIMIT, example: 500_000, description: 'Null, or left out, is unlimited.' })
+  @ApiPropertyOptional({ ...LIMIT, example: 500_000, description: 'Tokens. Null or absent is unlimited.' })
   @IsOptional()
   @IsAmount()
   tokens?: number | null;
-  @ApiPropertyOptional({ ...LIMIT, example: 20_000_000, description: 'Micro-dollars: 20 dollars are 20000000.' })
+  @ApiPropertyOptional({
+    ...LIMIT,
+    example: 20_000_000,
+    description: 'Micro-dollars: 20 dollars is 20000000. Null or absent is unlimited.',
+  })
   @IsOptional()
   @IsAmount()
   microUsd?: number | null;
 }
 
 export class AmountBody {
-  @ApiPropertyOptional({ example: 100_000 }) @Optional() @IsAmount() tokens?: number;
-  @ApiPropertyOptional({ example: 5_000_000 }) @Optional() @IsAmount() microUsd?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 100_000, description: 'Tokens.' })
+  @Optional()
+  @IsAmount()
+  tokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 5_000_000, description: 'Micro-dollars.' })
+  @Optional()
+  @IsAmount()
+  microUsd?: number;
 }
 
 export class OpenBudgetBody {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
-    description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. The fleet needs none.',
+    description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. Absent for the fleet.',
   })
   @Optional()
   @IsString()
   @Length(1, 200)
   subject?: string;
-  @ApiPropertyOptional({ enum: BUDGET_WINDOWS, default: 'total', description: 'When it begins anew.' })
+  @ApiPropertyOptional({
+    enum: BUDGET_WINDOWS,
+    default: 'total',
+    example: 'daily',
+    description: 'When it starts again.',
+  })
   @Optional()
   @IsIn(BUDGET_WINDOWS)
   window?: BudgetWindow;
-  @ApiPropertyOptional({ example: 'Europe/Berlin', default: 'UTC', description: 'Where the day or month begins.' })
+  @ApiPropertyOptional({ example: 'Europe/Berlin', default: 'UTC', description: 'Where the day or month starts.' })
   @Optional()
   @IsString()
   @Length(1, 64)
@@ -74,17 +90,24 @@ export class OpenBudgetBody {
   @ValidateNested()
   @Type(() => LimitBody)
   limit: LimitBody;
-  @ApiPropertyOptional({ type: LimitBody, description: 'Warn when less than this is left; else by the settings.' })
+  @ApiPropertyOptional({
+    type: LimitBody,
+    description: 'Below this much, `condition` is `low`. Absent: by the settings.',
+  })
   @Optional()
   @ValidateNested()
   @Type(() => LimitBody)
   low?: LimitBody;
-  @ApiPropertyOptional({ example: 'run-7', description: 'Of a run: the run that delegated it.' })
+  @ApiPropertyOptional({ example: 'run-7', description: 'For a run: the run that delegated it.' })
   @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
-  @ApiPropertyOptional({ example: 'langfuse', default: 'ledger', description: 'Who else counts what is used.' })
+  @ApiPropertyOptional({
+    example: 'ledger',
+    default: 'ledger',
+    description: 'Who counts: `ledger`, or a usage source such as `langfuse`.',
+  })
   @Optional()
   @IsString()
   @Length(1, 50)
@@ -92,18 +115,18 @@ export class OpenBudgetBody {
 }
 
 export class OpenRunBody {
-  @ApiProperty({ example: 'run-8', description: 'Of your making; the same again answers the same budget.' })
+  @ApiProperty({ example: 'run-8', description: 'A name that you choose. Repeating it returns the same budget.' })
   @IsString()
   @Length(1, 200)
   runId: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Left out: it is a root.' })
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Absent: it is a root.' })
   @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
   @ApiPropertyOptional({
     type: LimitBody,
-    description: 'For it and all runs below it. Left out: only those above bind.',
+    description: 'For the run and all runs below it. Absent: only the limits above bind.',
   })
   @Optional()
   @IsObject()
@@ -113,37 +136,58 @@ export class OpenRunBody {
 }
 
 export class BudgetsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: BUDGET_KINDS }) @Optional() @IsIn(BUDGET_KINDS) kind?: BudgetKind;
-  @ApiPropertyOptional({ example: 'builder-01' }) @Optional() @IsString() @Length(1, 200) subject?: string;
-  @ApiPropertyOptional({ example: '42', description: 'Of runs: all below the run with this budget.' })
+  @ApiPropertyOptional({ enum: BUDGET_KINDS, description: 'Only budgets of this kind.' })
+  @Optional()
+  @IsIn(BUDGET_KINDS)
+  kind?: BudgetKind;
+  @ApiPropertyOptional({ example: 'builder-01', description: 'Only budgets of this subject.' })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  subject?: string;
+  @ApiPropertyOptional({ description: 'Only runs below the run with this budget id.' })
   @Optional()
   @Matches(/^\d{1,15}$/)
   under?: string;
 }
 
 export class TopUpBody extends AmountBody {
-  @ApiPropertyOptional({ example: 'for the release' }) @Optional() @IsString() @MaxLength(500) note?: string;
+  @ApiPropertyOptional({ example: 'for the release', description: 'The reason, for the ledger.' })
+  @Optional()
+  @IsString()
+  @MaxLength(500)
+  note?: string;
 }
 
 export class AdjustBody {
-  @ApiPropertyOptional({ type: LimitBody, description: 'The limits to be from now on. What is left out stays.' })
+  @ApiPropertyOptional({ type: LimitBody, description: 'The new limits. Absent fields stay as they are.' })
   @Optional()
   @ValidateNested()
   @Type(() => LimitBody)
   limit?: LimitBody;
-  @ApiPropertyOptional({ type: AmountBody, description: 'What was really used in this window.' })
+  @ApiPropertyOptional({
+    type: AmountBody,
+    description: 'What was used in this window. Absent fields stay as they are.',
+  })
   @Optional()
   @ValidateNested()
   @Type(() => AmountBody)
   used?: AmountBody;
-  @ApiProperty({ example: 'as billed by the vendor', description: 'Why: it stands in the ledger.' })
+  @ApiProperty({ example: 'as billed by the vendor', description: 'The reason, for the ledger.' })
   @IsString()
   @Length(1, 500)
   note: string;
 }
 
 export class ForecastQuery {
-  @ApiPropertyOptional({ default: 24, minimum: 1, maximum: 2_160, description: 'How far to look back.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    default: 24,
+    minimum: 1,
+    maximum: 2_160,
+    example: 24,
+    description: 'The period that the rates are taken from.',
+  })
   @Optional()
   @QueryNumber()
   @IsInt()
@@ -153,21 +197,43 @@ export class ForecastQuery {
 }
 
 export class BudgetParams {
-  @IsNumberString({ no_symbols: true }) @MaxLength(15) id: string;
+  @ApiProperty({ example: '1', description: 'The id of the budget.' })
+  @IsNumberString({ no_symbols: true })
+  @MaxLength(15)
+  id: string;
 }
 
-/** As the vendor stated it; a count it did not state is left out. */
+/** As the vendor reports it; an unknown count is absent. */
 export class ModelUsageBody {
-  @ApiPropertyOptional({ example: 1_200 }) @Optional() @IsAmount() inputTokens?: number;
-  @ApiPropertyOptional({ example: 300 }) @Optional() @IsAmount() outputTokens?: number;
-  @ApiPropertyOptional({ example: 900 }) @Optional() @IsAmount() cacheReadTokens?: number;
-  @ApiPropertyOptional({ example: 0 }) @Optional() @IsAmount() cacheWriteTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 1_200, description: 'Input tokens.' })
+  @Optional()
+  @IsAmount()
+  inputTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 300, description: 'Output tokens.' })
+  @Optional()
+  @IsAmount()
+  outputTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 900, description: 'Of these, read from the cache.' })
+  @Optional()
+  @IsAmount()
+  cacheReadTokens?: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 0, description: 'Of these, written to the cache.' })
+  @Optional()
+  @IsAmount()
+  cacheWriteTokens?: number;
 }
 
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
 export class RenewBody {
-  @ApiPropertyOptional({ example: 120, default: USUAL_TTL_MS / 1_000, description: 'Then it lapses.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 120,
+    default: USUAL_TTL_MS / 1_000,
+    minimum: 1,
+    maximum: LONGEST_TTL_MS / 1_000,
+    description: 'After this time the reservation expires.',
+  })
   @Optional()
   @IsInt()
   @Min(1)
@@ -176,7 +242,10 @@ export class RenewBody {
 }
 
 export class ReserveBody extends RenewBody {
-  @ApiProperty({ example: 'run-7/turn-3', description: 'Of your making: reserving twice with it reserves once.' })
+  @ApiProperty({
+    example: 'call-1',
+    description: 'A name that you choose. Reserving twice with it reserves once.',
+  })
   @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
   key: string;
   @ApiPropertyOptional({ example: 'builder-01', description: 'The agent that spends.' })
@@ -184,14 +253,23 @@ export class ReserveBody extends RenewBody {
   @IsString()
   @Length(1, 128)
   agentId?: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in, with all runs above it.' })
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in. The runs above it are charged too.' })
   @Optional()
   @IsString()
   @Length(1, 200)
   runId?: string;
-  @ApiProperty({ example: 4_000, description: 'The most it will use.' }) @IsAmount() tokens: number;
-  @ApiPropertyOptional({ example: 60_000, default: 0 }) @Optional() @IsAmount() microUsd?: number;
-  @ApiPropertyOptional({ example: 500, description: 'Take fewer tokens if there are not so many, down to this.' })
+  @ApiProperty({ ...AMOUNT, example: 4_000, description: 'The largest number of tokens the call can use.' })
+  @IsAmount()
+  tokens: number;
+  @ApiPropertyOptional({ ...AMOUNT, example: 60_000, default: 0, description: 'The largest cost, in micro-dollars.' })
+  @Optional()
+  @IsAmount()
+  microUsd?: number;
+  @ApiPropertyOptional({
+    ...AMOUNT,
+    example: 500,
+    description: 'Reserve fewer tokens if fewer are left, but at least this many.',
+  })
   @Optional()
   @IsAmount()
   atLeastTokens?: number;
@@ -199,24 +277,27 @@ export class ReserveBody extends RenewBody {
 
 export class SettleBody {
   @ApiPropertyOptional({
-    type: Number,
-    nullable: true,
+    ...LIMIT,
     example: 1_500,
-    description: 'What was used. Null, or left out, is not known: then what was reserved is charged.',
+    description: 'The tokens used. Null or absent is unknown: the reserved amount is charged.',
   })
   @IsOptional()
   @IsAmount()
   tokens?: number | null;
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 22_500 })
+  @ApiPropertyOptional({
+    ...LIMIT,
+    example: 22_500,
+    description: 'The cost in micro-dollars. Null or absent is unknown.',
+  })
   @IsOptional()
   @IsAmount()
   microUsd?: number | null;
-  @ApiPropertyOptional({ example: 'sonnet', description: 'A preset or alias whose prices make money out of `usage`.' })
+  @ApiPropertyOptional({ example: 'sonnet', description: 'The preset or alias whose prices turn `usage` into money.' })
   @Optional()
   @IsString()
   @Length(1, 200)
   model?: string;
-  @ApiPropertyOptional({ type: ModelUsageBody, description: 'Instead of `tokens`, as the vendor stated it.' })
+  @ApiPropertyOptional({ type: ModelUsageBody, description: 'Instead of `tokens`, as the vendor reports it.' })
   @Optional()
   @ValidateNested()
   @Type(() => ModelUsageBody)
@@ -224,5 +305,7 @@ export class SettleBody {
 }
 
 export class ReservationParams {
-  @Matches(KEY) key: string;
+  @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' })
+  @Matches(KEY)
+  key: string;
 }

@@ -1,55 +1,49 @@
-/** For the documentation. */
-export const BUDGET_EXAMPLE = {
-  id: '42',
-  kind: 'agent',
-  subject: 'builder-01',
-  window: 'daily',
-  timeZone: 'UTC',
-  windowStart: '2026-02-24T00:00:00.000Z',
-  windowEnd: '2026-02-25T00:00:00.000Z',
-  condition: 'ample',
-  limit: { tokens: 500_000, microUsd: null },
-  low: { tokens: null, microUsd: null },
-  usage: { own: { tokens: 123_456, microUsd: 0 }, subtree: { tokens: 123_456, microUsd: 0 } },
-  reserved: { tokens: 4_000, microUsd: 0 },
-  available: { tokens: 372_544, microUsd: null },
-  path: [],
-  source: 'ledger',
-  freshness: null,
-  createdAt: '2026-02-24T10:00:00.000Z',
+import type { OpenBudgetBody, OpenRunBody, ReserveBody, SettleBody, TopUpBody } from './budgets.dto.js';
+
+/** Bodies for the documentation page, where not all fields go together. Each can be sent after those before it. */
+export const OPEN_BUDGET_EXAMPLES = {
+  agent: {
+    summary: 'An agent, by the day',
+    value: {
+      kind: 'agent',
+      subject: 'builder-01',
+      window: 'daily',
+      timeZone: 'Europe/Berlin',
+      limit: { tokens: 500_000, microUsd: 20_000_000 },
+      low: { tokens: 50_000 },
+    } satisfies OpenBudgetBody,
+  },
+  fleet: {
+    summary: 'The fleet, by the month',
+    value: { kind: 'fleet', window: 'monthly', limit: { microUsd: 5_000_000_000 } } satisfies OpenBudgetBody,
+  },
 };
 
-export const RESERVATION_EXAMPLE = {
-  key: 'run-7/turn-3',
-  state: 'held',
-  agentId: 'builder-01',
-  runId: 'run-7',
-  budgets: ['3', '41', '42'],
-  held: { tokens: 4_000, microUsd: 60_000 },
-  used: null,
-  overdraft: false,
-  estimated: false,
-  expiresAt: '2026-02-24T10:45:00.000Z',
+export const OPEN_RUN_EXAMPLES = {
+  root: { summary: 'A root run', value: { runId: 'run-7', limit: { tokens: 200_000 } } satisfies OpenRunBody },
+  child: { summary: 'A run it delegates', value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody },
 };
 
-export const LINE_EXAMPLE = {
-  seq: '1207',
-  at: '2026-02-24T10:30:00.000Z',
-  kind: 'charged',
-  tokens: 1_500,
-  microUsd: 22_500,
-  own: true,
-  limit: null,
-  windowStart: '2026-02-24T00:00:00.000Z',
-  reservation: 'run-7/turn-3',
-  marks: [],
-  by: 'key:4fT9sKq2Lm',
-  note: null,
+export const TOP_UP_EXAMPLES = {
+  tokens: { summary: 'Tokens', value: { tokens: 100_000, note: 'for the release' } satisfies TopUpBody },
 };
 
-export const FORECAST_EXAMPLE = {
-  tokens: { perHour: 12_000, available: 372_544, runsOutAt: null },
-  microUsd: { perHour: 0, available: null, runsOutAt: null },
-  overMs: 86_400_000,
-  runsOutAt: null,
+export const RESERVE_EXAMPLES = {
+  agent: {
+    summary: 'A call by an agent',
+    value: { key: 'call-1', agentId: 'builder-01', tokens: 4_000, microUsd: 60_000 } satisfies ReserveBody,
+  },
+  run: {
+    summary: 'A call in a run',
+    value: { key: 'run-7/turn-3', runId: 'run-7', tokens: 4_000, atLeastTokens: 500 } satisfies ReserveBody,
+  },
+};
+
+export const SETTLE_EXAMPLES = {
+  counted: { summary: 'A known usage', value: { tokens: 1_500, microUsd: 22_500 } satisfies SettleBody },
+  vendor: {
+    summary: 'As the vendor reports it',
+    value: { usage: { inputTokens: 1_200, outputTokens: 300, cacheReadTokens: 900 } } satisfies SettleBody,
+  },
+  unknown: { summary: 'An unknown usage', value: {} satisfies SettleBody },
 };

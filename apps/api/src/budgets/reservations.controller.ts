@@ -1,28 +1,21 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
-import {
-  ApiCreatedResponse,
-  ApiForbiddenResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiResponse,
-  ApiTags,
-} from '@nestjs/swagger';
-import { costOf, PresetBook, resolveModel } from '#rollcall/providers';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { PresetBook, priceUsage } from '#rollcall/providers';
 import { BudgetLedger, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
-import { type ReservationView, toReservationView } from './budget.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './budgets.dto.js';
-import { RESERVATION_EXAMPLE } from './budgets.examples.js';
+import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
+import { ReservationView, toReservationView } from './reservation.view.js';
 
-const SETTLED = { ...RESERVATION_EXAMPLE, state: 'settled', used: { tokens: 1_500, microUsd: 22_500 } };
-
-/** For runtimes that are not ours: the same ledger, spent from over HTTP. A key is its caller's own. */
+/** The ledger for other runtimes, over HTTP. Each caller has its own keys. */
 @ApiTags('budgets')
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
+@Problems('RESERVATION_NOT_FOUND')
 export class ReservationsController {
   constructor(
     private readonly ledger: BudgetLedger,
@@ -30,15 +23,18 @@ export class ReservationsController {
   ) {}
 
   @Post()
+  @Permit('budgets:spend')
   @Mutation({ audit: null })
   @ApiOperation({
+    operationId: 'budgets.reserve',
     summary: 'Reserve before a call',
     description:
-      'On every budget concerned: of the agent, of you, of the run and all above it, and of the fleet. All or none.',
+      'Reserves on every budget concerned: of the agent, of the caller, of the run and all runs above it, and of the ' +
+      'fleet. All or none.',
   })
-  @ApiCreatedResponse({ schema: { example: RESERVATION_EXAMPLE } })
-  @ApiResponse({ status: 402, description: 'BUDGET_EXHAUSTED: `budget` says which one, and how much it has.' })
-  @ApiForbiddenResponse({ description: 'RESERVATION_TOO_LARGE, QUOTA_EXCEEDED' })
+  @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
+  @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
+  @Problems('BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED', 'RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const { id: owner } = caller;
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
@@ -49,22 +45,26 @@ export class ReservationsController {
   }
 
   @Get(':key')
-  @ApiOperation({ summary: 'Look at a reservation of yours' })
-  @ApiOkResponse({ schema: { example: RESERVATION_EXAMPLE } })
+  @ApiOperation({ operationId: 'budgets.getReservation', summary: 'Get a reservation of the caller' })
+  @ApiOkResponse({ type: ReservationView, description: 'The reservation.' })
   async get(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
     return toReservationView(await this.ledger.get({ owner, key }));
   }
 
   @Post(':key/settle')
   @HttpCode(200)
+  @Permit('budgets:spend')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'Charge what a call really used',
+    operationId: 'budgets.settle',
+    summary: 'Charge what a call used',
     description:
-      'In full, also above the reservation and after its expiry. What was not used is free again. Far above the reservation it needs `budgets:write`.',
+      'Charges the full amount, also above the reservation and after it expired, and frees the rest. An amount far above ' +
+      'the reservation needs the permission `budgets:write`.',
   })
-  @ApiOkResponse({ schema: { example: SETTLED } })
-  @ApiForbiddenResponse({ description: 'SETTLEMENT_TOO_LARGE: nothing is charged, and the reservation stays open.' })
+  @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
+  @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })
+  @Problems('RESERVATION_CLOSED', { SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.' })
   async settle(
     @Param() { key }: ReservationParams,
     @Body() body: SettleBody,
@@ -77,8 +77,13 @@ export class ReservationsController {
   @Post(':key/release')
   @HttpCode(200)
   @Mutation({ audit: null })
-  @ApiOperation({ summary: 'Give a reservation back', description: 'When nothing was used.' })
-  @ApiOkResponse({ schema: { example: { ...RESERVATION_EXAMPLE, state: 'released' } } })
+  @ApiOperation({
+    operationId: 'budgets.release',
+    summary: 'Release a reservation',
+    description: 'For a call that used nothing.',
+  })
+  @ApiOkResponse({ type: ReservationView, description: 'The reservation is released.' })
+  @Problems('RESERVATION_CLOSED')
   async release(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
     return toReservationView(await this.ledger.release({ owner, key }));
   }
@@ -87,10 +92,12 @@ export class ReservationsController {
   @HttpCode(200)
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'Keep a reservation for longer',
-    description: 'For a call that outlives it: so long from now. It never shortens it; one that has lapsed is over.',
+    operationId: 'budgets.renew',
+    summary: 'Extend a reservation',
+    description: 'It expires `ttlSeconds` from now, but never earlier than before. An expired one cannot be extended.',
   })
-  @ApiOkResponse({ schema: { example: RESERVATION_EXAMPLE } })
+  @ApiOkResponse({ type: ReservationView, description: 'The reservation is extended.' })
+  @Problems('RESERVATION_CLOSED')
   async renew(
     @Param() { key }: ReservationParams,
     @Body() { ttlSeconds }: RenewBody,
@@ -100,14 +107,10 @@ export class ReservationsController {
     return toReservationView(await this.ledger.renew(of, toTtlMs(ttlSeconds), spenderOf(caller)));
   }
 
-  /** Money out of the price list, where the caller does not say. What is not known stays unknown. */
-  private usageIn({ tokens = null, microUsd = null, usage, model }: SettleBody): Usage {
-    if (!usage) return { tokens, microUsd };
-    const { inputTokens, outputTokens } = usage;
-    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-    const prices = model === undefined ? undefined : resolveModel(model, this.presets).choice.prices;
-    const price = prices && costOf(usage, prices);
-    return { tokens: tokens ?? (isKnown ? inputTokens + outputTokens : null), microUsd: microUsd ?? price ?? null };
+  /** Amounts that the caller states take precedence over those derived from `usage`. */
+  private usageIn({ tokens, microUsd, usage, model }: SettleBody): Usage {
+    const derived = usage && priceUsage(usage, model, this.presets);
+    return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };
   }
 }
 

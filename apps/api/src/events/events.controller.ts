@@ -1,41 +1,36 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { Controller, Get, Headers, Post, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiCreatedResponse,
-  ApiGoneResponse,
-  ApiHeader,
-  ApiOkResponse,
-  ApiOperation,
-  ApiProduces,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CURSOR_PATTERN, formatCursor } from '#rollcall/platform';
+import { CURSOR_PATTERN, formatCursor, toCloudEvent } from '#rollcall/platform';
 import { Caller, callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
 import { InFlight } from '../http/in-flight.js';
+import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
+import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
-import { toCloudEvent } from './cloud-event.js';
 import { EventStreams } from './event.streams.js';
-import { EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
+import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { SseConnection } from './sse.connection.js';
 import { StreamKeeper } from './stream.keeper.js';
 import { TicketsService } from './tickets.service.js';
 
 const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
-const SSE_EXAMPLE =
-  'id: 1042-9f3c27d1\nevent: agent.left\ndata: {"specversion":"1.0","type":"agent.left","sequence":"1042",…}\n\n';
+/** Errors of cursors that cannot be continued. */
+const CURSOR_PROBLEMS = [
+  'CURSOR_AHEAD',
+  {
+    CURSOR_EXPIRED: 'Read the snapshot at `snapshot`, then continue from its `cursor`.',
+    CURSOR_FOREIGN: 'The cursor belongs to another event log. Read the snapshot at `snapshot`.',
+  },
+] as const;
 
 @ApiTags('events')
 @Controller('events')
 @Permit('events:read')
-@ApiGoneResponse({
-  description: 'CURSOR_EXPIRED or CURSOR_FOREIGN: take a snapshot from `snapshot`, then continue from its `cursor`.',
-})
 export class EventsController {
   constructor(
     private readonly events: EventsService,
@@ -48,11 +43,14 @@ export class EventsController {
   @Get()
   @Limits({ kind: 'streams' })
   @ApiOperation({
-    summary: 'Read events in order, a page at a time',
+    operationId: 'events.page',
+    summary: 'Read a page of events in order',
     description:
-      'Pass `next` back as `after`, also when `items` is empty: with a filter, a page looks through a limited number of events. With `waitMs`, an empty page at the end of the log is answered when there is something.',
+      'Pass `next` back as `after`, also when `items` is empty: with a filter, a page searches a limited number of ' +
+      'events. With `waitMs`, a request at the end of the log waits for the next event.',
   })
-  @ApiOkResponse({ type: EventsPage })
+  @ApiOkResponse({ type: EventsPage, description: 'A page of events.' })
+  @Problems('EVENTS_BUSY', ...CURSOR_PROBLEMS)
   async list(@Query() query: EventsQuery, @Res({ passthrough: true }) reply: FastifyReply): Promise<EventsPage> {
     if (query.waitMs > 0) this.inFlight.exempt(reply);
     const { items, next, head, epoch } = await this.events.page(query, hangUpOf(reply));
@@ -63,12 +61,19 @@ export class EventsController {
   @Get('stream')
   @Limits({ kind: 'streams' })
   @ApiOperation({
+    operationId: 'events.stream',
     summary: 'Follow events as server-sent events',
-    description: 'The `id` of each is the cursor after it, so a browser resumes by itself with `Last-Event-ID`.',
+    description: 'The `id` of each event is the cursor after it, so a browser resumes with `Last-Event-ID`.',
   })
-  @ApiHeader({ name: 'Last-Event-ID', required: false, schema: { type: 'string', example: '1041-9f3c27d1' } })
+  @ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'The `id` of the last event you have.',
+    schema: { type: 'string' },
+  })
   @ApiProduces('text/event-stream')
-  @ApiOkResponse({ schema: { type: 'string', example: SSE_EXAMPLE } })
+  @ApiOkResponse({ type: CloudEventView, description: 'A stream without an end. The `data` of each event is this.' })
+  @Problems(...CURSOR_PROBLEMS)
   async stream(
     @Query() query: StreamQuery,
     @Headers('last-event-id') lastEventId: string | undefined,
@@ -92,23 +97,25 @@ export class EventsController {
   @Post('tickets')
   @Mutation({ audit: null })
   @ApiOperation({
-    summary: 'Get a ticket for one WebSocket',
-    description: 'For browsers, which cannot send a header with it. Good once, for 30 seconds, on any replica.',
+    operationId: 'events.createTicket',
+    summary: 'Create a ticket for one WebSocket',
+    description:
+      'For browsers, which cannot send headers with a WebSocket. Valid once, for 30 seconds, on any replica.',
   })
-  @ApiCreatedResponse({ type: TicketView })
+  @ApiCreatedResponse({ type: TicketView, description: 'The ticket.' })
   async ticket(@Caller() caller: Principal): Promise<TicketView> {
     return await this.tickets.issue(caller);
   }
 }
 
-/** Not to be understood is no reason to begin elsewhere: that would be a gap without a word. */
+/** An id that is not a cursor is rejected: to start elsewhere would silently skip events. */
 function readLastEventId(id: string | undefined): string | undefined {
   if (!id || CURSOR_PATTERN.test(id)) return id || undefined;
-  const errors = [{ field: 'last-event-id', message: 'last-event-id must be the id of an event, or be left out' }];
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: last-event-id.', { errors });
+  const message = 'last-event-id must be the id of an event, or be left out';
+  throw validationFailed([{ field: 'last-event-id', message }]);
 }
 
-/** Aborted when the client is gone, so that nobody waits for no one. */
+/** Aborts when the client closes the connection, so that the wait for events ends. */
 function hangUpOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once('close', () => controller.abort());

@@ -13,15 +13,14 @@ import {
   Min,
   ValidateBy,
 } from 'class-validator';
-import { CURSOR_PATTERN } from '#rollcall/platform';
+import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { EVENTS } from './event.catalog.js';
-import type { CloudEvent } from './cloud-event.js';
 
 const LARGEST_PAGE = 1_000;
 const USUAL_PAGE = 100;
-/** Shorter than what gateways usually wait for an answer. */
+/** Shorter than the timeouts that proxies usually have. */
 const LONGEST_WAIT_MS = 50_000;
 const MOST_NAMES = 200;
 const LARGEST_WINDOW = 10_000;
@@ -47,7 +46,7 @@ const KnownType = (): PropertyDecorator =>
 export class EventFilterQuery {
   @ApiPropertyOptional({
     type: [String],
-    description: 'Names, or families such as `agent.*`.',
+    description: 'Only events of these types. `agent.*` means all types that start with `agent.`.',
     example: ['agent.*', 'circuit.opened'],
   })
   @IsOptional()
@@ -60,8 +59,8 @@ export class EventFilterQuery {
 
   @ApiPropertyOptional({
     type: [String],
-    description: 'Agents concerned, separated by commas.',
-    example: ['builder-1'],
+    description: 'Only events about these agents.',
+    example: ['builder-01'],
   })
   @IsOptional()
   @List()
@@ -73,8 +72,8 @@ export class EventFilterQuery {
 
   @ApiPropertyOptional({
     type: [String],
-    description: 'The agent concerned has one of these.',
-    example: ['code.build'],
+    description: 'Only events about agents with one of these capabilities.',
+    example: ['build'],
   })
   @IsOptional()
   @List()
@@ -87,16 +86,24 @@ export class EventFilterQuery {
 
 export class EventsQuery extends EventFilterQuery {
   @ApiPropertyOptional({
-    description: 'A cursor such as `next`, the `sequence` of the last event you have, `oldest`, or `latest`.',
+    description:
+      'Where to continue: the `next` of the previous page, the `sequence` of the last event you have, `oldest` or `latest`.',
     default: 'oldest',
-    example: '1041-9f3c27d1',
+    example: 'oldest',
   })
   @IsOptional()
   @IsString()
   @Matches(START_PATTERN)
   after: string = 'oldest';
 
-  @ApiPropertyOptional({ default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
+  @ApiPropertyOptional({
+    type: 'integer',
+    default: USUAL_PAGE,
+    minimum: 1,
+    maximum: LARGEST_PAGE,
+    example: USUAL_PAGE,
+    description: 'The largest number of events to return.',
+  })
   @IsOptional()
   @QueryNumber()
   @IsInt()
@@ -105,8 +112,10 @@ export class EventsQuery extends EventFilterQuery {
   limit: number = USUAL_PAGE;
 
   @ApiPropertyOptional({
-    description: 'When there is nothing yet, wait this long for it.',
+    type: 'integer',
+    description: 'If there is no event yet, wait this long for one.',
     default: 0,
+    example: 0,
     minimum: 0,
     maximum: LONGEST_WAIT_MS,
   })
@@ -120,9 +129,9 @@ export class EventsQuery extends EventFilterQuery {
 
 export class StreamQuery extends EventFilterQuery {
   @ApiPropertyOptional({
-    description: 'Where to start: a cursor, a `sequence`, `oldest` or `latest`. `Last-Event-ID` goes before it.',
+    description: 'Where to start: a cursor, a `sequence`, `oldest` or `latest`. `Last-Event-ID` has precedence.',
     default: 'latest',
-    example: '1041-9f3c27d1',
+    example: 'latest',
   })
   @Optional('latest')
   @IsString()
@@ -132,7 +141,7 @@ export class StreamQuery extends EventFilterQuery {
 
 /** The `data` of a `subscribe` frame. */
 export class SubscribeBody extends StreamQuery {
-  /** While this many are not acknowledged, no further batch is sent. Without it, none need be. */
+  /** No further batch is sent while this many events are not acknowledged. Absent: acknowledgements are not needed. */
   @Optional()
   @IsInt()
   @Min(1)
@@ -147,35 +156,49 @@ export class AckBody {
   sequence: string;
 }
 
+const EVENT_TIME = '2026-02-24T10:30:00.000Z';
+
 export class CloudEventView implements CloudEvent {
-  @ApiProperty({ enum: ['1.0'] }) specversion: '1.0';
-  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11' }) id: string;
-  @ApiProperty({ example: 'urn:rollcall:registry' }) source: string;
-  @ApiProperty({ enum: EVENTS.types, example: 'agent.left' }) type: CloudEvent['type'];
-  @ApiProperty({ example: 'builder-1' }) subject: string;
-  @ApiProperty({ format: 'date-time' }) time: string;
-  @ApiProperty({ enum: ['application/json'] }) datacontenttype: 'application/json';
-  @ApiProperty({ example: '1042', description: 'The place in the log.' })
-  sequence: string;
-  @ApiPropertyOptional({ example: 'code.build,code.test' }) capabilities?: string;
-  @ApiProperty({ type: Object, example: { generation: 3, reason: 'evicted' } }) data: CloudEvent['data'];
+  @ApiProperty({ enum: ['1.0'], description: 'The version of CloudEvents.' }) specversion: '1.0';
+  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', description: 'Unique. Use it to drop duplicates.' })
+  id: string;
+  @ApiProperty({ example: 'urn:rollcall:registry', description: 'Always the same.' }) source: string;
+  @ApiProperty({ enum: EVENTS.types, example: 'agent.left', description: 'What happened.' }) type: CloudEvent['type'];
+  @ApiProperty({ example: 'builder-01', description: 'What it happened to; mostly an agentId.' }) subject: string;
+  @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When it happened.' }) time: string;
+  @ApiProperty({ enum: ['application/json'], description: 'The media type of `data`.' })
+  datacontenttype: 'application/json';
+  @ApiProperty({ example: '1042', description: 'The position in the log, without gaps.' }) sequence: string;
+  @ApiPropertyOptional({
+    example: 'code.build,code.test',
+    description: 'The capabilities of the agent, separated by commas.',
+  })
+  capabilities?: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { generation: 3, reason: 'evicted' },
+    description: 'Depends on `type`; see docs/events.md.',
+  })
+  data: CloudEvent['data'];
 }
 
 export class EventsPage {
-  @ApiProperty({ type: [CloudEventView] }) items: CloudEventView[];
+  @ApiProperty({ type: [CloudEventView], description: 'Events in the order of the log.' }) items: CloudEventView[];
   @ApiProperty({
     example: '1042-9f3c27d1',
-    description: 'The cursor after this page. Pass it as `after` next time, also when the page is empty.',
+    description: 'The cursor after this page. Pass it as `after` in the next request, also when the page is empty.',
   })
   next: string;
   @ApiProperty({
     example: '1042-9f3c27d1',
-    description: 'The cursor of the newest event. Equal to `next`: you have them all.',
+    description: 'The cursor of the newest event. If it equals `next`, there are no more events.',
   })
   head: string;
 }
 
 export class TicketView {
-  @ApiProperty({ description: 'Good for one WebSocket: /v1/events/ws?ticket=…', example: 'Xq3…' }) ticket: string;
-  @ApiProperty({ format: 'date-time' }) expiresAt: Date;
+  @ApiProperty({ example: 'Xq3vT0c8', description: 'For one connection to /v1/events/ws?ticket=…' }) ticket: string;
+  @ApiProperty({ type: String, format: 'date-time', example: EVENT_TIME, description: 'When it expires.' })
+  expiresAt: Date;
 }

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
-import { toFrame } from './cloud-event.js';
+import { toFrame } from './event.frame.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
 import type { KeptConnection } from './stream.keeper.js';

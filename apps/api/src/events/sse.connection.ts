@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
-import { toCloudEventText } from './cloud-event.js';
+import { formatCursor, type LogPosition, type RegistryEvent, toCloudEventText } from '#rollcall/platform';
 import type { EventStream, StreamSink } from './event.stream.js';
 import type { StreamEnd } from './stream.end.js';
 import type { KeptConnection } from './stream.keeper.js';

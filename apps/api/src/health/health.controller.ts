@@ -1,15 +1,17 @@
 import { Controller, Get, Inject } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
-import { type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/api.error.js';
+import { Problems } from '../http/problems.js';
+import { LivenessView, ReadinessView } from './health.view.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
 
-const ALIVE = { status: 'ok' } as const;
+const ALIVE: LivenessView = { status: 'ok' };
 
 @ApiTags('operation')
 @Controller('health')
@@ -29,28 +31,26 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({
-    summary: 'Is the process alive?',
-    description: 'Never touches the database: a restart would not mend that.',
+    operationId: 'health.live',
+    summary: 'Check whether the process is alive',
+    description: 'Does not use the database, because a restart does not repair it.',
   })
-  @ApiOkResponse({ schema: { example: ALIVE } })
-  live(): typeof ALIVE {
+  @ApiOkResponse({ type: LivenessView, description: 'The process is alive.' })
+  live(): LivenessView {
     return ALIVE;
   }
 
   @Get('ready')
   @ApiOperation({
-    summary: 'Can this replica serve?',
+    operationId: 'health.ready',
+    summary: 'Check whether this replica serves requests',
     description:
-      'For gateways: 503 while the database does not answer, while round trips to it are slow, or while the replica is leaving. ' +
-      'A round trip is measured for each request.',
+      'For load balancers: 503 while the database does not respond, while round trips to it are slow, or while the ' +
+      'replica shuts down. Each request measures a round trip.',
   })
-  @ApiOkResponse({
-    schema: {
-      example: { status: 'ok', info: { database: { status: 'up', roundTripMs: 1.4, limitMs: 500 } }, error: {} },
-    },
-  })
-  @ApiServiceUnavailableResponse({ description: 'NOT_READY, with the checks that failed.' })
-  async ready(): Promise<HealthCheckResult> {
+  @ApiOkResponse({ type: ReadinessView, description: 'This replica serves requests.' })
+  @Problems('NOT_READY')
+  async ready(): Promise<ReadinessView> {
     const { phase } = this.lifecycle;
     if (phase !== 'serving') throw new ApiError('NOT_READY', `This replica is ${phase}.`, { retryAfterMs: 1_000 });
     const trip = await this.measure();

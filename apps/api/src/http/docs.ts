@@ -2,35 +2,52 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ApiError } from './api.error.js';
 import { replyProblem } from './problem.reply.js';
-import { PROBLEMS } from './problem.table.js';
+import { ProblemView } from './problem.view.js';
+import { PROBLEM_CONTENT } from './problems.js';
 
 const ABOUT = `The registry, discovery and runtime plane for AI agents.
 
-Every request but those under /health carries \`Authorization: Bearer <API key or JWT>\`. Every error is
-\`application/problem+json\` with a stable \`code\`. Every POST may carry an \`Idempotency-Key\`. Lists come in pages:
+Every request except those under /health carries \`Authorization: Bearer <API key or JWT>\`. Every error response is
+\`application/problem+json\` with a stable \`code\`. Every POST accepts an \`Idempotency-Key\`. Lists come in pages:
 pass \`nextCursor\` back as \`cursor\`.`;
+
+const REJECTED =
+  'The request is rejected. Codes that every route can return: `VALIDATION_FAILED`, `MALFORMED_REQUEST`, ' +
+  '`MALFORMED_JSON`, `BODY_TOO_LARGE`, `UNSUPPORTED_MEDIA_TYPE`, `RATE_LIMITED`, `TOO_MANY_CONCURRENT_REQUESTS`.';
+const FAILED =
+  'The request failed on the server. Codes that every route can return: `INTERNAL`, `DATABASE_UNAVAILABLE`, ' +
+  '`SHUTTING_DOWN`, `TIMED_OUT`.';
+
+/** The sections of the page. A tag without an entry here fails a test. */
+const TAGS = {
+  agents: 'Register agents, keep their leases, find them, and operate them.',
+  budgets: 'Limit what agents, callers, runs and the fleet spend, and reserve before a call.',
+  events: 'Follow what happens: pages, server-sent events, snapshots, tickets for WebSockets.',
+  webhooks: 'Deliver events to endpoints, and replay them.',
+  models: 'Model presets, model vendors and agent providers of this deployment.',
+  access: 'API keys, the audit log, and the credential in use.',
+  operation: 'Health checks and metrics, for the infrastructure.',
+};
 
 export function describeApi(app: NestFastifyApplication, version: string): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Rollcall')
     .setDescription(ABOUT)
     .setVersion(version)
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addServer('/')
     .addBearerAuth({
       type: 'http',
       scheme: 'bearer',
-      description: 'An API key (rk_…) or a JWT of the configured issuer.',
+      description: 'An API key (`rk_…`), a JWT of the configured issuer, or the lease token (`rl_…`) of an agent.',
     })
-    .addGlobalResponse({ status: '4XX', description: 'The request was refused.', content: problemContent() })
-    .addGlobalResponse({ status: '5XX', description: 'Not now, or our fault.', content: problemContent() });
-  const document = SwaggerModule.createDocument(app, builder.build());
-  document.components = {
-    ...document.components,
-    schemas: { ...document.components?.schemas, Problem: PROBLEM_SCHEMA },
-  };
-  return document;
+    .addGlobalResponse({ status: '4XX', description: REJECTED, content: PROBLEM_CONTENT })
+    .addGlobalResponse({ status: '5XX', description: FAILED, content: PROBLEM_CONTENT });
+  for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
+  return SwaggerModule.createDocument(app, builder.build(), { extraModels: [ProblemView] });
 }
 
-/** What the page loads out of the folder of Swagger UI. The folder has more, which is nobody's business. */
+/** The files of Swagger UI that the page loads. The other files of its folder are not served. */
 const ASSETS = new Set([
   'swagger-ui.css',
   'swagger-ui-bundle.js',
@@ -39,7 +56,7 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
-/** The document at /openapi.json, and a page to read and try it at /docs. The page forgets the key when it is closed. */
+/** The document at /openapi.json, and a page to read and try it at /docs. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
   refuseOtherFiles(app);
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
@@ -50,7 +67,7 @@ export function serveDocs(app: NestFastifyApplication, version: string): void {
   });
 }
 
-/** By the route that was found and not by the address, which can be written in many ways. */
+/** Compares the matched route and not the path, because one path can be encoded in many ways. */
 function refuseOtherFiles(app: NestFastifyApplication): void {
   const server = app.getHttpAdapter().getInstance();
   server.addHook('onRequest', (request, reply, done) => {
@@ -59,27 +76,3 @@ function refuseOtherFiles(app: NestFastifyApplication): void {
     replyProblem(reply, new ApiError('ROUTE_NOT_FOUND', 'The documentation has no such file. Its page is at /docs.'));
   });
 }
-
-function problemContent(): Record<string, { schema: { $ref: string } }> {
-  return { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
-}
-
-const PROBLEM_SCHEMA = {
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'code', 'requestId'],
-  properties: {
-    type: { type: 'string', example: 'urn:rollcall:problem:validation-failed' },
-    title: { type: 'string', example: PROBLEMS.VALIDATION_FAILED.title },
-    status: { type: 'integer', example: 400 },
-    detail: { type: 'string', example: 'Please correct: name.' },
-    code: { type: 'string', enum: Object.keys(PROBLEMS), example: 'VALIDATION_FAILED' },
-    requestId: { type: 'string', example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e' },
-    retryAfterMs: { type: 'integer', example: 1000 },
-    moreErrors: { type: 'integer', example: 283, description: 'How many errors are left out of `errors`.' },
-    errors: {
-      type: 'array',
-      items: { type: 'object', properties: { field: { type: 'string' }, message: { type: 'string' } } },
-      example: [{ field: 'name', message: 'name must not be blank' }],
-    },
-  },
-};

@@ -1,4 +1,4 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
 import { ApiError } from './api.error.js';
 import { QueryNumber } from './query-number.js';
@@ -7,7 +7,14 @@ const LARGEST_PAGE = 200;
 const USUAL_PAGE = 50;
 
 export class PageQuery {
-  @ApiPropertyOptional({ description: 'How many at the most.', default: USUAL_PAGE, minimum: 1, maximum: LARGEST_PAGE })
+  @ApiPropertyOptional({
+    type: 'integer',
+    description: 'The largest number of items to return.',
+    default: USUAL_PAGE,
+    minimum: 1,
+    maximum: LARGEST_PAGE,
+    example: USUAL_PAGE,
+  })
   @IsOptional()
   @QueryNumber()
   @IsInt()
@@ -15,20 +22,28 @@ export class PageQuery {
   @Max(LARGEST_PAGE)
   limit: number = USUAL_PAGE;
 
-  @ApiPropertyOptional({ description: 'The `nextCursor` of the page before.' })
+  @ApiPropertyOptional({ description: 'The `nextCursor` of the previous page.' })
   @IsOptional()
   @IsString()
   @MaxLength(500)
   cursor?: string;
 }
 
-export interface Page<T> {
-  items: T[];
-  /** Null on the last page. */
+export class PageView {
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Pass it as `cursor` to get the next page; null on the last page.',
+  })
   nextCursor: string | null;
 }
 
-/** Makes a page out of `limit + 1` rows: the extra one only tells that there is more. */
+export interface Page<T> extends PageView {
+  items: T[];
+}
+
+/** Makes a page of `limit + 1` rows: the extra row shows that there is a next page. */
 export function toPage<Row, View>(
   rows: Row[],
   limit: number,
@@ -43,7 +58,7 @@ export function toPage<Row, View>(
   };
 }
 
-/** The position inside a cursor; `pattern` is what this list's positions look like. */
+/** The position that a cursor contains; `pattern` is the format of the positions of this list. */
 export function readCursor(cursor: string | undefined, pattern: RegExp): string | undefined {
   if (cursor === undefined) return undefined;
   const position = Buffer.from(cursor, 'base64url').toString('utf8');

@@ -14,14 +14,17 @@ import {
   MaxLength,
   Min,
 } from 'class-validator';
-import { ROLES, type Role } from '../auth/permissions.js';
-import { ApiError } from '../http/api.error.js';
+import type { IssuedKey, KeyRow } from '#rollcall/platform';
+import { keyPrincipalId } from '../auth/key.principal.js';
+import { isRole, ROLES, type Role } from '../auth/permissions.js';
+import type { Principal } from '../auth/principal.js';
 import { Optional } from '../http/optional.js';
-import type { KeyEntity } from './key.entity.js';
-import type { IssuedKey } from './keys.service.js';
+import { PageView } from '../http/page.js';
+import { validationFailed } from '../http/validation.error.js';
 
 const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
 const USUAL_OVERLAP_S = 60;
+const SHORTEST_OWN_OVERLAP_S = 30;
 /** With six decimals of a second and a zone it has 32 characters. */
 const LONGEST_DATE = 40;
 const DATE_TIME = /^[^T]{4,15}T[^T]{2,20}(?:Z|[+-]\d\d:\d\d)$/;
@@ -34,14 +37,18 @@ export class IssueKeyBody {
   @Length(1, 100)
   name: string;
 
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'] })
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'What the key may do.' })
   @ArrayUnique()
   @IsIn(ROLES, { each: true })
   @ArrayMinSize(1)
   @ArrayMaxSize(ROLES.length)
   roles: Role[];
 
-  @ApiPropertyOptional({ description: 'Never, if left out.', format: 'date-time', example: '2027-06-30T00:00:00Z' })
+  @ApiPropertyOptional({
+    description: 'Absent: it never expires.',
+    format: 'date-time',
+    example: '2027-06-30T00:00:00Z',
+  })
   @IsOptional()
   @IsISO8601({ strict: true })
   @Matches(DATE_TIME, { message: 'expiresAt must have a time and a zone, such as 2027-06-30T00:00:00Z' })
@@ -51,7 +58,8 @@ export class IssueKeyBody {
 
 export class RotateKeyBody {
   @ApiPropertyOptional({
-    description: 'How long the old secret goes on working.',
+    type: 'integer',
+    description: 'How long the old secret stays valid.',
     default: USUAL_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
@@ -64,48 +72,64 @@ export class RotateKeyBody {
   overlapSeconds: number = USUAL_OVERLAP_S;
 }
 
+const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
+const SOURCES = ['issued', 'first-start', 'environment'];
+const STATUSES = ['active', 'expired', 'revoked'];
+
 export class KeyView {
-  @ApiProperty({ example: '4fT9sKq2Lm' }) id: string;
-  @ApiProperty({ example: 'ci-deployer' }) name: string;
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'] }) roles: Role[];
-  @ApiProperty({ enum: ['issued', 'first-start', 'environment'] }) source: string;
-  @ApiProperty({ enum: ['active', 'expired', 'revoked'] }) status: string;
-  @ApiProperty({ format: 'date-time' }) createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz' }) createdBy: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true }) expiresAt: Date | null;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true }) revokedAt: Date | null;
-  @ApiProperty({ type: String, nullable: true, description: 'The key that rotation put in its place.' }) replacedBy:
-    string | null;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'To the minute.' })
-  lastUsedAt: Date | null;
+  @ApiProperty({ example: '4fT9sKq2Lm', description: 'The id of the key; a part of its secret.' }) id: string;
+  @ApiProperty({ example: 'ci-deployer', description: 'What the key is for.' }) name: string;
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'What the key may do.' })
+  roles: Role[];
+  @ApiProperty({ enum: SOURCES, description: 'Where the key comes from.' }) source: string;
+  @ApiProperty({ enum: STATUSES, description: 'Only active keys are accepted.' }) status: string;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    example: '2026-02-24T10:00:00.000Z',
+    description: 'When it was issued.',
+  })
+  createdAt: Date;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who issued it.' }) createdBy: string;
+  @ApiProperty({ ...MOMENT, description: 'When it expires; null never.' }) expiresAt: Date | null;
+  @ApiProperty({ ...MOMENT, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'The key that rotation replaced it by.' })
+  replacedBy: string | null;
+  @ApiProperty({ ...MOMENT, description: 'The last use, to the minute.' }) lastUsedAt: Date | null;
 }
 
 export class IssuedKeyView extends OmitType(KeyView, []) {
-  @ApiProperty({ description: 'The secret. Shown this once.', example: 'rk_4fT9sKq2Lm_…' }) key: string;
+  @ApiProperty({ example: 'rk_4fT9sKq2Lm_…', description: 'The secret. Only this response contains it.' }) key: string;
 }
 
-export class KeyPage {
-  @ApiProperty({ type: [KeyView] }) items: KeyView[];
-  @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
+export class KeyPage extends PageView {
+  @ApiProperty({ type: [KeyView], description: 'Newest first.' }) items: KeyView[];
 }
 
-export function toKeyView(row: KeyEntity): KeyView {
+export function toKeyView(row: KeyRow): KeyView {
   const { id, name, roles, source, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt } = row;
-  const expired = expiresAt !== null && expiresAt.getTime() <= Date.now();
-  const status = revokedAt ? 'revoked' : expired ? 'expired' : 'active';
-  return { id, name, roles, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
+  const status = revokedAt ? 'revoked' : row.isActive ? 'active' : 'expired';
+  const known = roles.filter(isRole);
+  return { id, name, roles: known, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
 }
 
 export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
   return { ...toKeyView(row), key };
 }
 
-/** Null when it never ends. */
+/** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
+export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, caller: Principal): void {
+  if (caller.id !== keyPrincipalId(id) || overlapSeconds >= SHORTEST_OWN_OVERLAP_S) return;
+  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_S} for the key that sends this request: you could not repeat it if the response is lost`;
+  throw validationFailed([{ field: 'overlapSeconds', message }]);
+}
+
+/** Null when the key does not expire. */
 export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);
   const fromNow = moment.getTime() - Date.now();
   if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
   const message = 'expiresAt must lie in the future, ten years away at the most; leave it out for a key without end';
-  throw new ApiError('VALIDATION_FAILED', 'Please correct: expiresAt.', { errors: [{ field: 'expiresAt', message }] });
+  throw validationFailed([{ field: 'expiresAt', message }]);
 }

@@ -1,8 +1,11 @@
 import { Module } from '@nestjs/common';
-import { AdminKeys } from './admin.keys.js';
-import { KeyStore } from './key.store.js';
+import { AdminKeys, KeyChanges, KeysService, KeyStore } from '#rollcall/platform';
+import { AuditService } from '../audit/audit.service.js';
 import { KeysController } from './keys.controller.js';
-import { KeysService } from './keys.service.js';
 
-@Module({ providers: [KeyStore, KeysService, AdminKeys], controllers: [KeysController], exports: [KeysService] })
+@Module({
+  providers: [KeyStore, KeysService, { provide: KeyChanges, useExisting: AuditService }, AdminKeys],
+  controllers: [KeysController],
+  exports: [KeysService],
+})
 export class KeysModule {}

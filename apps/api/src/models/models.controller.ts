@@ -14,15 +14,15 @@ export class ModelsController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'The models that can be named, and the vendors we speak to' })
-  @ApiOkResponse({ type: ModelList })
+  @ApiOperation({ operationId: 'models.list', summary: 'List model presets and model vendors' })
+  @ApiOkResponse({ type: ModelList, description: 'All presets and vendors of this deployment.' })
   list(): ModelList {
     return { items: this.book.list(), vendors: this.vendors.list().map(({ name }) => name) };
   }
 
   @Get('resolve')
-  @ApiOperation({ summary: 'Which model does a name mean, and why?' })
-  @ApiOkResponse({ type: ResolvedModelView })
+  @ApiOperation({ operationId: 'models.resolve', summary: 'Resolve a model name' })
+  @ApiOkResponse({ type: ResolvedModelView, description: 'The model, and the rule that chose it.' })
   resolve(@Query() { model }: ResolveQuery): ResolvedModelView {
     return resolveModel(model ?? null, this.book);
   }

@@ -4,8 +4,8 @@ import type { PresetView, ResolvedModel } from '#rollcall/providers';
 
 export class ResolveQuery {
   @ApiPropertyOptional({
-    description: 'A preset, an alias or `inherit`; nothing means the default.',
-    example: 'sonnet',
+    description: 'A preset, an alias or `inherit`. Absent: the default.',
+    example: 'inherit',
   })
   @IsOptional()
   @IsString()
@@ -14,14 +14,26 @@ export class ResolveQuery {
 }
 
 export class ModelChoiceView {
-  @ApiProperty({ example: 'anthropic' }) vendor: string;
-  @ApiProperty({ example: 'claude-haiku-4-5' }) model: string;
-  @ApiPropertyOptional({ example: 'http://127.0.0.1:11434/v1' }) baseUrl?: string;
+  @ApiProperty({ example: 'anthropic', description: 'The model vendor.' }) vendor: string;
+  @ApiProperty({ example: 'claude-haiku-4-5', description: 'The model, as the vendor calls it.' }) model: string;
+  @ApiPropertyOptional({
+    example: 'http://127.0.0.1:11434/v1',
+    description: 'Absent: the usual address of the vendor.',
+  })
+  baseUrl?: string;
   @ApiPropertyOptional({ example: 'ANTHROPIC_API_KEY', description: 'The name of the variable, never its value.' })
   keyEnv?: string;
-  @ApiProperty({ example: { maxOutputTokens: 4096 } }) settings: object;
-  @ApiPropertyOptional({ example: 200_000 }) contextWindow?: number;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { maxOutputTokens: 4096 },
+    description: 'Settings of each call.',
+  })
+  settings: object;
+  @ApiPropertyOptional({ type: 'integer', example: 200_000, description: 'In tokens.' }) contextWindow?: number;
   @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'number' },
     example: { input: 1_000_000, output: 5_000_000 },
     description: 'Micro-dollars per million tokens.',
   })
@@ -29,21 +41,32 @@ export class ModelChoiceView {
 }
 
 export class PresetModel extends ModelChoiceView implements PresetView {
-  @ApiProperty({ example: 'fast' }) name: string;
-  @ApiProperty({ example: ['haiku'] }) aliases: string[];
-  @ApiProperty() isDefault: boolean;
+  @ApiProperty({ example: 'fast', description: 'The name of the preset.' }) name: string;
+  @ApiProperty({ type: [String], example: ['haiku'], description: 'Other names of the preset.' }) aliases: string[];
+  @ApiProperty({ example: true, description: 'Whether it is used where no model is named.' }) isDefault: boolean;
   declare settings: PresetView['settings'];
   declare prices?: PresetView['prices'];
 }
 
 export class ModelList {
-  @ApiProperty({ type: [PresetModel] }) items: PresetModel[];
-  @ApiProperty({ example: ['anthropic', 'openai', 'openai-compatible', 'scripted'] }) vendors: string[];
+  @ApiProperty({ type: [PresetModel], description: 'All presets.' }) items: PresetModel[];
+  @ApiProperty({
+    type: [String],
+    example: ['anthropic', 'openai', 'openai-compatible', 'scripted'],
+    description: 'All model vendors.',
+  })
+  vendors: string[];
 }
 
 export class ResolvedModelView implements ResolvedModel {
-  @ApiProperty({ type: ModelChoiceView }) choice: ResolvedModel['choice'];
-  @ApiProperty({ enum: ['inline', 'preset', 'alias', 'inherit', 'default'] }) rule: ResolvedModel['rule'];
-  @ApiPropertyOptional({ example: 'fast' }) preset?: string;
-  @ApiProperty({ example: 'sonnet is an alias of the preset fast.' }) because: string;
+  @ApiProperty({ type: ModelChoiceView, description: 'The model.' }) choice: ResolvedModel['choice'];
+  @ApiProperty({
+    enum: ['inline', 'preset', 'alias', 'inherit', 'default'],
+    example: 'alias',
+    description: 'The rule that chose it.',
+  })
+  rule: ResolvedModel['rule'];
+  @ApiPropertyOptional({ example: 'fast', description: 'The preset, if one was chosen.' }) preset?: string;
+  @ApiProperty({ example: 'sonnet is an alias of the preset fast.', description: 'The rule as a text.' })
+  because: string;
 }

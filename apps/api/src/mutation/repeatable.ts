@@ -3,8 +3,8 @@ import { ApiHeader } from '@nestjs/swagger';
 import { MUTATION, type MutationFacts } from './mutation.facts.js';
 
 /**
- * On a POST that may be sent again without harm: a question, or a beat. It is done again each time, because the first
- * answer would be an old one, so an Idempotency-Key changes nothing; and nothing of it is audited.
+ * For a POST that is safe to repeat: a query or a heartbeat. It is executed each time, because a stored response would be
+ * stale, so an Idempotency-Key has no effect. Nothing of it is audited.
  */
 export function Repeatable(): MethodDecorator {
   const facts: MutationFacts = { audit: null, repeatable: true };
@@ -13,7 +13,7 @@ export function Repeatable(): MethodDecorator {
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
-      description: 'Taken and without effect: repeating this request is safe as it is.',
+      description: 'Accepted and ignored: repeating this request is safe without a key.',
       schema: { type: 'string', maxLength: 255 },
     }),
   );

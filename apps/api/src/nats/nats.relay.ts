@@ -1,11 +1,11 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { EventLog, type EventSink, SinksService } from '#rollcall/platform';
+import { EventLog, type EventSink, openNatsSink, SinksService } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 
 export const NATS_KIND = 'nats';
 
-/** Relays the log to NATS, if it is configured. */
+/** Relays the event log to NATS JetStream when `NATS_URL` is set. */
 @Injectable()
 export class NatsRelay implements OnApplicationBootstrap {
   constructor(
@@ -18,14 +18,12 @@ export class NatsRelay implements OnApplicationBootstrap {
     return this.config.nats.url !== undefined;
   }
 
-  /** The first time, from the oldest event that is kept. */
+  /** A new sink begins with the oldest event in the log. */
   async onApplicationBootstrap(): Promise<void> {
     if (this.isConfigured) await this.sinks.add(NATS_KIND, NATS_KIND, { after: await this.log.oldest() });
   }
 
-  /** The client is loaded only where it is used. */
   async make(): Promise<EventSink> {
-    const { NatsSink } = await import('./nats.sink.js');
-    return new NatsSink({ ...this.config.nats, keepMs: this.config.events.keep }, this.log);
+    return await openNatsSink({ ...this.config.nats, keepMs: this.config.events.keep });
   }
 }

@@ -23,8 +23,12 @@ export class ProvidersController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'What agents can be made of and who answers model calls, and whether each can be used now' })
-  @ApiOkResponse({ type: ProviderList })
+  @ApiOperation({
+    operationId: 'providers.list',
+    summary: 'List agent providers and model vendors',
+    description: 'With what each of them needs, and whether it can be used on this replica.',
+  })
+  @ApiOkResponse({ type: ProviderList, description: 'All providers of this deployment.' })
   list(@Query() { kind }: ProvidersQuery): ProviderList {
     const all = [
       ...this.agents.list().map(agentProviderView),

@@ -7,7 +7,7 @@ const KINDS = ['agent', 'model'] as const;
 export class ProvidersQuery {
   @ApiPropertyOptional({
     enum: KINDS,
-    description: 'Only those that make agents, or only those that answer model calls.',
+    description: '`agent`: only agent providers. `model`: only model vendors.',
   })
   @IsOptional()
   @IsIn(KINDS)
@@ -15,33 +15,42 @@ export class ProvidersQuery {
 }
 
 export class NeedView implements Need {
-  @ApiProperty({ example: 'the package @anthropic-ai/claude-agent-sdk' }) what: string;
-  @ApiProperty({ example: false }) met: boolean;
+  @ApiProperty({ example: 'the package @anthropic-ai/claude-agent-sdk', description: 'What is needed.' }) what: string;
+  @ApiProperty({ example: false, description: 'Whether it is there.' }) met: boolean;
   @ApiPropertyOptional({
     example: 'Install it where Rollcall runs: npm install --no-save @anthropic-ai/claude-agent-sdk@^0.3.325',
-    description: 'What to do, where the need is not met.',
+    description: 'What to do, if it is not there.',
   })
   how?: string;
 }
 
 export class ProviderItem implements ProviderView {
-  @ApiProperty({ enum: KINDS, example: 'agent' }) kind: ProviderView['kind'];
-  @ApiProperty({ example: 'claude-sdk', description: 'What a definition or a preset calls it.' }) name: string;
-  @ApiPropertyOptional({ enum: ['sdk', 'api', 'in-process', 'remote', 'subprocess'], example: 'sdk' })
-  agentType?: ProviderView['agentType'];
-  @ApiProperty({ example: "Agents that run Claude Code's loop" }) about: string;
-  @ApiProperty({ example: false, description: 'Whether all its needs are met on the replica that answers.' })
-  usable: boolean;
-  @ApiProperty({ type: [NeedView] }) needs: NeedView[];
+  @ApiProperty({ enum: KINDS, example: 'agent', description: 'What it provides.' }) kind: ProviderView['kind'];
+  @ApiProperty({ example: 'claude-sdk', description: 'Its name in definitions and presets.' }) name: string;
   @ApiPropertyOptional({
+    enum: ['sdk', 'api', 'in-process', 'remote', 'subprocess'],
+    example: 'sdk',
+    description: 'For agent providers: how its agents run.',
+  })
+  agentType?: ProviderView['agentType'];
+  @ApiProperty({ example: "Agents that run Claude Code's loop", description: 'What it is.' }) about: string;
+  @ApiProperty({ example: false, description: 'Whether all its needs are met on this replica.' }) usable: boolean;
+  @ApiProperty({ type: [NeedView], description: 'What it needs.' }) needs: NeedView[];
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
     example: { type: 'object', properties: { model: { type: 'string' } } },
-    description: 'JSON Schema of the settings a definition gives.',
+    description: 'The JSON Schema of its settings in a definition.',
   })
   settings?: Record<string, unknown>;
-  @ApiPropertyOptional({ example: ['fast'], description: 'Of a model vendor: the presets that use it.' })
+  @ApiPropertyOptional({
+    type: [String],
+    example: ['fast'],
+    description: 'For model vendors: the presets that use it.',
+  })
   presets?: string[];
 }
 
 export class ProviderList {
-  @ApiProperty({ type: [ProviderItem] }) items: ProviderItem[];
+  @ApiProperty({ type: [ProviderItem], description: 'Agent providers first.' }) items: ProviderItem[];
 }

@@ -27,7 +27,7 @@ export class SecretBox {
     return this.keys.length > 0;
   }
 
-  seal(secret: Secret, owner: string): Buffer {
+  seal(secret: Pick<Secret, 'reveal'>, owner: string): Buffer {
     const [first] = this.keys;
     if (!first) throw new Error('there is no sealing key');
     const iv = randomBytes(IV);

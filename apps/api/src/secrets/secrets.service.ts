@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
+import type { WebhookSecrets } from '#rollcall/platform';
 import type { Secret } from '#rollcall/providers';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
@@ -13,12 +14,12 @@ const SHORTEST_KEY = 32;
 
 /** Seals with the key of the deployment; with the embedded Postgres, one beside its data, made when it is first needed. */
 @Injectable()
-export class SecretsService {
+export class SecretsService implements WebhookSecrets {
   private box?: SecretBox;
 
   constructor(@Inject(CONFIG) private readonly config: Config) {}
 
-  seal(secret: Secret, owner: string): Buffer {
+  seal(secret: Pick<Secret, 'reveal'>, owner: string): Buffer {
     return this.usable().seal(secret, owner);
   }
 

@@ -1,8 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { SinkFactories } from '#rollcall/platform';
+import { SinkFactories, WEBHOOK_KIND, WebhookSinks } from '#rollcall/platform';
 import { NATS_KIND, NatsRelay } from '../nats/nats.relay.js';
-import { WEBHOOK_KIND } from '../webhooks/webhooks.service.js';
-import { WebhookSinks } from '../webhooks/webhook.sinks.js';
 
 /** Registers the kinds of sinks that this replica can deliver to. */
 @Injectable()

@@ -1,7 +1,8 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiGoneResponse, ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js';
 
@@ -12,8 +13,12 @@ export class SinksController {
 
   @Get()
   @Permit('events:read')
-  @ApiOperation({ summary: 'How far each webhook and NATS are', description: 'Without addresses and secrets.' })
-  @ApiOkResponse({ type: SinkList })
+  @ApiOperation({
+    operationId: 'sinks.list',
+    summary: 'List the progress of all webhooks and of NATS',
+    description: 'Without addresses and secrets.',
+  })
+  @ApiOkResponse({ type: SinkList, description: 'All sinks.' })
   async list(): Promise<SinkList> {
     return { items: (await this.sinks.list()).map(toSinkView) };
   }
@@ -23,12 +28,15 @@ export class SinksController {
   @Permit('webhooks:manage')
   @Mutation({ audit: 'sink.replayed', record: ['after'] })
   @ApiOperation({
-    summary: 'Go on from a sequence',
-    description: 'Back to send events again, forward to leave some out. NATS keeps out what its stream already has.',
+    operationId: 'sinks.replay',
+    summary: 'Continue a sink from a sequence',
+    description:
+      'An earlier sequence sends events again, a later one skips events. NATS drops duplicates within the deduplication ' +
+      'window of its stream.',
   })
-  @ApiOkResponse({ type: SinkView })
-  @ApiNotFoundResponse({ description: 'SINK_NOT_FOUND' })
-  @ApiGoneResponse({ description: 'CURSOR_EXPIRED: take a snapshot from `snapshot`, then go on from its seq.' })
+  @ApiParam({ name: 'id', description: 'The id of the sink: `nats`, or the id of a webhook.', example: 'nats' })
+  @ApiOkResponse({ type: SinkView, description: 'The sink with its new position.' })
+  @Problems('SINK_NOT_FOUND', 'CURSOR_EXPIRED', 'CURSOR_AHEAD')
   async replay(@Param('id') id: string, @Body() { after }: ReplayAfterBody): Promise<SinkView> {
     await this.sinks.replayAfter(id, Number(after));
     return toSinkView(await this.sinks.get(id));

@@ -3,43 +3,47 @@ import { IsString, Matches } from 'class-validator';
 import type { SinkStatus } from '#rollcall/platform';
 
 const STATES: SinkStatus['state'][] = ['delivering', 'retrying', 'paused', 'stopped'];
+const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
 
 export class SinkStatusView {
   @ApiProperty({
     enum: STATES,
     description:
-      '`retrying`: the next event was tried in vain. `stopped`: the events after `cursor` are no longer kept; replay from one that is.',
+      '`retrying`: the last delivery failed. `stopped`: the events after `cursor` are no longer kept; replay from a later one.',
   })
   state: SinkStatus['state'];
-  @ApiProperty({ example: '1042', description: 'The `sequence` of the last event it is done with.' }) cursor: string;
-  @ApiProperty({ example: 0, description: 'How many events it is behind, those it does not want included.' })
+  @ApiProperty({ example: '1042', description: 'The `sequence` of the last event that is done.' }) cursor: string;
+  @ApiProperty({ type: 'integer', example: 0, description: 'How many events it is behind, including filtered ones.' })
   lagEvents: number;
   @ApiProperty({
-    type: Number,
+    type: 'integer',
     nullable: true,
     example: null,
     description: 'How long the oldest of them has waited; null when there is none.',
   })
   lagMs: number | null;
-  @ApiProperty({ example: 0, description: 'Events that were given up, and can be replayed.' }) parked: number;
-  @ApiProperty({ example: 0, description: 'Vain tries of the next event.' }) attempts: number;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true }) nextTryAt: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) lastError: string | null;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true }) deliveredAt: Date | null;
-  @ApiProperty({ description: 'Whether a replica is at it.' }) held: boolean;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Events that failed for good and can be replayed.' })
+  parked: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Failed attempts of the next event.' }) attempts: number;
+  @ApiProperty({ ...MOMENT, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'The error of the last failed attempt.' })
+  lastError: string | null;
+  @ApiProperty({ ...MOMENT, description: 'The last successful delivery; null before the first.' })
+  deliveredAt: Date | null;
+  @ApiProperty({ example: true, description: 'Whether a replica works on it now.' }) held: boolean;
 }
 
 export class SinkView extends SinkStatusView {
-  @ApiProperty({ example: 'nats' }) id: string;
-  @ApiProperty({ enum: ['webhook', 'nats'] }) kind: string;
+  @ApiProperty({ example: 'nats', description: '`nats`, or the id of a webhook.' }) id: string;
+  @ApiProperty({ enum: ['webhook', 'nats'], example: 'nats', description: 'Where events go.' }) kind: string;
 }
 
 export class SinkList {
-  @ApiProperty({ type: [SinkView] }) items: SinkView[];
+  @ApiProperty({ type: [SinkView], description: 'All sinks.' }) items: SinkView[];
 }
 
 export class ReplayAfterBody {
-  @ApiProperty({ example: '1041', description: 'Everything after this `sequence`, as far as it is kept.' })
+  @ApiProperty({ example: '1', description: 'Continue after the event with this `sequence`.' })
   @IsString()
   @Matches(/^\d{1,15}$/)
   after: string;

@@ -3,6 +3,8 @@ import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagg
 import { Permit } from '../auth/route.access.js';
 import { HttpMetrics } from './http.metrics.js';
 
+const EXAMPLE = 'rollcall_http_request_duration_seconds_count{method="GET",route="/v1/me",status="200"} 42';
+
 @ApiTags('operation')
 @Controller('metrics')
 export class MetricsController {
@@ -11,14 +13,9 @@ export class MetricsController {
   @Get()
   @Permit('metrics:read')
   @Header('content-type', 'text/plain; version=0.0.4; charset=utf-8')
-  @ApiOperation({ summary: 'Metrics of this replica for Prometheus' })
+  @ApiOperation({ operationId: 'metrics.scrape', summary: 'Metrics of this replica for Prometheus' })
   @ApiProduces('text/plain')
-  @ApiOkResponse({
-    schema: {
-      type: 'string',
-      example: 'rollcall_http_request_duration_seconds_count{method="GET",route="/v1/me",status="200"} 42',
-    },
-  })
+  @ApiOkResponse({ type: String, description: 'The text format of Prometheus.', example: EXAMPLE })
   async scrape(): Promise<string> {
     return await this.metrics.registry.metrics();
   }

@@ -1,16 +1,18 @@
 import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
-import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { SinksService } from '#rollcall/platform';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { readCursor, toPage } from '../http/page.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
-import { WebhooksService } from './webhooks.service.js';
+import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
 @Permit('webhooks:manage')
-@ApiNotFoundResponse({ description: 'WEBHOOK_NOT_FOUND or DELIVERY_NOT_FOUND' })
+@ApiParam(WEBHOOK_ID)
+@Problems('WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND')
 export class DeliveriesController {
   constructor(
     private readonly webhooks: WebhooksService,
@@ -18,8 +20,9 @@ export class DeliveriesController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'What became of events, newest first' })
-  @ApiOkResponse({ type: DeliveryPage })
+  @ApiOperation({ operationId: 'webhooks.listDeliveries', summary: 'List deliveries, newest first' })
+  @ApiOkResponse({ type: DeliveryPage, description: 'A page of deliveries.' })
+  @Problems('CURSOR_INVALID')
   async list(@Param('id') id: string, @Query() { limit, cursor, state }: DeliveriesQuery): Promise<DeliveryPage> {
     await this.webhooks.get(id);
     const rows = await this.sinks.listDeliveries(id, limit + 1, readCursor(cursor, /^\d{1,18}$/), state);
@@ -27,8 +30,9 @@ export class DeliveriesController {
   }
 
   @Get(':sequence')
-  @ApiOperation({ summary: 'What became of one event' })
-  @ApiOkResponse({ type: DeliveryView })
+  @ApiOperation({ operationId: 'webhooks.getDelivery', summary: 'Get the delivery of an event' })
+  @ApiParam(SEQUENCE)
+  @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
   async get(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.delivery(id, sequence));
   }
@@ -37,10 +41,12 @@ export class DeliveriesController {
   @HttpCode(200)
   @Mutation({ audit: 'webhook.delivery_replayed' })
   @ApiOperation({
-    summary: 'Send one event again',
-    description: 'Once, before any other, and at once. If that fails it is parked.',
+    operationId: 'webhooks.replayDelivery',
+    summary: 'Deliver one event again',
+    description: 'Once, at once, and before all other events. If it fails, the event is parked.',
   })
-  @ApiOkResponse({ type: DeliveryView })
+  @ApiParam(SEQUENCE)
+  @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
   async replay(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.replayOne(id, sequence));
   }

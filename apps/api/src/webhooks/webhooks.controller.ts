@@ -1,20 +1,21 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import {
-  ApiBadRequestResponse,
+  ApiBody,
   ApiCreatedResponse,
-  ApiForbiddenResponse,
-  ApiGoneResponse,
   ApiNoContentResponse,
-  ApiNotFoundResponse,
   ApiOkResponse,
   ApiOperation,
+  ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
+import { WebhooksService } from '#rollcall/platform';
+import { EgressPolicy, normalUrl } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   ChangeWebhookBody,
@@ -28,46 +29,48 @@ import {
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
-import { WebhookQuota } from './webhook.quota.js';
-import { WebhooksService } from './webhooks.service.js';
+import { REPLAY_EXAMPLES, WEBHOOK_ID } from './webhooks.examples.js';
 
 @ApiTags('webhooks')
 @Controller('webhooks')
 @Permit('webhooks:manage')
-@ApiNotFoundResponse({ description: 'WEBHOOK_NOT_FOUND' })
 export class WebhooksController {
   constructor(
     private readonly webhooks: WebhooksService,
     private readonly events: EventsService,
-    private readonly quota: WebhookQuota,
+    private readonly egress: EgressPolicy,
   ) {}
 
   @Post()
+  @Permit('webhooks:manage')
   @Mutation({ audit: 'webhook.created', record: ['description', 'types', 'agentIds', 'capabilities', 'after'] })
   @ApiOperation({
-    summary: 'Have events sent to an endpoint',
-    description: 'Signed as Standard Webhooks say. The secret is in this answer and nowhere else.',
+    operationId: 'webhooks.create',
+    summary: 'Create a webhook',
+    description: 'Deliveries are signed as Standard Webhooks define it. Only this response contains the secret.',
   })
-  @ApiCreatedResponse({ type: IssuedWebhookView })
-  @ApiForbiddenResponse({ description: 'QUOTA_EXCEEDED' })
-  @ApiBadRequestResponse({ description: 'EGRESS_DENIED: the address may not be called from here.' })
+  @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
+  @Problems('QUOTA_EXCEEDED', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
   async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
-    await this.quota.check(by);
+    const facts = { ...toFacts(body), url: this.checkedUrl(body.url) };
     const { seq: after } = await this.events.locate(body.after);
-    return toIssuedView(await this.webhooks.create({ facts: toFacts(body), paused: body.paused ?? false, after, by }));
+    return toIssuedView(await this.webhooks.create({ facts, paused: body.paused ?? false, after, by }));
   }
 
   @Get()
-  @ApiOperation({ summary: 'List webhooks, newest first' })
-  @ApiOkResponse({ type: WebhookPage })
+  @ApiOperation({ operationId: 'webhooks.list', summary: 'List webhooks, newest first' })
+  @ApiOkResponse({ type: WebhookPage, description: 'A page of webhooks.' })
+  @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor }: PageQuery): Promise<WebhookPage> {
     const found = await this.webhooks.list(limit + 1, readCursor(cursor, /^\d{1,18}$/));
     return toPage(found, limit, toWebhookView, ({ row }) => row.seq);
   }
 
   @Get(':id')
-  @ApiOperation({ summary: 'Look at one webhook, and how far it is' })
-  @ApiOkResponse({ type: WebhookView })
+  @ApiOperation({ operationId: 'webhooks.get', summary: 'Get a webhook and its progress' })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ type: WebhookView, description: 'The webhook, without its secret.' })
+  @Problems('WEBHOOK_NOT_FOUND')
   async get(@Param('id') id: string): Promise<WebhookView> {
     return toWebhookView(await this.webhooks.get(id));
   }
@@ -75,18 +78,28 @@ export class WebhooksController {
   @Patch(':id')
   @Mutation({ audit: 'webhook.changed', record: ['description', 'types', 'agentIds', 'capabilities', 'paused'] })
   @ApiOperation({
-    summary: 'Change an address, a filter, or pause it',
-    description: 'A null takes a filter away. After any change the next event is tried at once.',
+    operationId: 'webhooks.update',
+    summary: 'Update or pause a webhook',
+    description: 'Null removes a filter. After a change, the next event is delivered at once.',
   })
-  @ApiOkResponse({ type: WebhookView })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ type: WebhookView, description: 'The updated webhook.' })
+  @Problems('WEBHOOK_NOT_FOUND', 'EGRESS_DENIED')
   async change(@Param('id') id: string, @Body() { paused, ...facts }: ChangeWebhookBody): Promise<WebhookView> {
+    if (facts.url !== undefined) facts.url = this.checkedUrl(facts.url);
     return toWebhookView(await this.webhooks.update(id, facts, paused));
   }
 
   @Post(':id/rotate')
   @Mutation({ audit: 'webhook.rotated', record: ['overlapSeconds'] })
-  @ApiOperation({ summary: 'Replace the secret', description: 'For the overlap, deliveries have both signatures.' })
-  @ApiCreatedResponse({ type: IssuedWebhookView })
+  @ApiOperation({
+    operationId: 'webhooks.rotateSecret',
+    summary: 'Replace the secret of a webhook',
+    description: 'During the overlap, deliveries have both signatures.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its new secret.' })
+  @Problems('WEBHOOK_NOT_FOUND')
   async rotate(@Param('id') id: string, @Body() { overlapSeconds }: RotateSecretBody): Promise<IssuedWebhookView> {
     return toIssuedView(await this.webhooks.rotate(id, overlapSeconds * 1_000));
   }
@@ -94,9 +107,15 @@ export class WebhooksController {
   @Post(':id/replay')
   @HttpCode(200)
   @Mutation({ audit: 'webhook.replayed', record: ['after'] })
-  @ApiOperation({ summary: 'Send events again', description: 'All that are parked, or everything after a sequence.' })
-  @ApiOkResponse({ type: WebhookView })
-  @ApiGoneResponse({ description: 'CURSOR_EXPIRED: the events after it are no longer kept.' })
+  @ApiOperation({
+    operationId: 'webhooks.replay',
+    summary: 'Deliver events again',
+    description: 'All parked events, or all events after a sequence.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiBody({ type: ReplayBody, examples: REPLAY_EXAMPLES })
+  @ApiOkResponse({ type: WebhookView, description: 'The webhook with its new position.' })
+  @Problems('WEBHOOK_NOT_FOUND', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
   async replay(@Param('id') id: string, @Body() { after }: ReplayBody): Promise<WebhookView> {
     const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
     return toWebhookView(await this.webhooks.replay(id, from));
@@ -105,9 +124,15 @@ export class WebhooksController {
   @Delete(':id')
   @HttpCode(204)
   @Mutation({ audit: 'webhook.deleted' })
-  @ApiOperation({ summary: 'Remove a webhook' })
-  @ApiNoContentResponse({ description: 'A delivery under way may still arrive.' })
+  @ApiOperation({ operationId: 'webhooks.delete', summary: 'Delete a webhook' })
+  @ApiParam(WEBHOOK_ID)
+  @ApiNoContentResponse({ description: 'It is deleted. A delivery in progress may still arrive.' })
+  @Problems('WEBHOOK_NOT_FOUND')
   async remove(@Param('id') id: string): Promise<void> {
     await this.webhooks.remove(id);
+  }
+
+  private checkedUrl(url: string): string {
+    return normalUrl(this.egress.checkUrl(url));
   }
 }

@@ -1,25 +1,35 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
-import { CURSOR_PATTERN, type DeliveryRow, type DeliveryState } from '#rollcall/platform';
+import {
+  CURSOR_PATTERN,
+  type DeliveryRow,
+  type DeliveryState,
+  type IssuedWebhook,
+  type Webhook,
+  type WebhookFacts,
+} from '#rollcall/platform';
 import { EventFilterQuery, START_PATTERN } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
-import { PageQuery } from '../http/page.js';
+import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
-import type { IssuedWebhook, Webhook } from './webhooks.service.js';
-import type { WebhookFacts } from './webhook.store.js';
 
 const USUAL_OVERLAP_S = 24 * 3_600;
 const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
 class WebhookBody extends EventFilterQuery {
-  @ApiPropertyOptional({ type: String, nullable: true, example: 'pager of the ops team' })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    example: 'pager of the ops team',
+    description: 'What the webhook is for.',
+  })
   @IsOptional()
   @IsString()
   @MaxLength(200)
   description?: string | null;
 
-  @ApiPropertyOptional({ example: false, description: 'While it is true nothing is sent, and nothing is lost.' })
+  @ApiPropertyOptional({ example: false, description: 'While it is true, events wait. None is lost.' })
   @Optional()
   @IsBoolean()
   paused?: boolean;
@@ -28,7 +38,7 @@ class WebhookBody extends EventFilterQuery {
 export class ChangeWebhookBody extends WebhookBody {
   @ApiPropertyOptional({
     example: 'https://ops.example/rollcall',
-    description: 'https, or http in networks you named.',
+    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
   @Optional()
   @IsString()
@@ -37,7 +47,10 @@ export class ChangeWebhookBody extends WebhookBody {
 }
 
 export class CreateWebhookBody extends WebhookBody {
-  @ApiProperty({ example: 'https://ops.example/rollcall', description: 'https, or http in networks you named.' })
+  @ApiProperty({
+    example: 'https://ops.example/rollcall',
+    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
+  })
   @IsString()
   @Length(1, 2_000)
   url: string;
@@ -45,7 +58,8 @@ export class CreateWebhookBody extends WebhookBody {
   @ApiPropertyOptional({
     default: 'latest',
     example: 'latest',
-    description: 'Begin after this cursor or `sequence`, with the `oldest` event that is kept, or with the next one.',
+    description:
+      'Start after this cursor or `sequence`, with the `oldest` event that is kept, or with the next (`latest`).',
   })
   @Optional('latest')
   @IsString()
@@ -55,11 +69,12 @@ export class CreateWebhookBody extends WebhookBody {
 
 export class RotateSecretBody {
   @ApiPropertyOptional({
+    type: 'integer',
     default: USUAL_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
     example: 3_600,
-    description: 'How long deliveries are signed with the old secret too.',
+    description: 'How long deliveries also have the signature of the old secret.',
   })
   @Optional(USUAL_OVERLAP_S)
   @IsInt()
@@ -70,8 +85,8 @@ export class RotateSecretBody {
 
 export class ReplayBody {
   @ApiPropertyOptional({
-    example: '1041',
-    description: 'Everything after this cursor or `sequence`. Left out: what is parked, each once.',
+    example: '1',
+    description: 'All events after this cursor or `sequence`. Absent: all parked events, each once.',
   })
   @Optional()
   @IsString()
@@ -80,56 +95,70 @@ export class ReplayBody {
 }
 
 export class DeliveriesQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: STATES }) @IsOptional() @IsIn(STATES) state?: DeliveryState;
+  @ApiPropertyOptional({ enum: STATES, description: 'Only deliveries in this state.' })
+  @IsOptional()
+  @IsIn(STATES)
+  state?: DeliveryState;
 }
 
+const MOMENT = { type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z' } as const;
+const FILTER = { type: String, isArray: true, nullable: true, example: null } as const;
+
 export class WebhookView {
-  @ApiProperty({ example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5' }) id: string;
-  @ApiProperty({ type: String, nullable: true }) description: string | null;
-  @ApiProperty({ example: 'https://ops.example/rollcall' }) url: string;
-  @ApiProperty({ type: [String], nullable: true, example: ['agent.left'] }) types: string[] | null;
-  @ApiProperty({ type: [String], nullable: true, example: null }) agentIds: string[] | null;
-  @ApiProperty({ type: [String], nullable: true, example: null }) capabilities: string[] | null;
-  @ApiProperty({ type: SinkStatusView }) status: SinkStatusView;
+  @ApiProperty({ example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5', description: 'The id of the webhook.' }) id: string;
+  @ApiProperty({ type: String, nullable: true, example: 'pager of the ops team', description: 'What it is for.' })
+  description: string | null;
+  @ApiProperty({ example: 'https://ops.example/rollcall', description: 'Where events are delivered to.' }) url: string;
+  @ApiProperty({ ...FILTER, example: ['agent.left'], description: 'Only these event types; null is all.' })
+  types: string[] | null;
+  @ApiProperty({ ...FILTER, description: 'Only events about these agents; null is all.' }) agentIds: string[] | null;
+  @ApiProperty({ ...FILTER, description: 'Only agents with one of these capabilities; null is all.' })
+  capabilities: string[] | null;
+  @ApiProperty({ type: SinkStatusView, description: 'The progress of the deliveries.' }) status: SinkStatusView;
   @ApiProperty({
-    type: String,
-    format: 'date-time',
+    ...MOMENT,
     nullable: true,
-    description: 'The one before signs too until then.',
+    example: null,
+    description: 'Until when the old secret signs too; null if there is none.',
   })
   oldSecretUntil: Date | null;
-  @ApiProperty({ format: 'date-time' }) createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz' }) createdBy: string;
+  @ApiProperty({ ...MOMENT, description: 'When it was created.' }) createdAt: Date;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
 }
 
 export class IssuedWebhookView extends OmitType(WebhookView, []) {
-  @ApiProperty({ description: 'Signs every delivery. Shown this once.', example: 'whsec_…' }) secret: string;
+  @ApiProperty({ example: 'whsec_…', description: 'Signs every delivery. Only this response contains it.' })
+  secret: string;
 }
 
-export class WebhookPage {
-  @ApiProperty({ type: [WebhookView] }) items: WebhookView[];
-  @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
+export class WebhookPage extends PageView {
+  @ApiProperty({ type: [WebhookView], description: 'Newest first.' }) items: WebhookView[];
 }
 
 export class DeliveryView {
-  @ApiProperty({ example: '1042', description: "The event's place in the log." }) sequence: string;
+  @ApiProperty({ example: '1042', description: 'The position of the event in the log.' }) sequence: string;
   @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', description: 'Sent as `webhook-id`.' })
   eventId: string;
-  @ApiProperty({ example: 'agent.left' }) type: string;
-  @ApiProperty({ example: 'builder-1' }) subject: string;
-  @ApiProperty({ enum: STATES }) state: DeliveryState;
-  @ApiProperty({ example: 1 }) attempts: number;
-  @ApiProperty({ type: Number, nullable: true, example: 204, description: 'What the endpoint answered last.' })
+  @ApiProperty({ example: 'agent.left', description: 'The type of the event.' }) type: string;
+  @ApiProperty({ example: 'builder-01', description: 'The subject of the event.' }) subject: string;
+  @ApiProperty({ enum: STATES, description: '`parked`: all attempts failed.' }) state: DeliveryState;
+  @ApiProperty({ type: 'integer', example: 1, description: 'Attempts so far.' }) attempts: number;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 204,
+    description: 'The last status of the endpoint, if any.',
+  })
   status: number | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) error: string | null;
-  @ApiProperty({ example: 12 }) tookMs: number;
-  @ApiProperty({ format: 'date-time' }) firstAt: Date;
-  @ApiProperty({ format: 'date-time' }) lastAt: Date;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'Why the last attempt failed.' })
+  error: string | null;
+  @ApiProperty({ type: 'integer', example: 12, description: 'How long the last attempt took.' }) tookMs: number;
+  @ApiProperty({ ...MOMENT, description: 'The first attempt.' }) firstAt: Date;
+  @ApiProperty({ ...MOMENT, description: 'The last attempt.' }) lastAt: Date;
 }
 
-export class DeliveryPage {
-  @ApiProperty({ type: [DeliveryView] }) items: DeliveryView[];
-  @ApiProperty({ type: String, nullable: true }) nextCursor: string | null;
+export class DeliveryPage extends PageView {
+  @ApiProperty({ type: [DeliveryView], description: 'Newest first.' }) items: DeliveryView[];
 }
 
 export function toWebhookView({ row, status }: Webhook): WebhookView {

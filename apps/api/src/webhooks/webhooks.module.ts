@@ -1,15 +1,40 @@
 import { Module } from '@nestjs/common';
+import {
+  WEBHOOK_OPTIONS,
+  type WebhookOptions,
+  WebhookQuota,
+  WebhookSecrets,
+  WebhookSinks,
+  WebhooksService,
+  WebhookStore,
+  WebhookTransport,
+} from '#rollcall/platform';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
 import { SecretsService } from '../secrets/secrets.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
-import { WebhookQuota } from './webhook.quota.js';
-import { WebhookSinks } from './webhook.sinks.js';
-import { WebhookStore } from './webhook.store.js';
+import { EgressTransport } from './egress.transport.js';
 import { WebhooksController } from './webhooks.controller.js';
-import { WebhooksService } from './webhooks.service.js';
 
 @Module({
   controllers: [WebhooksController, DeliveriesController],
-  providers: [SecretsService, WebhookStore, WebhookQuota, WebhooksService, WebhookSinks],
+  providers: [
+    { provide: WEBHOOK_OPTIONS, inject: [CONFIG], useFactory: webhookOptions },
+    { provide: WebhookSecrets, useClass: SecretsService },
+    { provide: WebhookTransport, useClass: EgressTransport },
+    WebhookStore,
+    WebhookQuota,
+    WebhooksService,
+    WebhookSinks,
+  ],
   exports: [WebhookSinks],
 })
 export class WebhooksModule {}
+
+function webhookOptions({ webhooks, quotas }: Config): WebhookOptions {
+  const { tries, retryFirst, retryLongest } = webhooks;
+  return {
+    quota: { most: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
+    retries: { mostTries: tries, firstMs: retryFirst, longestMs: retryLongest },
+  };
+}

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { escapeLiteral } from 'pg';
 import { Database, type PoolName } from '../postgres/database.js';
 import type { LogPosition } from './event.cursor.js';
 import { EventCatalog, type EventFilter } from './event.catalog.js';
@@ -56,11 +55,14 @@ const MOVE = `
            gen_random_uuid(), moved.type, moved.subject, moved.capabilities, moved.data, moved.at
     FROM moved, counter)`;
 
-const STAGE = 'INSERT INTO event_staging (type, subject, capabilities, data)';
-/** The usual case, a hundred times a second and more: planned once for each connection. */
-const STAGE_ONE = {
-  name: 'rollcall_stage_event',
-  definition: `(text, text, text[], jsonb) AS ${STAGE} VALUES ($1, $2, $3, $4)`,
+/** The identity column numbers the rows in the order of the array. */
+const STAGE = {
+  name: 'stage_events',
+  text: `
+  INSERT INTO event_staging (type, subject, capabilities, data)
+  SELECT type, subject, capabilities, data
+  FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (type text, subject text, capabilities text[], data jsonb))
+    WITH ORDINALITY AS event (type, subject, capabilities, data, place) ORDER BY place`,
 };
 
 @Injectable()
@@ -70,12 +72,10 @@ export class EventStore {
     private readonly catalog: EventCatalog,
   ) {}
 
-  /** With the commit of the open transaction, in the order given: that is the order they will have in the log. */
+  /** Together with the COMMIT of the open transaction. The log keeps the given order. */
   stage(events: readonly StagedEvent[]): void {
-    const plain = `${STAGE} VALUES ${events.map((event) => `(${toValues(event)})`).join(', ')}`;
-    const [event] = events;
-    if (!event || events.length > 1) return this.db.withCommit({ plain });
-    this.db.withCommit({ plain, prepared: { ...STAGE_ONE, values: toValues(event) } });
+    if (events.some(hasNul)) throw new Error('an event cannot contain a NUL character: Postgres has no text with one');
+    this.db.withCommit({ sql: STAGE, parameters: [JSON.stringify(events)] });
   }
 
   async hasStaged(): Promise<boolean> {
@@ -157,15 +157,8 @@ export class EventStore {
   }
 }
 
-function toValues({ type, subject, capabilities, data }: StagedEvent): string {
-  const list = capabilities.map(quote).join(', ');
-  return `${quote(type)}, ${quote(subject)}, ARRAY[${list}]::text[], ${quote(JSON.stringify(data))}`;
-}
-
-/** A NUL would end the statement, and Postgres has no text with one in it. */
-function quote(text: string): string {
-  if (text.includes('\0')) throw new Error('an event cannot have a NUL character in it');
-  return escapeLiteral(text);
+function hasNul({ type, subject, capabilities }: StagedEvent): boolean {
+  return [type, subject, ...capabilities].some((text) => text.includes('\0'));
 }
 
 function toEvent(row: LogRow): RegistryEvent {

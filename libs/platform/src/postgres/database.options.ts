@@ -23,6 +23,8 @@ export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs 
 }
 
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+/** Statements are sent without waiting for the result of the one before. */
+const PIPELINE = { pipeline: true };
 
 /** The tables and migrations of one library. The application joins those of all libraries into one timeline. */
 export interface Schema {
@@ -59,6 +61,7 @@ function poolOptions(options: DatabaseOptions, applicationName: string): PoolCon
     connectionString: options.url,
     application_name: applicationName,
     ...KEEP_ALIVE,
+    ...PIPELINE,
     ...sessionLimits(options),
   };
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Client, Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { Client, Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
 import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { ConnectionPool } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
@@ -11,7 +11,7 @@ import {
   type DatabaseOptions,
 } from './database.options.js';
 import { Operation } from './operation.js';
-import { type CommitStatement, type Prepared, PreparedStatements } from './prepared.statements.js';
+import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
 /** `reserved` holds a few connections for heartbeats, sweeps and readiness. Its statements are short. */
 export type PoolName = 'ordinary' | 'reserved';
@@ -19,7 +19,11 @@ export type PoolName = 'ordinary' | 'reserved';
 interface Scope {
   client: PoolClient;
   operation: Operation;
-  withCommit: CommitStatement[];
+  begun: Promise<void>;
+  hasBegun: boolean;
+  /** Whether a write waits for BEGIN; what is sent after it waits too, to keep the order. */
+  waitsForBegin: boolean;
+  withCommit: Statement[];
   afterCommit: (() => void)[];
 }
 
@@ -30,11 +34,15 @@ interface Scope {
  * is then closed and never reused. Code that runs inside `transaction` joins it, so that an edge can make the writes of several
  * services one unit. Effects registered with `afterCommit` run only if the unit was committed. No connection is opened before
  * the first operation.
+ *
+ * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the order
+ * they were sent and share one round trip.
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
-  private readonly prepared = new PreparedStatements();
   private readonly pools: Record<PoolName, ConnectionPool>;
+  /** Unknown until the first connection is made. */
+  private mayPrepare?: boolean;
 
   constructor(private readonly options: DatabaseOptions) {
     const ordinary = new ConnectionPool(new Pool(ordinaryPoolOptions(options)));
@@ -44,14 +52,14 @@ export class Database {
 
   /** On the connection of the open transaction, else on one of the pool. */
   async query<Row extends QueryResultRow>(
-    sql: string | Prepared,
+    sql: string | NamedStatement,
     parameters: readonly unknown[] = [],
     pool: PoolName = 'ordinary',
   ): Promise<Row[]> {
     const scope = this.scopes.getStore();
-    if (scope) return await this.rows<Row>(scope.client, sql, parameters).finally(() => scope.operation.progress());
+    if (scope) return await this.rowsInside<Row>(scope, { sql, parameters });
     const operation = new Operation(this.pools[pool], { statementMs: this.options.operationTimeoutMs });
-    return await translated(operation.run((client) => this.rows<Row>(client, sql, parameters)));
+    return await this.run(operation, (client) => this.rows<Row>(client, { sql, parameters }));
   }
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
@@ -60,8 +68,7 @@ export class Database {
     const afterCommit: Scope['afterCommit'] = [];
     const limits = { statementMs: this.options.operationTimeoutMs, totalMs: transactionTimeoutOf(this.options) };
     const operation = new Operation(this.pools[pool], limits);
-    const scope = { operation, withCommit: [], afterCommit };
-    const result = await translated(operation.run((client) => this.commit({ ...scope, client }, work)));
+    const result = await this.run(operation, (client) => this.runInside(begin(client, operation, afterCommit), work));
     for (const effect of afterCommit) effect();
     return result;
   }
@@ -71,13 +78,10 @@ export class Database {
     return this.scopes.getStore() !== undefined;
   }
 
-  /**
-   * Runs a statement as the last of the open transaction, together with its COMMIT, so that it costs no round trip of
-   * its own.
-   */
-  withCommit(statement: CommitStatement): void {
+  /** Sends a statement together with the COMMIT of the open transaction, so that it costs no round trip of its own. */
+  withCommit(statement: Statement): void {
     const scope = this.scopes.getStore();
-    if (!scope) throw new Error('there is no transaction to end with this statement');
+    if (!scope) throw new Error('withCommit needs an open transaction');
     scope.withCommit.push(statement);
   }
 
@@ -103,38 +107,68 @@ export class Database {
     await Promise.all([this.pools.reserved.end(), this.pools.ordinary.end()]);
   }
 
-  private async rows<Row extends QueryResultRow>(
-    client: PoolClient,
-    sql: string | Prepared,
-    parameters: readonly unknown[],
-  ): Promise<Row[]> {
+  private async run<T>(operation: Operation, work: (client: PoolClient) => Promise<T>): Promise<T> {
     try {
-      const query = typeof sql === 'string' ? { text: sql } : await this.prepared.query(sql, client);
-      const result = await client.query<Row>({ ...query, values: [...parameters] });
-      return result.rows;
+      return await operation.run(async (client) => {
+        this.mayPrepare ??= await isDirect(client);
+        return await work(client);
+      });
     } catch (error) {
       throw translateDatabaseError(error);
     }
   }
 
-  private async commit<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
-    await scope.client.query('BEGIN');
-    scope.operation.progress();
+  /**
+   * The first statement shares a round trip with BEGIN if it only reads. A write waits for BEGIN: if that failed, the write would
+   * be committed by itself.
+   */
+  private async rowsInside<Row extends QueryResultRow>(scope: Scope, statement: Statement): Promise<Row[]> {
+    scope.waitsForBegin ||= !isRead(statement.sql);
+    if (!scope.hasBegun && scope.waitsForBegin) await scope.begun;
+    try {
+      const rows = await this.rows<Row>(scope.client, statement);
+      await scope.begun;
+      return rows;
+    } finally {
+      scope.operation.progress();
+    }
+  }
+
+  private async rows<Row extends QueryResultRow>(client: PoolClient, statement: Statement): Promise<Row[]> {
+    try {
+      return (await client.query<Row>(toQuery(statement, this.mayPrepare ?? false))).rows;
+    } catch (error) {
+      throw translateDatabaseError(error);
+    }
+  }
+
+  private async runInside<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
     try {
       const result = await this.scopes.run(scope, work);
-      await this.prepared.commit(scope.client, scope.withCommit);
+      await scope.begun;
+      await this.commit(scope);
       return result;
     } catch (error) {
       if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
       throw error;
     }
   }
+
+  /** One round trip. When a statement fails, Postgres answers the COMMIT that follows it with a rollback. */
+  private async commit({ client, withCommit }: Scope): Promise<void> {
+    const sent: Promise<QueryResult>[] = withCommit.map((one) => client.query(toQuery(one, this.mayPrepare ?? false)));
+    sent.push(client.query('COMMIT'));
+    const failed = (await Promise.allSettled(sent)).find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
 }
 
-async function translated<T>(operation: Promise<T>): Promise<T> {
-  try {
-    return await operation;
-  } catch (error) {
-    throw translateDatabaseError(error);
-  }
+function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
+  const begun = client.query('BEGIN').then(() => {
+    scope.hasBegun = true;
+    operation.progress();
+  });
+  const scope: Scope = { client, operation, begun, hasBegun: false, waitsForBegin: false, withCommit: [], afterCommit };
+  begun.catch(() => undefined); // reported by the statement that waits for it
+  return scope;
 }

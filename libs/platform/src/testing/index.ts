@@ -20,5 +20,6 @@ export {
 } from './event-storm.js';
 export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
 export { SlowProxy } from './slow-proxy.js';
+export { CountingProxy } from './counting-proxy.js';
 export { FreezablePostgres } from './freezable-postgres.js';
 export { RecordingSink } from './recording-sink.js';

@@ -111,6 +111,41 @@ describe('GroupCommit', () => {
     expect(answered).toEqual(['b done']);
   });
 
+  it('sorts a batch by key, so that all replicas lock rows in the same order', async () => {
+    const { group, batches } = held({ keyOf: (item) => item });
+    const all = group.runAll(['c', 'a', 'b']);
+    await untilBatch(batches, 1);
+    expect(batches[0]?.batch).toEqual(['a', 'b', 'c']);
+    batches[0]?.release();
+    expect(await all).toEqual(['c done', 'a done', 'b done']);
+  });
+
+  it('fails only the item that caused the error, and commits the others of its batch', async () => {
+    const commits: string[] = [];
+    const { group } = held({
+      largestBatch: 8,
+      mayBeOneItem: ({ message }: Error) => message === 'bad item',
+      commit: async (batch) => {
+        commits.push(batch.join(''));
+        if (batch.includes('c')) throw new Error('bad item');
+        return batch.map((item) => `${item} done`);
+      },
+    } as Partial<GroupCommitOptions<string, string>>);
+    const results = await group.runAll(['a', 'b', 'c', 'd', 'e']);
+    expect(results).toEqual(['a done', 'b done', 'failed: bad item', 'd done', 'e done']);
+    expect(commits).toEqual(['abcde', 'abc', 'ab', 'c', 'de']);
+  });
+
+  it('reports a batch after all its items have their results', async () => {
+    const order: unknown[] = [];
+    const { group, batches } = held({ onDelivered: (items, results) => order.push([items, results]) });
+    group.submit('a', (result) => order.push(result));
+    await untilBatch(batches, 1);
+    batches[0]?.release();
+    await group.idle();
+    expect(order).toEqual(['a done', [['a'], ['a done']]]);
+  });
+
   it('answers every item exactly once, in batches of the permitted size, whatever the arrivals and failures', async () => {
     const arrivals = fc.array(fc.record({ key: fc.nat(3), pause: fc.boolean() }), { maxLength: 40 });
     const failures = fc.array(fc.boolean(), { maxLength: 20 });

@@ -9,14 +9,22 @@ export interface GroupCommitOptions<Item, Result> {
   /** The result of every item of a batch that could not be committed. */
   failure(error: unknown): Result;
   largestBatch: number;
-  /** Two items with the same key never share a batch: the later one waits for the next. */
+  /**
+   * Two items with the same key never share a batch: the later one waits for the next. A batch is sorted by key, so that all
+   * replicas lock rows in the same order.
+   */
   keyOf?(item: Item): string;
   /** Whether the error will meet the items that wait as well; they are then answered at once instead of one timeout later. */
   failsAll?(error: unknown): boolean;
+  /** Whether a single item may have caused the error: the batch is then committed again in halves, so that only that one fails. */
+  mayBeOneItem?(error: unknown): boolean;
+  /** Called after all items of a batch have their results. */
+  onDelivered?(batch: readonly Item[], results: readonly Result[]): void;
 }
 
 interface Waiting<Item, Result> {
   item: Item;
+  key: string;
   done: (result: Result) => void;
 }
 
@@ -37,12 +45,27 @@ export class GroupCommit<Item, Result> {
 
   /** With a callback, because a promise for each item costs more than the rest of a heartbeat. */
   submit(item: Item, done: (result: Result) => void): void {
-    this.waiting.push({ item, done });
+    this.waiting.push({ item, key: this.options.keyOf?.(item) ?? '', done });
     this.running ??= this.db.detached(async () => await this.drain());
   }
 
   async run(item: Item): Promise<Result> {
     return await new Promise((resolve) => this.submit(item, resolve));
+  }
+
+  async runAll(items: readonly Item[]): Promise<Result[]> {
+    return await new Promise((resolve) => {
+      const results: Result[] = [];
+      let missing = items.length;
+      if (missing === 0) resolve(results);
+      for (const [index, item] of items.entries()) {
+        this.submit(item, (result) => {
+          results[index] = result;
+          missing -= 1;
+          if (missing === 0) resolve(results);
+        });
+      }
+    });
   }
 
   /** Settles when no batch is in progress. */
@@ -55,25 +78,33 @@ export class GroupCommit<Item, Result> {
     let deliver = (): void => undefined;
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
-      const committed = this.commit(batch);
+      const items = batch.map(({ item }) => item);
+      const committed = this.commit(items);
       await nextTick(); // the batch is sent to Postgres
       deliver();
       const results = await committed;
-      deliver = () => this.deliver(batch, results);
+      deliver = () => this.deliver(batch, items, results);
     }
     this.running = undefined; // before the last results are delivered: a caller may submit again at once
     deliver();
   }
 
-  private async commit(batch: readonly Waiting<Item, Result>[]): Promise<readonly Result[]> {
-    const { commit, failure, failsAll } = this.options;
+  private async commit(items: readonly Item[]): Promise<readonly Result[]> {
+    const { commit, failure, failsAll, mayBeOneItem } = this.options;
     try {
-      return await commit(batch.map(({ item }) => item));
+      return await commit(items);
     } catch (error) {
+      if (items.length > 1 && mayBeOneItem?.(error)) return await this.commitHalves(items);
       const result = failure(error);
       if (failsAll?.(error)) this.answerWaiting(result);
-      return batch.map(() => result);
+      return items.map(() => result);
     }
+  }
+
+  private async commitHalves(items: readonly Item[]): Promise<Result[]> {
+    const middle = Math.ceil(items.length / 2);
+    const first = await this.commit(items.slice(0, middle));
+    return [...first, ...(await this.commit(items.slice(middle)))];
   }
 
   private takeBatch(): Waiting<Item, Result>[] {
@@ -82,35 +113,39 @@ export class GroupCommit<Item, Result> {
     const batch = new Map<string, Waiting<Item, Result>>();
     const later: Waiting<Item, Result>[] = [];
     for (const one of this.waiting) {
-      const key = keyOf(one.item);
-      if (batch.size >= largestBatch || batch.has(key)) later.push(one);
-      else batch.set(key, one);
+      if (batch.size >= largestBatch || batch.has(one.key)) later.push(one);
+      else batch.set(one.key, one);
     }
     this.waiting = later;
-    return [...batch.values()];
+    return [...batch.values()].toSorted(byKey);
   }
 
   private answerWaiting(result: Result): void {
     const waiting = this.waiting;
     this.waiting = [];
-    for (const { done } of waiting) this.answer(done, result);
+    for (const { done } of waiting) this.call(() => done(result));
   }
 
-  private deliver(batch: readonly Waiting<Item, Result>[], results: readonly Result[]): void {
-    for (const [index, { done }] of batch.entries()) {
-      const missing = (): Result => this.options.failure(new Error(`${this.options.name}: an item has no result`));
-      this.answer(done, index < results.length ? results[index] : missing());
-    }
+  private deliver(batch: readonly Waiting<Item, Result>[], items: readonly Item[], results: readonly Result[]): void {
+    const { name, failure, onDelivered } = this.options;
+    const missing = (): Result => failure(new Error(`${name}: an item has no result`));
+    for (const [index, { done }] of batch.entries())
+      this.call(() => done(index < results.length ? results[index] : missing()));
+    if (onDelivered) this.call(() => onDelivered(items, results));
   }
 
   /** One caller that throws must not keep the others from their results. */
-  private answer(done: (result: Result) => void, result: Result): void {
+  private call(callback: () => void): void {
     try {
-      done(result);
+      callback();
     } catch (error) {
       this.log.error({ event: `${this.options.name}.answer_failed`, err: error });
     }
   }
+}
+
+function byKey(one: { key: string }, other: { key: string }): number {
+  return one.key < other.key ? -1 : 1;
 }
 
 function nextTick(): Promise<void> {

@@ -11,18 +11,21 @@ export interface WorkClaim {
 export interface WorkStore<Claim extends WorkClaim> {
   /** Claims rows that are free or whose lease has ended, with `FOR UPDATE SKIP LOCKED`. */
   claim(owner: string, held: readonly string[], leaseMs: number): Promise<Claim[]>;
-  /** Renews and returns the ids that are still held. */
+  /** Renews the leases and returns the ids that are still held. */
   renew(held: readonly Claim[], leaseMs: number): Promise<Set<string>>;
   /** Frees the rows, so that another replica can claim them at once. */
   release(held: readonly Claim[]): Promise<void>;
 }
 
+/** `failed`: the row is not claimed again before the next regular pass. */
+export type WorkEnd = 'ended' | 'failed';
+
 export interface Worker<Claim extends WorkClaim> {
-  /** As of now, with the progress that a renewal or a release records. */
+  /** The claim with the progress that a renewal or a release saves. */
   readonly claim: Claim;
-  /** Settles when the work has ended; `failed` when it should not be claimed again at once. */
-  run(): Promise<'ended' | 'failed'>;
-  /** Asks it to end soon. */
+  /** Settles when the work has ended. */
+  run(): Promise<WorkEnd>;
+  /** Asks the worker to end soon, and settles when it has ended. */
   stop(): Promise<void>;
 }
 
@@ -32,23 +35,27 @@ export interface LeasedWorkOptions<Claim extends WorkClaim> {
   open(claim: Claim): Promise<Worker<Claim> | undefined>;
   onError(error: unknown): void;
   leaseMs?: number;
+  /** How often leases are renewed. */
   everyMs?: number;
 }
 
 const LEASE_MS = 15_000;
 const EVERY_MS = 2_000;
+/** The last third of a lease is for work in progress to end when the lease cannot be renewed. */
+const USABLE_SHARE = 2 / 3;
 
 /**
- * Keeps one worker at each row among all replicas: claims free rows, renews the leases it holds, and stops the workers whose
- * lease was lost. Rows of a dead replica are claimed by others when their leases end; a replica that shuts down in order hands
- * its rows over at once. A replica that cannot renew stops its workers before their leases end elsewhere.
+ * Runs one worker for each row among all replicas: claims free rows, renews the leases it holds, and stops the workers whose
+ * lease was lost. Other replicas claim the rows of a dead replica when the leases end; a replica that shuts down in order hands
+ * its rows over at once. A replica that cannot renew its leases stops its workers before the leases end. A replica that was
+ * frozen cannot do that: the token fences its late writes.
  */
 export class LeasedWork<Claim extends WorkClaim> {
   private readonly owner = randomUUID();
   private readonly workers = new Map<string, Worker<Claim>>();
   private readonly loop: Loop;
   private readonly leaseMs: number;
-  private renewedAt = performance.now();
+  private expiry?: NodeJS.Timeout;
 
   constructor(private readonly options: LeasedWorkOptions<Claim>) {
     const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS } = options;
@@ -79,8 +86,9 @@ export class LeasedWork<Claim extends WorkClaim> {
   /** Work in progress ends within the workers' own limits; then the rows are handed over. */
   async stop(): Promise<void> {
     await this.loop.stop();
+    clearTimeout(this.expiry);
     const workers = [...this.workers.values()];
-    await Promise.all(workers.map(async (worker) => await worker.stop()));
+    await Promise.all(workers.map(async (worker) => await this.end(worker)));
     const held = workers.map(({ claim }) => claim);
     if (held.length > 0) await this.options.store.release(held).catch(this.options.onError);
   }
@@ -88,18 +96,22 @@ export class LeasedWork<Claim extends WorkClaim> {
   private async renew(): Promise<void> {
     const workers = [...this.workers.values()];
     const askedAt = performance.now();
-    try {
-      const held = workers.map(({ claim }) => claim);
-      const still = held.length > 0 ? await this.options.store.renew(held, this.leaseMs) : new Set<string>();
-      this.renewedAt = askedAt;
-      for (const worker of workers) if (!still.has(worker.claim.id)) void worker.stop();
-    } catch (error) {
-      if (askedAt - this.renewedAt >= this.leaseMs) for (const worker of workers) void worker.stop();
-      throw error;
-    }
+    const held = workers.map(({ claim }) => claim);
+    const still = held.length > 0 ? await this.options.store.renew(held, this.leaseMs) : new Set<string>();
+    this.expectRenewalBy(askedAt + this.leaseMs * USABLE_SHARE);
+    for (const worker of workers) if (!still.has(worker.claim.id)) void this.end(worker);
   }
 
-  /** One row whose worker cannot be opened must not keep the others from theirs. */
+  /** Without another renewal by then, all workers stop. */
+  private expectRenewalBy(time: number): void {
+    clearTimeout(this.expiry);
+    const stopAll = (): void => {
+      for (const worker of this.workers.values()) void this.end(worker);
+    };
+    this.expiry = setTimeout(stopAll, time - performance.now()).unref();
+  }
+
+  /** A row whose worker cannot be opened does not affect the other rows. */
   private async open(claim: Claim): Promise<void> {
     try {
       const worker = await this.options.open(claim);
@@ -112,8 +124,15 @@ export class LeasedWork<Claim extends WorkClaim> {
   }
 
   private async follow(worker: Worker<Claim>): Promise<void> {
-    const end = await worker.run();
+    const end = await worker.run().catch((error: unknown): WorkEnd => {
+      this.options.onError(error);
+      return 'failed';
+    });
     this.workers.delete(worker.claim.id);
-    if (end === 'ended') this.loop.wake(); // a failed one waits for the next pass
+    if (end === 'ended') this.loop.wake();
+  }
+
+  private async end(worker: Worker<Claim>): Promise<void> {
+    await worker.stop().catch(this.options.onError);
   }
 }

@@ -11,6 +11,7 @@ import { resolveModel } from './model.resolver.js';
 import { PresetBook } from './preset.book.js';
 import type { ModelsConfig } from './preset.js';
 import { costOf, toMicroDollars } from './prices.js';
+import { priceUsage } from './usage.price.js';
 
 const CONFIG: ModelsConfig = {
   default: 'fast',
@@ -164,6 +165,25 @@ describe('S4.7 prices', () => {
         expect(excess >= 0n && excess < 1_000_000n).toBe(true);
       }),
     );
+  });
+});
+
+describe('S4.7 the price of a usage', () => {
+  it('is the sum of its tokens at the prices of the preset or alias', () => {
+    const usage = { inputTokens: 1_000, outputTokens: 200 };
+    expect(priceUsage(usage, 'fast', book)).toEqual({ tokens: 1_200, microUsd: 2_000 });
+    expect(priceUsage(usage, 'haiku', book)).toEqual(priceUsage(usage, 'fast', book));
+  });
+
+  it('is null, not 0, without a model, without prices or without a count', () => {
+    const usage = { inputTokens: 1_000, outputTokens: 200 };
+    expect(priceUsage(usage, undefined, book)).toEqual({ tokens: 1_200, microUsd: null });
+    expect(priceUsage(usage, 'local', book)).toEqual({ tokens: 1_200, microUsd: null });
+    expect(priceUsage({ inputTokens: 1_000 }, 'fast', book)).toEqual({ tokens: null, microUsd: null });
+  });
+
+  it('rejects a model that no preset or alias names', () => {
+    expect(() => priceUsage({}, 'unheard-of', book)).toThrow(expect.objectContaining({ code: 'MODEL_PRESET_UNKNOWN' }));
   });
 });
 

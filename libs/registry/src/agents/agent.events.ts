@@ -4,6 +4,7 @@ import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker
 import type { ProtectionExplanation } from '../leases/protection.explanation.js';
 import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
+import type { AgentRow } from './agent.row.js';
 
 /** Whom an event is about: which of its lives, and what it can do. */
 export interface AgentLife {
@@ -14,6 +15,14 @@ export interface AgentLife {
 
 /** Who a sweep found changed. */
 export type SweptAgent = AgentLife;
+
+/** One effective update of an agent. */
+export interface AgentUpdated {
+  row: AgentRow;
+  changed: readonly string[];
+  /** Its capabilities before. */
+  before: readonly string[];
+}
 
 const REGISTRY = 'registry';
 const WISHES = {
@@ -40,23 +49,28 @@ export class AgentEvents {
     this.listeners.push(listener);
   }
 
-  async joined({ agentId, name, generation, capabilities }: AgentRecord): Promise<void> {
-    const data = { name, generation, capabilities: [...capabilities] };
-    await this.tell([{ type: 'agent.joined', subject: agentId, data, capabilities }]);
+  /** A registration that replaces a live one also ends that one. Entries without a row were not written. */
+  async joined(all: readonly { row?: AgentRow; before?: AgentRow }[]): Promise<void> {
+    const drafts = all.flatMap(({ row, before }): EventDraft[] => {
+      if (!row) return [];
+      const { agentId: subject, name, capabilities } = row;
+      const joined: EventDraft = {
+        type: 'agent.joined',
+        subject,
+        data: { name, generation: Number(row.generation), capabilities },
+        capabilities,
+      };
+      return before?.leftAt === null ? [leftDraft(before, 'replaced'), joined] : [joined];
+    });
+    await this.append(drafts);
   }
 
   async left(leavers: readonly AgentLife[], reason: LeaveReason): Promise<void> {
-    const drafts = leavers.map(({ agentId, generation, capabilities }) => ({
-      type: 'agent.left' as const,
-      subject: agentId,
-      data: { generation: Number(generation), reason },
-      capabilities,
-    }));
-    await this.tell(drafts);
+    await this.append(leavers.map((leaver) => leftDraft(leaver, reason)));
   }
 
   async suspected(agents: readonly SweptAgent[], missedBeats: number): Promise<void> {
-    await this.tell(
+    await this.append(
       agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.suspect',
         subject: agentId,
@@ -67,7 +81,7 @@ export class AgentEvents {
   }
 
   async recovered(agents: readonly SweptAgent[]): Promise<void> {
-    await this.tell(
+    await this.append(
       agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.recovered',
         subject: agentId,
@@ -77,19 +91,21 @@ export class AgentEvents {
     );
   }
 
-  /** Also for those who choose by a capability it no longer has. */
-  async updated(
-    { agentId, generation, capabilities: now }: AgentRecord,
-    changed: string[],
-    before: readonly string[],
-  ): Promise<void> {
-    const capabilities = [...new Set([...now, ...before])];
-    await this.tell([{ type: 'agent.updated', subject: agentId, data: { generation, changed }, capabilities }]);
+  /** Consumers that filter by a capability the agent no longer has receive the event too. */
+  async updated(all: readonly AgentUpdated[]): Promise<void> {
+    await this.append(
+      all.map(({ row, changed, before }) => ({
+        type: 'agent.updated',
+        subject: row.agentId,
+        data: { generation: Number(row.generation), changed: [...changed] },
+        capabilities: [...new Set([...row.capabilities, ...before])],
+      })),
+    );
   }
 
   async wanted({ agentId, desiredState, capabilities }: AgentRecord, by: string, note: string | null): Promise<void> {
     const data = { by, ...(desiredState === 'quarantined' && note !== null && { reason: note }) };
-    await this.tell([{ type: WISHES[desiredState], subject: agentId, data, capabilities }]);
+    await this.append([{ type: WISHES[desiredState], subject: agentId, data, capabilities }]);
   }
 
   async circuitMoved(
@@ -97,7 +113,7 @@ export class AgentEvents {
     transitions: readonly CircuitTransition[],
     state: CircuitState,
   ): Promise<void> {
-    await this.tell(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
+    await this.append(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
     this.announce([agentId]);
   }
 
@@ -115,7 +131,7 @@ export class AgentEvents {
     await this.outbox.append('registry.clock_stepped_back', REGISTRY, { byMs });
   }
 
-  private async tell(drafts: readonly EventDraft[]): Promise<void> {
+  private async append(drafts: readonly EventDraft[]): Promise<void> {
     await this.outbox.appendAll(drafts);
     this.announce(drafts.map(({ subject }) => subject));
   }
@@ -123,6 +139,10 @@ export class AgentEvents {
   private announce(agentIds: string[]): void {
     if (agentIds.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(agentIds)));
   }
+}
+
+function leftDraft({ agentId, generation, capabilities }: AgentLife, reason: LeaveReason): EventDraft {
+  return { type: 'agent.left', subject: agentId, data: { generation: Number(generation), reason }, capabilities };
 }
 
 function circuitEvent(subject: string, to: CircuitTransition['to'], state: CircuitState): EventDraft {

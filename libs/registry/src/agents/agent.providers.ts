@@ -1,5 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, NO_QUOTA } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import { ClockStore } from '../leases/clock.store.js';
@@ -7,7 +7,6 @@ import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
-import { NO_QUOTA } from '../quota.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentSnapshots } from './agent.snapshots.js';

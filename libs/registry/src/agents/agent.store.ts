@@ -1,28 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import { CLOSED_CIRCUIT, type CircuitState } from '../circuit/circuit.breaker.js';
-import { NEVER_FLAPPED, type FlapState } from '../leases/flap.damping.js';
+import type { CircuitState } from '../circuit/circuit.breaker.js';
+import type { FlapState } from '../leases/flap.damping.js';
 import type { AgentStatus, LeaveReason } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow } from './agent.row.js';
-import type { Declaration } from './agent.update.js';
-import type { AgentClaim, Registration } from './registration.js';
-
-export interface Joining {
-  agentId: string;
-  /** Every word the agent may be found by. */
-  capabilityKeys: readonly string[];
-  /** Of the token this life is entered with: a new one, or the one of the life before. */
-  tokenHash: string;
-  registeredBy: string;
-  facts: Registration;
-}
-
-/** A life that begins. */
-export interface JoinedLife {
-  generation: number;
-  /** Other live agents of the same principal, counted up to its quota. */
-  owned: number;
-}
+import type { AgentClaim } from './registration.js';
 
 /** An agentId's latest life under its lock: what others decide from. */
 export interface LockedAgent {
@@ -44,6 +26,12 @@ export interface Leaver {
   usedTokens: string | null;
 }
 
+/** A row as it is to be, with every capability by which a query may find the agent. */
+export interface Redeclared {
+  row: AgentRow;
+  capabilityKeys: readonly string[];
+}
+
 export interface AgentListFilter {
   status?: AgentStatus;
   /** Words of which the agent answers at least one. */
@@ -57,83 +45,6 @@ export class AgentStore {
   async now(): Promise<number> {
     const rows = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     return rows[0]?.now.getTime() ?? 0;
-  }
-
-  /**
-   * Lets one life of an agentId begin: the first, the next after one that has left, or the next of the one that holds the
-   * token. Answers its generation, or undefined when someone else lives there. Of any number at once, on any replica, one
-   * wins. To be called after `lock`, and told whether that met anyone: who came in between is not replaced unseen. An
-   * agentId that nobody has begins after the last generation that was forgotten, which is never given twice. A principal that
-   * has `most` other live agents gets none: that is also undefined. 0 counts nothing.
-   */
-  async join(joining: Joining, isKnown: boolean, most: number): Promise<JoinedLife | undefined> {
-    const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
-    const rows = await this.db.query<{ generation: string; owned: string }>(
-      `WITH owned AS (${countOwned('$20', '$1', '$23')})
-       INSERT INTO agent AS a (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
-         sandbox_level, provider, cost_model, labels, version, definition, capacity, declared_ms, budget_total, budget_used,
-         budget_source, circuit, flap, registered_at, registered_by, capability_keys)
-       SELECT $1, (SELECT generation + 1 FROM agent_forgotten), 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-         $16, $17, $18, $19, clock_timestamp(), $20, $21
-       FROM owned WHERE $23 = 0 OR owned.count < $23
-       ON CONFLICT (agent_id) DO UPDATE SET generation = a.generation + 1, revision = 1, token_hash = excluded.token_hash,
-         name = excluded.name, endpoint = excluded.endpoint, agent_card = excluded.agent_card,
-         capabilities = excluded.capabilities, sandbox_level = excluded.sandbox_level, provider = excluded.provider,
-         cost_model = excluded.cost_model, labels = excluded.labels, version = excluded.version,
-         definition = excluded.definition, capacity = excluded.capacity, declared_ms = excluded.declared_ms,
-         budget_total = excluded.budget_total, budget_used = greatest(a.budget_used, excluded.budget_used),
-         budget_source = excluded.budget_source, circuit = excluded.circuit, registered_at = excluded.registered_at,
-         registered_by = excluded.registered_by, capability_keys = excluded.capability_keys, left_at = NULL, leave_reason = NULL
-         WHERE $22 AND (a.left_at IS NOT NULL OR a.token_hash = excluded.token_hash)
-       RETURNING generation, (SELECT count FROM owned) AS owned`,
-      [
-        agentId,
-        tokenHash,
-        facts.name,
-        facts.endpoint,
-        facts.agentCard,
-        facts.capabilities,
-        facts.sandboxLevel,
-        facts.provider,
-        facts.costModel,
-        facts.labels,
-        facts.version,
-        facts.definition,
-        facts.capacity,
-        facts.declaredMs,
-        facts.budget.totalTokens,
-        facts.budget.usedTokens,
-        facts.budget.source,
-        CLOSED_CIRCUIT,
-        NEVER_FLAPPED,
-        registeredBy,
-        capabilityKeys,
-        isKnown,
-        most,
-      ],
-    );
-    return rows[0] && { generation: Number(rows[0].generation), owned: Number(rows[0].owned) };
-  }
-
-  /** The live agents of a principal without this one, counted up to `most`. */
-  async countOwned(registeredBy: string, agentId: string, most: number): Promise<number> {
-    const rows = await this.db.query<{ count: string }>(countOwned('$1', '$2', '$3'), [registeredBy, agentId, most]);
-    return Number(rows[0]?.count);
-  }
-
-  /** Until the transaction ends, so that registrations of one principal count each other. */
-  async lockOwner(registeredBy: string): Promise<void> {
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.agents:${registeredBy}`]);
-  }
-
-  async startLease(agentId: string, generation: number, tokenHash: string): Promise<void> {
-    await this.db.query(
-      `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
-       VALUES ($1, $2, $3, clock_timestamp(), (SELECT forgiven_ms FROM registry_protection))
-       ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
-         last_beat_at = excluded.last_beat_at, forgiven_ms = excluded.forgiven_ms, suspect = false, in_flight = 0, load_ratio = NULL, observed_ms = NULL`,
-      [agentId, generation, tokenHash],
-    );
   }
 
   /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
@@ -152,29 +63,9 @@ export class AgentStore {
     return { ...rows[0], usedTokens: leases[0]?.usedTokens ?? null };
   }
 
-  /** To be called with the row locked: what it says before and after is the caller's to compare. */
-  async redeclare(agentId: string, facts: Declaration, capabilityKeys: readonly string[]): Promise<void> {
-    await this.db.query(
-      `UPDATE agent SET revision = revision + 1, name = $2, endpoint = $3, agent_card = $4, capabilities = $5,
-         sandbox_level = $6, provider = $7, cost_model = $8, labels = $9, version = $10, capacity = $11, declared_ms = $12,
-         capability_keys = $13
-       WHERE agent_id = $1`,
-      [
-        agentId,
-        facts.name,
-        facts.endpoint,
-        facts.agentCard,
-        facts.capabilities,
-        facts.sandboxLevel,
-        facts.provider,
-        facts.costModel,
-        facts.labels,
-        facts.version,
-        facts.capacity,
-        facts.declaredMs,
-        capabilityKeys,
-      ],
-    );
+  /** Call with the rows locked. */
+  async redeclare(changes: readonly Redeclared[]): Promise<void> {
+    await this.db.query(REDECLARE, [JSON.stringify(changes.map(toItem))]);
   }
 
   async find(agentId: string): Promise<AgentRow | undefined> {
@@ -225,15 +116,24 @@ export class AgentStore {
     return rows[0];
   }
 
+  /**
+   * Locks the rows until the transaction ends, in the one order in which everybody locks agents. Returns the agentIds that are
+   * locked: all that exist, or without `wait` those that no other transaction has locked.
+   */
+  async lockMany(agentIds: readonly string[], wait: boolean): Promise<Set<string>> {
+    const rows = await this.db.query<{ agentId: string }>(
+      `SELECT agent_id AS "agentId" FROM agent WHERE agent_id = ANY ($1) ORDER BY agent_id COLLATE "C"
+       FOR UPDATE${wait ? '' : ' SKIP LOCKED'}`,
+      [agentIds],
+    );
+    return new Set(rows.map(({ agentId }) => agentId));
+  }
+
   async saveCircuit(agentId: string, circuit: CircuitState): Promise<void> {
     await this.db.query('UPDATE agent SET circuit = $2, revision = revision + 1 WHERE agent_id = $1', [
       agentId,
       circuit,
     ]);
-  }
-
-  async saveFlap(agentId: string, flap: FlapState): Promise<void> {
-    await this.db.query('UPDATE agent SET flap = $2 WHERE agent_id = $1', [agentId, flap]);
   }
 
   async noteTask(agentId: string): Promise<void> {
@@ -272,7 +172,31 @@ export class AgentStore {
   }
 }
 
-function countOwned(registeredBy: string, agentId: string, most: string): string {
-  return `SELECT count(*) FROM (SELECT FROM agent
-    WHERE registered_by = ${registeredBy} AND left_at IS NULL AND agent_id <> ${agentId} LIMIT ${most}::int) AS counted`;
+const REDECLARE = `
+  UPDATE agent a SET revision = i.revision, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
+    capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
+    labels = i.labels, version = i.version, capacity = i.capacity, declared_ms = i.declared_ms,
+    capability_keys = i.capability_keys
+  FROM jsonb_to_recordset($1::jsonb) AS i (agent_id text, revision bigint, name text, endpoint text, agent_card jsonb,
+    capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb, version text, capacity int,
+    declared_ms int, capability_keys text[])
+  WHERE a.agent_id = i.agent_id`;
+
+function toItem({ row, capabilityKeys }: Redeclared): Record<string, unknown> {
+  return {
+    agent_id: row.agentId,
+    revision: row.revision,
+    name: row.name,
+    endpoint: row.endpoint,
+    agent_card: row.agentCard,
+    capabilities: row.capabilities,
+    sandbox_level: row.sandboxLevel,
+    provider: row.provider,
+    cost_model: row.costModel,
+    labels: row.labels,
+    version: row.version,
+    capacity: row.capacity,
+    declared_ms: row.declaredMs,
+    capability_keys: capabilityKeys,
+  };
 }

@@ -1,32 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
-import { noteFlap, type FlapPolicy } from '../leases/flap.damping.js';
 import { capabilityKeys } from '../discovery/capability.js';
-import { QuotaExceededError, type Quota } from '../quota.js';
-import { NEAR_QUOTA, QuotaWatch } from '../quota.watch.js';
-import {
-  AgentAlreadyRegisteredError,
-  AgentChangedError,
-  AgentNotFoundError,
-  LeaseTokenError,
-  RegisterAgainError,
-  TooManyLabelsError,
-  wrongGeneration,
-} from './agent.errors.js';
+import { AgentNotFoundError } from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
 import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
-import { type AgentListFilter, AgentStore, type Joining, type LockedAgent } from './agent.store.js';
-import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
+import { type AgentListFilter, AgentStore } from './agent.store.js';
+import type { AgentUpdate } from './agent.update.js';
+import { claimError } from './claim.check.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
+import type { AgentRules, Joining } from './registration.batch.js';
+import { type Joined, type JoinResult, RegistrationGroup } from './registration.group.js';
+import { RegistrationStore } from './registration.store.js';
 import type { AgentClaim, Registration } from './registration.js';
+import { UpdateGroup, type VersionedAgent } from './update.group.js';
 
-export interface Joined {
-  record: AgentRecord;
-  /** Proves, with every write, that the agent is the one that registered. A re-registration keeps it. */
-  leaseToken: string;
-}
+export type { Joined, JoinResult } from './registration.group.js';
+export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
   /** Proposed by the agent, or null to be given one. */
@@ -37,51 +28,35 @@ export interface JoinRequest {
   facts: Registration;
 }
 
-/** A record, and which writing of it this is: for callers that change only what they have seen. */
-export interface VersionedAgent {
-  record: AgentRecord;
-  version: string;
-}
-
-export interface AgentRules {
-  flap: FlapPolicy;
-  /** How many live agents one principal may have registered. */
-  quota: Quota;
-}
-
 const PRUNE_STEP = 500;
 
-/** Lets agents join and leave, and takes note of what operators want of them. Postgres decides every race. */
+/** Registers, updates and removes agents, and stores what operators want of them. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
-  private readonly watch: QuotaWatch;
+  private readonly registrations: RegistrationGroup;
+  private readonly updates: UpdateGroup;
 
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
     private readonly events: AgentEvents,
-    private readonly rules: AgentRules,
+    rules: AgentRules,
     private readonly budgets: AgentBudgets,
   ) {
-    this.watch = new QuotaWatch(rules.quota);
+    const stores = { agents: store, registrations: new RegistrationStore(db) };
+    this.registrations = new RegistrationGroup(db, stores, events, budgets, rules);
+    this.updates = new UpdateGroup(db, store, events);
   }
 
-  async register({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Promise<Joined> {
-    const agentId = proposed ?? newAgentId(facts.name);
-    const leaseToken = given ?? newLeaseToken();
-    const tokenHash = hashOfToken(leaseToken);
-    const keys = capabilityKeys(facts.capabilities);
-    return await this.db.transaction(async () => {
-      const joining = { agentId, tokenHash, registeredBy: by, facts, capabilityKeys: keys };
-      const { before, generation } = await this.join(joining);
-      await this.store.startLease(agentId, generation, tokenHash);
-      await this.budgets.declare(agentId, facts.budget, by);
-      if (before) await this.store.saveFlap(agentId, noteFlap(before.flap, await this.store.now(), this.rules.flap));
-      const record = await this.get(agentId);
-      if (before?.leftAt === null) await this.events.left([before], 'replaced');
-      await this.events.joined(record);
-      return { record, leaseToken };
-    });
+  async register(request: JoinRequest): Promise<Joined> {
+    const [result] = await this.registerAll([request]);
+    if (result?.state !== 'joined') throw result?.error ?? new Error('a registration has no result');
+    return result.joined;
+  }
+
+  /** Each has a result of its own, in the order given; the rejection of one does not affect the others. */
+  async registerAll(requests: readonly JoinRequest[]): Promise<JoinResult[]> {
+    return await this.registrations.register(requests.map(toJoining));
   }
 
   async get(agentId: string): Promise<AgentRecord> {
@@ -100,20 +75,11 @@ export class AgentsService {
   }
 
   /**
-   * Changes what the record says of itself, for the life the claim is about. With `ifVersion` only if it is still as the
-   * caller saw it. What makes no difference is no change: nothing is written, and nobody is told.
+   * Changes the declaration of the registration that the claim is about; with `ifVersion` only if the record still has that
+   * version. An update without a difference writes nothing and appends no event.
    */
   async update(claim: AgentClaim, update: AgentUpdate, ifVersion?: string): Promise<VersionedAgent> {
-    return await this.db.transaction(async () => {
-      const row = await this.lockFor(claim);
-      if (ifVersion !== undefined && ifVersion !== versionOf(row)) throw new AgentChangedError(claim.agentId);
-      const { after, changed } = applyUpdate(declarationOf(row), update);
-      if (Object.keys(after.labels).length > MOST_LABELS) throw new TooManyLabelsError(claim.agentId, MOST_LABELS);
-      if (changed.length > 0) await this.store.redeclare(row.agentId, after, capabilityKeys(after.capabilities));
-      const updated = await this.getVersioned(row.agentId);
-      if (changed.length > 0) await this.events.updated(updated.record, changed, row.capabilities);
-      return updated;
-    });
+    return await this.updates.update({ claim, update, ifVersion });
   }
 
   async list(limit: number, after: string | undefined, filter: AgentListFilter): Promise<AgentRecord[]> {
@@ -171,27 +137,6 @@ export class AgentsService {
     return total;
   }
 
-  /** The life that begins, and the one before it: nobody's place is taken without having been looked at under its lock. */
-  private async join(joining: Joining): Promise<{ before: LockedAgent | undefined; generation: number }> {
-    const most = this.watch.isDue(joining.registeredBy) ? this.rules.quota.most : 0;
-    const before = await this.store.lock(joining.agentId);
-    const life = await this.store.join(joining, before !== undefined, most);
-    if (most > 0) await this.checkQuota(joining, life?.owned ?? most);
-    if (life) return { before, generation: life.generation };
-    if (before) throw new AgentAlreadyRegisteredError(joining.agentId);
-    return await this.join(joining); // someone came after the look
-  }
-
-  /** Near the quota, counts again under a lock what the registration counted without one. */
-  private async checkQuota({ registeredBy, agentId }: Joining, counted: number): Promise<void> {
-    const { quota } = this.rules;
-    this.watch.noteCount(registeredBy, counted);
-    if (counted < quota.most - NEAR_QUOTA) return;
-    await this.store.lockOwner(registeredBy);
-    const owned = await this.store.countOwned(registeredBy, agentId, quota.most);
-    if (owned >= quota.most) throw new QuotaExceededError(quota, 'live agents');
-  }
-
   /** Answers whether there was someone to leave. */
   private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
     const leaver = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
@@ -208,13 +153,17 @@ export class AgentsService {
     return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
   }
 
-  private async verify({ agentId, generation, tokenHash }: AgentClaim): Promise<AgentRow> {
-    const row = await this.store.find(agentId);
-    if (!row) throw new AgentNotFoundError(agentId);
-    if (row.leftAt) throw new RegisterAgainError(agentId, row.leaveReason);
-    if (tokenHash !== null && row.tokenHash !== tokenHash) throw new LeaseTokenError(agentId);
-    const current = Number(row.generation);
-    if (generation !== null && generation !== current) throw wrongGeneration(agentId, generation, current);
+  private async verify(claim: AgentClaim): Promise<AgentRow> {
+    const row = await this.store.find(claim.agentId);
+    const error = claimError(claim, row);
+    if (error || !row) throw error ?? new AgentNotFoundError(claim.agentId);
     return row;
   }
+}
+
+function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Joining {
+  const agentId = proposed ?? newAgentId(facts.name);
+  const leaseToken = given ?? newLeaseToken();
+  const keys = capabilityKeys(facts.capabilities);
+  return { agentId, leaseToken, tokenHash: hashOfToken(leaseToken), registeredBy: by, facts, capabilityKeys: keys };
 }

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { NOTHING } from './budget.js';
-import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
-import { BudgetStore } from './budget.store.js';
-import { nextWindow } from './budget.window.js';
+import { BudgetStore, type BudgetSourceChange } from './budget.store.js';
+import type { Correction } from './correction.js';
+import type { LockedBudgets } from './ledger.store.js';
 import { takingIn, type ToldUsage } from './usage.report.js';
 
 /** What an agent says of its budget when it registers. */
@@ -13,7 +12,12 @@ export interface DeclaredBudget {
   source: string;
 }
 
-const NO_LIMIT = { tokens: null, microUsd: null };
+/** What the registration of an agent declares. */
+export interface BudgetDeclaration {
+  agentId: string;
+  declared: DeclaredBudget;
+  by: string;
+}
 
 /** Every agent has a budget, if only to count. It outlives the agent: who leaves and comes back goes on where it was. */
 @Injectable()
@@ -21,24 +25,32 @@ export class AgentBudgets {
   constructor(
     private readonly store: BudgetStore,
     private readonly ledger: BudgetLedger,
-    private readonly events: BudgetEvents,
   ) {}
 
+  /** Locked until the transaction ends, with the fleet's clock. */
+  async lock(agentIds: readonly string[]): Promise<LockedBudgets> {
+    return await this.ledger.lockAgents(agentIds);
+  }
+
   /**
-   * In the transaction of the registration. The limit follows what the agent declares until an operator has set one; use is
-   * only ever counted up.
+   * In the transaction of registrations, for budgets that exist already and are locked. The limit follows what the agent
+   * declares until an operator has set one; use is only ever counted up.
    */
-  async declare(agentId: string, declared: DeclaredBudget, by: string): Promise<void> {
-    const { totalTokens, usedTokens, source } = declared;
-    const limit = { ...NO_LIMIT, tokens: totalTokens };
-    const facts = { kind: 'agent' as const, subject: agentId, window: 'total' as const, timeZone: 'UTC', path: [] };
-    const used = { ...NOTHING, tokens: usedTokens };
-    const made = await this.store.insert(
-      { ...facts, limit, low: NO_LIMIT, used, source, declared: true, by },
-      nextWindow('total', await this.store.now(), 'UTC'),
+  async redeclare(declarations: readonly BudgetDeclaration[], locked: LockedBudgets): Promise<void> {
+    const totals = new Map(
+      locked.budgets.filter(({ window }) => window === 'total').map((budget) => [budget.subject, budget]),
     );
-    if (made) return this.events.announce([made]);
-    await this.redeclare(agentId, declared, by);
+    const corrections: Correction[] = [];
+    const sources: BudgetSourceChange[] = [];
+    for (const { agentId, declared, by } of declarations) {
+      const total = totals.get(agentId);
+      if (!total) continue;
+      const limit = total.declared ? { limit: { tokens: declared.totalTokens } } : {};
+      const usedAtLeast = { tokens: declared.usedTokens };
+      corrections.push({ budgetId: total.id, as: 'declared', ...limit, usedAtLeast, by, note: null });
+      if (total.source !== declared.source) sources.push({ id: total.id, source: declared.source });
+    }
+    await Promise.all([this.ledger.correctLocked(locked, corrections), this.store.setSources(sources)]);
   }
 
   /** In the transaction that ends their leases: what the last beats told and no sweep has taken in yet is not lost. */
@@ -46,19 +58,5 @@ export class AgentBudgets {
     const told = leavers.filter(({ usedTokens }) => usedTokens !== null);
     const ahead = told.length > 0 ? await this.store.behind(told) : [];
     await this.ledger.applyAll(ahead.map(takingIn));
-  }
-
-  private async redeclare(
-    agentId: string,
-    { totalTokens, usedTokens, source }: DeclaredBudget,
-    by: string,
-  ): Promise<void> {
-    const readings = await this.store.findOf('agent', agentId);
-    const total = readings.find(({ budget }) => budget.window === 'total')?.budget;
-    if (!total) return;
-    await this.store.setSource(total.id, source);
-    const limit = total.declared ? { limit: { tokens: totalTokens } } : {};
-    const usedAtLeast = { tokens: usedTokens };
-    await this.ledger.correct({ budgetId: total.id, as: 'declared', ...limit, usedAtLeast, by, note: null });
   }
 }

@@ -1,14 +1,20 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, StopsIn } from '#rollcall/platform';
-import type { Quota } from '../quota.js';
+import {
+  Database,
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  DomainError,
+  type Quota,
+  StopsIn,
+} from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
 import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
-import { HeldCounts } from './held.counts.js';
+import { OwnerCounts } from '../owner.counts.js';
 import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
-import { FLEET_SCOPE, LedgerStore, type BudgetScope } from './ledger.store.js';
+import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
   checkAsk,
@@ -116,6 +122,19 @@ export class BudgetLedger {
     return [];
   }
 
+  /** The budgets of these agents, locked until the open transaction ends. */
+  async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
+    return await this.store.lockAgents(agentIds);
+  }
+
+  /** Corrections of budgets that the caller has locked in the open transaction. */
+  async correctLocked({ budgets, now }: LockedBudgets, corrections: readonly Correction[]): Promise<void> {
+    if (corrections.length === 0) return;
+    const batch = new LedgerBatch(budgets, [], this.rules.clock?.() ?? now);
+    for (const correction of corrections) batch.apply({ op: 'correct', correction });
+    await this.write(batch);
+  }
+
   /** Settles when nothing is under way. */
   @StopsIn('writes')
   async idle(): Promise<void> {
@@ -149,15 +168,24 @@ export class BudgetLedger {
     const counted = { owners: this.ownersToCount(ops), upTo: quota.most };
     const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
-    const batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, new HeldCounts(held, quota));
+    const batch = new LedgerBatch(
+      budgets,
+      reservations,
+      clock?.() ?? now,
+      new OwnerCounts(held, quota, 'held reservations'),
+    );
     const outcomes = ops.map((op) => batch.apply(op));
     if (!lookUp) await this.checkRefusals(ops, outcomes);
+    await this.write(batch);
+    return outcomes;
+  }
+
+  private async write(batch: LedgerBatch): Promise<void> {
     const writes = batch.writes();
     const { budgets: changed, opened, renewed, closed } = writes;
-    if (changed.length + opened.length + renewed.length + closed.length === 0) return outcomes;
+    if (changed.length + opened.length + renewed.length + closed.length === 0) return;
     if ((await this.store.write(writes)) < opened.length) throw new KeyTaken();
     await this.events.tell(batch, changed);
-    return outcomes;
   }
 
   private ownersToCount(ops: readonly LedgerOp[]): string[] {

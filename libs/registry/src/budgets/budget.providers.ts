@@ -1,6 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Database, EventOutbox } from '#rollcall/platform';
-import { NO_QUOTA } from '../quota.js';
+import { Database, EventOutbox, NO_QUOTA } from '#rollcall/platform';
 import type { BudgetRules } from '../registry.options.js';
 import { AgentBudgets } from './agent.budgets.js';
 import { USUAL_LOW_BUDGET } from './budget.js';

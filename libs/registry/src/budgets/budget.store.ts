@@ -38,6 +38,12 @@ export interface BudgetReading {
   now: number;
 }
 
+/** The name of what a budget's use is read from. */
+export interface BudgetSourceChange {
+  id: number;
+  source: string;
+}
+
 type ReportRow = { id: string; tokens: string };
 type ReadingRow = BudgetRow & { createdAt: Date; refreshedAt: Date | null; refreshError: string | null; now: Date };
 
@@ -205,11 +211,13 @@ export class BudgetStore {
     );
   }
 
-  async setSource(id: number, source: string): Promise<void> {
-    await this.db.query('UPDATE budget SET source = $2, version = version + 1 WHERE id = $1 AND source <> $2', [
-      id,
-      source,
-    ]);
+  async setSources(changes: readonly BudgetSourceChange[]): Promise<void> {
+    if (changes.length === 0) return;
+    await this.db.query(
+      `UPDATE budget b SET source = c.source, version = version + 1
+       FROM unnest($1::bigint[], $2::text[]) AS c (id, source) WHERE b.id = c.id`,
+      [changes.map(({ id }) => id), changes.map(({ source }) => source)],
+    );
   }
 
   /** The agents' budgets that changed since: how replicas that did not charge them hear of it. */

@@ -1,5 +1,4 @@
-import type { DomainError } from '#rollcall/platform';
-import { NO_QUOTA } from '../quota.js';
+import { type DomainError, NO_QUOTA } from '#rollcall/platform';
 import {
   available,
   charge,
@@ -27,7 +26,7 @@ import {
   SettlementTooLargeError,
 } from './budget.errors.js';
 import { corrected, type Correction } from './correction.js';
-import { HeldCounts } from './held.counts.js';
+import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
 import type { Reservation, ReserveAsk, Scopes, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
@@ -94,7 +93,7 @@ export class LedgerBatch {
     budgets: readonly Budget[],
     reservations: readonly FoundReservation[],
     private readonly now: number,
-    private readonly held = new HeldCounts({}, NO_QUOTA),
+    private readonly held = new OwnerCounts({}, NO_QUOTA, 'held reservations'),
   ) {
     for (const budget of budgets) {
       this.before.set(budget.id, budget);

@@ -75,6 +75,16 @@ export class LedgerStore {
     return { budgets: rows.map(toBudget), now: Math.max(...moments), held: rows[0].held ?? {} };
   }
 
+  /** The budgets of these agents without those of runs, callers and the fleet. */
+  async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
+    const rows = await this.db.query<BudgetRow & { now: Date }>(
+      `SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
+       WHERE b.kind = 'agent' AND b.subject = ANY ($1) ORDER BY b.id FOR UPDATE`,
+      [agentIds],
+    );
+    return { budgets: rows.map(toBudget), now: Math.max(0, ...rows.map(({ now }) => now.getTime())), held: {} };
+  }
+
   private async withoutBudgets({ owners, upTo }: CountedOwners): Promise<Omit<LockedBudgets, 'budgets'>> {
     const rows = await this.db.query<{ now: Date; held: Record<string, number> }>(
       `SELECT clock_timestamp() AS now, ${heldBy('$1', '$2')} AS held`,

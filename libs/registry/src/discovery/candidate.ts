@@ -1,48 +1,24 @@
 import type { AgentBudget } from '../agents/agent.record.js';
-import type { Assessment, CandidateMark } from './assessment.js';
+import type { CandidateMark } from './assessment.js';
 import type { Listing } from './listing.js';
-import type { CandidateView, RankedCandidate } from './ranking.js';
+import type { RankedCandidate } from './ranking.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
-/** An agent that was found, and whether by its exact capabilities. */
-export interface Found {
+/** An agent that matches a query, by its exact capabilities or by similarly spelled ones. */
+export interface Match {
   listing: Listing;
   fuzzy: boolean;
 }
 
-export function toCandidate({ listing, fuzzy }: Found, strategy: SelectionStrategy, rank: number): RankedCandidate {
-  return { rank, ...judge(listing.assessment, strategy, fuzzy), agent: toCandidateView(listing) };
-}
+/** A candidate without the agent itself: its place and the reasons for it. */
+export type Verdict = Omit<RankedCandidate, 'agent'>;
 
-/** The same as JSON, put together from texts that are kept until the agent changes. */
-export function candidateJson({ listing, fuzzy }: Found, strategy: SelectionStrategy, rank: number): string {
-  listing.json ??= JSON.stringify(toCandidateView(listing));
-  return `{"rank":${rank},${preface(listing, strategy, fuzzy)},"agent":${listing.json}}`;
-}
-
-function preface(listing: Listing, strategy: SelectionStrategy, fuzzy: boolean): string {
-  const key = fuzzy ? `~${strategy.name}` : strategy.name;
-  const kept = listing.prefaces?.get(key);
-  if (kept !== undefined) return kept;
-  const text = JSON.stringify(judge(listing.assessment, strategy, fuzzy)).slice(1, -1);
-  listing.prefaces ??= new Map();
-  listing.prefaces.set(key, text);
-  return text;
-}
-
-function judge(
-  agent: Assessment,
-  strategy: SelectionStrategy,
-  fuzzy: boolean,
-): Pick<RankedCandidate, 'score' | 'marks' | 'reasons'> {
-  const marks: CandidateMark[] = fuzzy ? ['fuzzy_match', ...agent.marks] : [...agent.marks];
-  const reasons = [strategy.reason(agent), budgetText(agent.record.budget), ...marks.map((mark) => MARK_TEXTS[mark])];
-  return { score: strategy.score(agent), marks, reasons };
-}
-
-function toCandidateView(listing: Listing): CandidateView {
-  const { agentCard: _, ...view } = listing.heard(listing.assessment.record);
-  return view;
+export function judge({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): Verdict {
+  const { assessment } = listing;
+  const marks: CandidateMark[] = fuzzy ? ['fuzzy_match', ...assessment.marks] : [...assessment.marks];
+  const budget = budgetText(assessment.record.budget);
+  const reasons = [strategy.reason(assessment), budget, ...marks.map((mark) => MARK_TEXTS[mark])];
+  return { rank, score: strategy.score(assessment), marks, reasons };
 }
 
 const MARK_TEXTS: Record<CandidateMark, string> = {
@@ -57,7 +33,7 @@ function budgetText({ remaining }: AgentBudget): string {
   return remaining === null ? 'unlimited tokens' : `${compactCount(remaining)} tokens remaining`;
 }
 
-/** 376k as in the RFC, 1.2M, 999; rounded down, so that nobody is promised more than there is. */
+/** 376k, 1.2M, 999. Rounds down, so that an answer never promises more than there is. */
 function compactCount(count: number): string {
   if (count >= 1_000_000) return `${Math.floor(count / 100_000) / 10}M`;
   return count >= 1_000 ? `${Math.floor(count / 1_000)}k` : String(count);

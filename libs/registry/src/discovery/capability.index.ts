@@ -1,93 +1,83 @@
 import type { Assessment } from './assessment.js';
+import { CapabilityBucket } from './capability.bucket.js';
 import { MOST_CAPABILITY_KEYS, withContainers } from './capability.js';
 import type { Listing } from './listing.js';
 import { compareRank } from './ordered.list.js';
-import { Posting } from './posting.js';
 import { TrigramIndex } from './trigram.index.js';
 
-/** Everyone is listed here, for queries that name no capability. No capability has an empty name. */
+/** The key of the bucket with all agents, for queries that name no capability. No capability has an empty name. */
 const EVERYONE = '';
 
 /**
- * The inverted index: capability → who answers it. An agent stands under each of its claims and under all that contain them,
- * so a query looks up what it asks for and never scans the fleet.
+ * The inverted index: capability → agents that answer it. An agent is listed under each of its claims and under all
+ * capabilities that contain them, so a query looks up what it asks for and never scans the fleet.
  */
 export class CapabilityIndex {
-  private readonly postings = new Map<string, Posting>([[EVERYONE, new Posting(EVERYONE)]]);
+  private readonly buckets = new Map<string, CapabilityBucket>([[EVERYONE, new CapabilityBucket(EVERYONE)]]);
 
-  /** Made when someone first asks for what is spelled alike, then kept. */
+  /** Built by the first fuzzy query, then kept up to date. */
   private spellings: TrigramIndex | undefined;
 
-  find(capability: string): Posting | undefined {
-    return this.postings.get(capability);
+  find(capability: string): CapabilityBucket | undefined {
+    return this.buckets.get(capability);
   }
 
-  everyone(): Posting {
-    return this.posting(EVERYONE);
+  everyone(): CapabilityBucket {
+    return this.bucket(EVERYONE);
   }
 
-  /** The capabilities that are claimed and spelled most like this one, best first. */
+  /** The claimed capabilities spelled most like this one, best first. */
   similarTo(asked: string, most?: number): string[] {
     this.spellings ??= new TrigramIndex(this.vocabulary());
     return this.spellings.mostSimilar(asked, most);
   }
 
   add(listing: Listing): void {
-    const postings = keysOf(listing.claims).map((key) => this.posting(key));
-    listing.keys = postings.map(({ capability }) => capability); // one text for all agents, not one for each
-    for (const posting of postings) {
-      posting.members.add(listing);
-      for (const order of posting.orders()) order.noteMove(listing, undefined);
+    const buckets = keysOf(listing.claims).map((key) => this.bucket(key));
+    listing.keys = buckets.map(({ capability }) => capability); // all agents share one string per capability
+    for (const bucket of buckets) {
+      bucket.members.add(listing);
+      for (const order of bucket.orders()) order.noteMove(listing, undefined);
     }
   }
 
   remove(listing: Listing): void {
     const before = listing.assessment.routable ? listing.assessment : undefined;
     for (const key of listing.keys) {
-      const posting = this.posting(key);
-      posting.members.delete(listing);
-      for (const order of posting.orders()) order.noteMove(listing, before);
-      if (posting.members.size > 0 || key === EVERYONE) continue;
-      posting.forgetOrders();
-      this.postings.delete(key);
+      const bucket = this.bucket(key);
+      bucket.members.delete(listing);
+      for (const order of bucket.orders()) order.noteMove(listing, before);
+      if (bucket.members.size > 0 || key === EVERYONE) continue;
+      this.buckets.delete(key);
       this.spellings?.remove(key);
     }
   }
 
-  /** Gives an agent whose claims are the same a new assessment, and moves it only where its rank is another. */
+  /** Replaces the assessment of an agent whose claims are unchanged, and moves it in the orders where its rank changed. */
   reassess(listing: Listing, next: Assessment): void {
     const before = listing.assessment;
     const wasIn = before.routable ? before : undefined;
     for (const key of listing.keys) {
-      for (const order of this.posting(key).orders()) {
+      for (const order of this.bucket(key).orders()) {
         const stays = wasIn && next.routable && compareRank(order.strategy, before, next) === 0;
         if (!stays) order.noteMove(listing, wasIn);
-        if (listing.seen) order.invalidate();
       }
     }
-    listing.assessment = next;
-    listing.seen = false;
+    listing.reassess(next);
   }
 
-  /** What was shown of the agent is no longer so; its rank is. */
-  touch(listing: Listing): void {
-    if (!listing.seen) return;
-    for (const key of listing.keys) for (const order of this.posting(key).orders()) order.invalidate();
-    listing.seen = false;
-  }
-
-  private posting(key: string): Posting {
-    let posting = this.postings.get(key);
-    if (!posting) {
-      posting = new Posting(key);
-      this.postings.set(key, posting);
+  private bucket(key: string): CapabilityBucket {
+    let bucket = this.buckets.get(key);
+    if (!bucket) {
+      bucket = new CapabilityBucket(key);
+      this.buckets.set(key, bucket);
       this.spellings?.add(key);
     }
-    return posting;
+    return bucket;
   }
 
   private *vocabulary(): Iterable<string> {
-    for (const capability of this.postings.keys()) if (capability !== EVERYONE) yield capability;
+    for (const capability of this.buckets.keys()) if (capability !== EVERYONE) yield capability;
   }
 }
 

@@ -7,6 +7,7 @@ import type { AgentQuery, CapabilitySets } from './agent.query.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { Directory } from './directory.js';
 import { isNewer, type DirectoryEntry, type Revision, type Vitals } from './directory.entry.js';
+import type { QueryPlan } from './query.plan.js';
 import { Ranker } from './ranker.js';
 import type { Ranking } from './ranking.js';
 
@@ -192,24 +193,32 @@ function apply(directory: Directory, model: Model, step: Exclude<Operation, { ki
   }
 }
 
-/** Asks the directory and the naive ranking the same, and remembers whose turn it was. */
+/** Asks the directory and the naive ranking the same, and remembers the first of each rotation. */
 class Examiner {
   private readonly aliases = new CapabilityAliases(ALIASES);
-  readonly directory = new Directory({ aliases: this.aliases, fenceMs: Infinity });
+  readonly directory = new Directory({ aliases: this.aliases, tombstoneMs: Infinity });
   readonly model = new Model();
   private readonly ranker = new Ranker(this.directory);
   private readonly firsts = new Map<string, string>();
+  private readonly plans = new Map<AgentQuery, QueryPlan>();
 
   ask(asked: AgentQuery, now: number): void {
     const strategy = this.ranker.strategies.get(asked.prefer ?? 'cheapest');
-    const turn = strategy.takesTurns ? this.questionOf(asked) : undefined;
+    const rotation = strategy.rotates ? this.questionOf(asked) : undefined;
     const naive = new NaiveRanking(this.model.listed.values(), this.aliases, now);
-    const expected = naive.rank(asked, strategy, turn === undefined ? undefined : this.firsts.get(turn));
-    const answer = JSON.parse(this.ranker.rankSerialised(asked, now).toString()) as Ranking;
+    const expected = naive.rank(asked, strategy, rotation === undefined ? undefined : this.firsts.get(rotation));
+    const answer = JSON.parse(this.ranker.rankJson(this.planOf(asked), now)) as Ranking;
     expect(answer.candidates.map(({ agent }) => agent.agentId)).toEqual(expected);
-    if (turn !== undefined && expected.length > 0) this.firsts.set(turn, expected[0]);
-    // The answer in bytes, perhaps a remembered one, says the same as the one made now.
-    if (turn === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(asked, now))));
+    if (rotation !== undefined && expected.length > 0) this.firsts.set(rotation, expected[0]);
+    // JSON from kept plans and documents equals the objects made now.
+    if (rotation === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(asked, now))));
+  }
+
+  /** Plans are kept, as the API keeps them. */
+  private planOf(asked: AgentQuery): QueryPlan {
+    const plan = this.plans.get(asked) ?? this.ranker.plan(asked);
+    this.plans.set(asked, plan);
+    return plan;
   }
 
   private questionOf({ capabilities: words = [], filter = {}, fuzzy = false }: AgentQuery): string {

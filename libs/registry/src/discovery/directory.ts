@@ -13,31 +13,31 @@ import {
   type Revision,
   type Vitals,
 } from './directory.entry.js';
-import { Fences } from './fences.js';
 import { Listing } from './listing.js';
 import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
 import { Timeline } from './timeline.js';
+import { Tombstones } from './tombstones.js';
 
 export interface DirectoryOptions {
   aliases?: CapabilityAliases;
   lowBudget?: LowBudgetPolicy;
-  /** How late news may arrive and still be recognised as old. */
-  fenceMs?: number;
+  /** How late a write may arrive and still be recognised as older than the removal of its agent. */
+  tombstoneMs?: number;
 }
 
-const USUAL_FENCE_MS = 600_000;
+const USUAL_TOMBSTONE_MS = 600_000;
 
 /**
- * The live agents as one replica knows them, in memory, in a shape that answers queries without scanning. News may come
- * twice, late and in any order: the newest write of an agent wins, and a removal is final for all that was written before
- * it. What time alone changes (a circuit that cools down, a silent agent) is put right by `advance`, before every query.
+ * The live agents that one replica knows, in memory, indexed so that queries need no scan. Writes may arrive twice, late and
+ * in any order: the newest write of an agent wins, and a removal covers all writes before it. `advance` applies the changes
+ * that time alone causes (a circuit that cools down, an agent that becomes suspect); it runs before every query.
  */
 export class Directory {
   readonly index = new CapabilityIndex();
   readonly aliases: CapabilityAliases;
   private readonly listings = new Map<string, Listing>();
   private readonly timeline = new Timeline<Listing>();
-  private readonly fences: Fences;
+  private readonly tombstones: Tombstones;
   private readonly lowBudget: LowBudgetPolicy;
   private changes = 0;
   private clock = -Infinity;
@@ -45,7 +45,7 @@ export class Directory {
   constructor(options: DirectoryOptions = {}) {
     this.aliases = options.aliases ?? new CapabilityAliases();
     this.lowBudget = options.lowBudget ?? USUAL_LOW_BUDGET;
-    this.fences = new Fences(options.fenceMs ?? USUAL_FENCE_MS);
+    this.tombstones = new Tombstones(options.tombstoneMs ?? USUAL_TOMBSTONE_MS);
   }
 
   get size(): number {
@@ -56,37 +56,40 @@ export class Directory {
     return this.listings.get(agentId)?.current();
   }
 
-  /** Answers whether it was news. */
+  /** Returns whether the directory changed. */
   upsert(entry: DirectoryEntry, now: number): boolean {
     const { agentId } = entry.record;
     const write = revisionOf(entry);
     const listing = this.listings.get(agentId);
-    if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.fences.stops(agentId, write)) return false;
+    if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.tombstones.covers(agentId, write)) return false;
     const at = this.advance(now);
-    if (listing) this.update(listing, withLaterNews(entry, listing.current()), at);
+    if (listing) this.update(listing, withLaterChanges(entry, listing.current()), at);
     else this.list(entry, at);
     return true;
   }
 
-  /** What was read of an agent. Beats and the ledger write past the record: when that is no news, they may be. */
+  /**
+   * Applies an agent as read from Postgres. Heartbeats and the ledger do not change its revision, so they are applied even if
+   * the record is not newer.
+   */
   take(entry: DirectoryEntry, now: number): boolean {
     if (this.upsert(entry, now)) return true;
-    const heard = this.beat(entry.record.agentId, vitalsIn(entry), now);
-    return this.charge(entry.record.agentId, entry.budgets ?? [], now) || heard;
+    const hasBeaten = this.beat(entry.record.agentId, vitalsIn(entry), now);
+    return this.charge(entry.record.agentId, entry.budgets ?? [], now) || hasBeaten;
   }
 
-  /** A heartbeat of this generation. Never lists anyone; an older beat than the last one is no news. */
+  /** Applies a heartbeat. It never lists an agent; a heartbeat of another generation or older than the last is ignored. */
   beat(agentId: string, vitals: Vitals, now: number): boolean {
     const listing = this.listings.get(agentId);
     if (!listing || listing.entry.record.generation !== vitals.generation) return false;
     if (vitals.beatAt <= listing.beatAt) return false;
     const at = this.advance(now);
-    if (isSameAsBefore(listing.entry, vitals)) this.hear(listing, vitals.beatAt);
+    if (isSameAsBefore(listing.entry, vitals)) this.recordBeat(listing, vitals.beatAt);
     else this.update(listing, withVitals(listing.entry, vitals), at);
     return true;
   }
 
-  /** What the ledger says of an agent's budgets. Never lists anyone; an older word on a budget than the last is no news. */
+  /** Applies the ledger's state of an agent's budgets. It never lists an agent; stale budget versions are ignored. */
   charge(agentId: string, budgets: readonly Budget[], now: number): boolean {
     const listing = this.listings.get(agentId);
     const known = listing?.current();
@@ -96,22 +99,22 @@ export class Directory {
     return true;
   }
 
-  /** Answers whether someone was taken off the list. A removal from before the agent's last write is no news. */
+  /** Returns whether an agent was removed. A removal older than the agent's last write is ignored. */
   remove(agentId: string, write: Revision, now: number): boolean {
     const listing = this.listings.get(agentId);
     if (listing && isNewer(revisionOf(listing.entry), write)) return false;
-    this.fences.put(agentId, write, this.advance(now));
+    this.tombstones.put(agentId, write, this.advance(now));
     if (!listing) return false;
     this.unlist(listing);
     return true;
   }
 
-  /** To be taken before a snapshot is read, so that `replaceAll` can tell what is newer than the snapshot. */
+  /** Call it before reading a snapshot, so that `replaceAll` can tell which writes are newer than the snapshot. */
   mark(): number {
     return this.changes;
   }
 
-  /** Takes in a whole snapshot. Who is not in it is gone, unless it was written here after the mark. */
+  /** Applies a whole snapshot. Removes agents that are not in it, unless they were written here after the mark. */
   replaceAll(entries: Iterable<DirectoryEntry>, mark: number, now: number): void {
     const present = new Set<string>();
     for (const entry of entries) {
@@ -120,23 +123,23 @@ export class Directory {
     }
     for (const [agentId, listing] of this.listings) {
       if (present.has(agentId) || listing.changedAt > mark) continue;
-      this.fences.put(agentId, revisionOf(listing.entry), now);
+      this.tombstones.put(agentId, revisionOf(listing.entry), now);
       this.unlist(listing);
     }
   }
 
-  /** Brings everyone to this moment, and answers the moment: never one before the last, unless `stepBack` was called. */
+  /** Brings all agents to this moment and returns it. Time never goes back, except by `stepBack`. */
   advance(now: number): number {
     if (now > this.clock) this.clock = now;
     if (this.timeline.nextAt <= this.clock) this.catchUp();
     return this.clock;
   }
 
-  /** The database's clock went back: what was judged by the later time is judged again, and new beats count. */
+  /** The database's clock went back: reassesses all agents, and accepts heartbeats of the earlier time. */
   stepBack(now: number): void {
     this.clock = now;
     for (const listing of this.listings.values()) {
-      listing.hear(Math.min(listing.beatAt, now));
+      listing.recordBeat(Math.min(listing.beatAt, now));
       listing.dueAt = Infinity;
       this.reassess(listing, now);
       this.schedule(listing);
@@ -159,7 +162,7 @@ export class Directory {
     const assessment = assess(entry, now, this.lowBudget);
     const listing = new Listing(entry, this.aliases.resolveAll(capabilities), assessment, (this.changes += 1));
     this.listings.set(agentId, listing);
-    this.fences.lift(agentId);
+    this.tombstones.delete(agentId);
     this.index.add(listing);
     this.schedule(listing);
   }
@@ -184,19 +187,17 @@ export class Directory {
     this.schedule(listing);
   }
 
-  /** Nothing that anyone is ranked by has changed, and there are thousands of these a second. */
-  private hear(listing: Listing, beatAt: number): void {
-    listing.hear(beatAt);
+  /** The short path for a beat that does not affect the ranking: there are thousands of these a second. */
+  private recordBeat(listing: Listing, beatAt: number): void {
+    listing.recordBeat(beatAt);
     listing.changedAt = this.changes += 1;
-    this.index.touch(listing);
   }
 
   private reassess(listing: Listing, now: number): void {
-    listing.forgetText();
     this.index.reassess(listing, assess(listing.entry, now, this.lowBudget));
   }
 
-  /** One place in the timeline for each agent: a date that moved back is noticed when the early one comes. */
+  /** Each agent has one place in the timeline. If its date moves to a later one, the earlier date finds that out. */
   private schedule(listing: Listing): void {
     const at = listing.assessment.validUntil;
     if (at >= listing.dueAt) return;
@@ -209,8 +210,8 @@ function revisionOf({ record, revision }: DirectoryEntry): Revision {
   return { generation: record.generation, revision };
 }
 
-/** A write to the record may have been read before the last beat or charge was: what we heard of those stays. */
-function withLaterNews(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
+/** A record may have been read before the last heartbeat or charge was applied: keeps the later of both. */
+function withLaterChanges(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   return withBudgets(withLaterBeat(entry, known), known.budgets ?? []);
 }
 

@@ -1,6 +1,6 @@
 import type { CapabilityIndex } from './capability.index.js';
 import { answers } from './capability.js';
-import type { Found } from './candidate.js';
+import type { Match } from './candidate.js';
 import type { Listing } from './listing.js';
 import type { QueryPlan } from './query.plan.js';
 import type { ExcludedAgent, Ranking } from './ranking.js';
@@ -8,17 +8,17 @@ import { routability, type Exclusion } from './routability.js';
 import type { Search } from './search.js';
 
 const MOST_SHOWN = 50;
-/** Explaining looks at every agent near the question; beyond this many it would hold up everyone else. */
+/** An explanation looks at every agent near the query; more than this would delay other requests. */
 const MOST_LOOKED_AT = 10_000;
 
-/** Who was left out of an answer, why, and what would make it eligible. */
+/** The agents left out of an answer, with the reasons and what would make each of them eligible. */
 export function explain(
   plan: QueryPlan,
   search: Search,
-  found: readonly Found[],
+  matches: readonly Match[],
   now: number,
 ): Pick<Ranking, 'excluded' | 'excludedTotal'> {
-  const chosen = new Set(found.map(({ listing }) => listing));
+  const chosen = new Set(matches.map(({ listing }) => listing));
   const excluded: ExcludedAgent[] = [];
   let lookedAt = 0;
   for (const listing of search.nearby()) {
@@ -32,7 +32,7 @@ export function explain(
   return { excluded: excluded.slice(0, MOST_SHOWN), excludedTotal: excluded.length };
 }
 
-/** When the first agent that could do it will be routable by waiting alone. */
+/** The time until the first capable agent becomes routable without any other change. */
 export function retryAfterMs(plan: QueryPlan, search: Search, now: number): number | null {
   let soonest = Infinity;
   for (const { entry, assessment } of search.capable()) {
@@ -43,7 +43,7 @@ export function retryAfterMs(plan: QueryPlan, search: Search, now: number): numb
   return soonest === Infinity ? null : soonest;
 }
 
-/** What nobody claims, with what might have been meant. */
+/** The capabilities that no agent claims, each with similarly spelled ones that are claimed. */
 export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<Ranking['unclaimed']> {
   return search.unclaimed.map((capability) => ({
     capability,

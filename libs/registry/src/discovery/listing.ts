@@ -1,66 +1,79 @@
 import type { AgentRecord } from '../agents/agent.record.js';
 import type { Assessment } from './assessment.js';
 import { beatOf, type DirectoryEntry } from './directory.entry.js';
+import type { CandidateView } from './ranking.js';
 
 /**
- * One agent's place in the directory. It stays the same object while the agent is listed, so orders hold it by reference
- * and only move it when its rank changes; what it says is replaced as a whole.
+ * One agent's place in the directory. It is the same object for as long as the agent is listed, so orders hold it by
+ * reference and move it only when its rank changes.
  */
 export class Listing {
-  /** Its last beat, in milliseconds: later than what entry and assessment say when it brought no other news. */
+  /** The last beat, in milliseconds. Later than in entry and assessment if that beat changed nothing else. */
   beatAt: number;
-  /** Where it stands in the index: its claims and all that contain them. */
+  /** The agent's keys in the index: its claims and all capabilities that contain them. */
   keys: readonly string[] = [];
-  /** Its view as JSON, made when first shown. */
-  json: string | undefined;
-  /** What goes before the view in an answer, for each strategy that showed it. */
-  prefaces: Map<string, string> | undefined;
-  /** Whether a ranking looked at it since it last changed: only then can a remembered answer depend on it. */
-  seen = false;
-  /** When the timeline will look at it; Infinity when it will not. */
+  /** When the timeline looks at it next; Infinity if never. */
   dueAt = Infinity;
+  private judged: Assessment;
+  private serialised: string | undefined;
 
   constructor(
     public entry: DirectoryEntry,
-    /** Normalised, through the aliases. */
+    /** Normalised, with aliases resolved. */
     public claims: readonly string[],
-    public assessment: Assessment,
-    /** The directory's count of changes when this was last written. */
+    assessment: Assessment,
+    /** The directory's change counter at the last write. */
     public changedAt: number,
   ) {
     this.beatAt = beatOf(entry);
+    this.judged = assessment;
   }
 
   get agentId(): string {
-    return this.assessment.agentId;
+    return this.judged.agentId;
   }
 
-  /** Beat, and nothing else. */
-  hear(beatAt: number): void {
+  get assessment(): Assessment {
+    return this.judged;
+  }
+
+  reassess(assessment: Assessment): void {
+    this.judged = assessment;
+    this.serialised = undefined;
+  }
+
+  /** For a beat that changes nothing but the time of the last beat. */
+  recordBeat(beatAt: number): void {
     this.beatAt = beatAt;
-    this.json = undefined;
+    this.serialised = undefined;
   }
 
+  /** The caller reassesses the agent afterwards. */
   rewrite(entry: DirectoryEntry): void {
     this.entry = entry;
     this.beatAt = beatOf(entry);
   }
 
-  /** The entry with its last beat. */
+  /** The entry with the last beat. */
   current(): DirectoryEntry {
-    const record = this.heard(this.entry.record);
+    const record = this.withLastBeat(this.entry.record);
     return record === this.entry.record ? this.entry : { ...this.entry, record };
   }
 
-  /** A record of this agent with its last beat. */
-  heard(record: AgentRecord): AgentRecord {
+  /** The agent as an answer shows it. */
+  view(): CandidateView {
+    const { agentCard: _, ...view } = this.withLastBeat(this.judged.record);
+    return view;
+  }
+
+  /** The view as JSON, kept until the agent changes. */
+  document(): string {
+    return (this.serialised ??= JSON.stringify(this.view()));
+  }
+
+  private withLastBeat(record: AgentRecord): AgentRecord {
     const { health } = record;
     const lastHeartbeat = Number.isFinite(this.beatAt) ? new Date(this.beatAt).toISOString() : null;
     return health.lastHeartbeat === lastHeartbeat ? record : { ...record, health: { ...health, lastHeartbeat } };
-  }
-
-  forgetText(): void {
-    this.json = undefined;
-    this.prefaces = undefined;
   }
 }

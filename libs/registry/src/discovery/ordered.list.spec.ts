@@ -74,33 +74,4 @@ describe('a kept order', () => {
       { numRuns: 60 },
     );
   });
-
-  it('S3.6 keeps its version while only what nobody read changes', () => {
-    const index = new CapabilityIndex();
-    const listings = Array.from({ length: SIZE }, (_, number) => makeListing(number, 0));
-    for (const listing of listings) index.add(listing);
-    const order = index.everyone().order(STRATEGY);
-    const walk = walkThrough([order], undefined);
-    for (let count = 0; count < 10; count += 1) walk.next();
-    const moved = (number: number, busy: number): boolean => {
-      const { version } = order;
-      index.reassess(listings[number], anAssessment(number, busy));
-      order.settle();
-      return order.version !== version;
-    };
-    expect(moved(600, 5)).toBe(false);
-    expect(moved(601, 5)).toBe(false);
-    expect(moved(9, 5)).toBe(true);
-  });
-
-  it('S3.6 changes its version when someone comes after the last, and the end was read', () => {
-    const index = new CapabilityIndex();
-    index.add(makeListing(1, 0));
-    const order = index.everyone().order(STRATEGY);
-    read(order);
-    const { version } = order;
-    index.add(makeListing(2, 8));
-    order.settle();
-    expect(order.version).not.toBe(version);
-  });
 });

@@ -14,7 +14,7 @@ import { filtersOf, type Filter } from './filters.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 import type { Strategies } from './strategies/strategies.js';
 
-/** A query understood: every word resolved, every default filled in. It knows nothing of who is listed. */
+/** A query with every capability resolved and every default filled in. It does not depend on the agents listed. */
 export interface QueryPlan {
   all: readonly string[];
   any: readonly string[];
@@ -24,7 +24,7 @@ export interface QueryPlan {
   limit: number;
   explain: boolean;
   fuzzy: boolean;
-  /** The same for all ways of asking the same; whose turn it is depends on it. */
+  /** Identifies the query, however it is written: the key of its rotation. */
   question: string;
 }
 

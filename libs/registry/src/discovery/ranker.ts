@@ -1,91 +1,58 @@
-import { LRUCache } from 'lru-cache';
 import type { AgentQuery } from './agent.query.js';
-import { AnswerCache } from './answer.cache.js';
-import { candidateJson, toCandidate, type Found } from './candidate.js';
+import { rankingJson, toRanking, type Answer } from './answer.js';
+import type { Match } from './candidate.js';
 import type { Directory } from './directory.js';
 import { explain, retryAfterMs, unclaimed } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import type { Ranking } from './ranking.js';
+import { Rotation } from './rotation.js';
 import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
-import { Turns } from './turns.js';
-
-const PLANS_REMEMBERED = 5_000;
 
 /**
- * Answers "who can do this now?" from a directory: ranked candidates with reasons, and on request who was left out. The
- * serialised form says the same in bytes that are ready to send, and is what the hot path uses.
+ * Answers queries from a directory: ranked candidates with reasons and, on request, the agents left out. `rank` returns
+ * objects, `rankJson` the same answer as JSON. A plan depends only on the query and the configuration, so callers may keep
+ * and reuse it.
  */
 export class Ranker {
-  private readonly turns = new Turns();
-  private readonly answers = new AnswerCache();
-  /** A plan knows nothing of who is listed, so it stays right. */
-  private readonly plans = new LRUCache<string, QueryPlan>({ max: PLANS_REMEMBERED });
+  private readonly rotation = new Rotation();
 
   constructor(
     private readonly directory: Directory,
     readonly strategies: Strategies = new Strategies(),
   ) {}
 
-  rank(query: AgentQuery, now: number): Ranking {
-    const at = this.directory.advance(now);
-    const plan = this.plan(query);
-    const search = new Search(plan, this.directory.index);
-    const found = this.find(plan, search);
-    return this.rankingOf(plan, search, found, at);
-  }
-
-  /** `question` is the query as text, for callers who have it already. */
-  rankSerialised(query: AgentQuery, now: number, question = JSON.stringify(query)): Buffer {
-    if (query.explain) return Buffer.from(JSON.stringify(this.rank(query, now)));
-    const at = this.directory.advance(now);
-    return this.answers.find(question) ?? this.answer(question, query, at);
-  }
-
-  private answer(question: string, query: AgentQuery, now: number): Buffer {
-    const known = this.plans.get(question);
-    const plan = known ?? this.plan(query);
-    if (!known) this.plans.set(question, plan);
-    const search = new Search(plan, this.directory.index);
-    const found = this.find(plan, search);
-    if (found.length === 0) return Buffer.from(JSON.stringify(this.rankingOf(plan, search, found, now)));
-    const body = Buffer.from(rankingJson(plan, found));
-    // Capabilities nobody claims have no order whose change could tell that someone does now; and what is asked for the
-    // first time may never be asked again, so it would only push out what will.
-    const worthKeeping = known && !plan.strategy.takesTurns && search.unclaimed.length === 0;
-    if (worthKeeping) this.answers.keep(question, body, search.orders);
-    return body;
-  }
-
-  private plan(query: AgentQuery): QueryPlan {
+  plan(query: AgentQuery): QueryPlan {
     return planQuery(query, this.directory.aliases, this.strategies);
   }
 
-  private find({ strategy, question }: QueryPlan, search: Search): Found[] {
-    const pivot = strategy.takesTurns ? this.turns.after(question) : undefined;
-    const found = search.run(pivot);
-    if (strategy.takesTurns && found.length > 0) this.turns.note(question, found[0].listing.agentId);
-    return found;
+  rank(query: AgentQuery, now: number): Ranking {
+    return toRanking(this.answer(this.plan(query), now));
   }
 
-  private rankingOf(plan: QueryPlan, search: Search, found: readonly Found[], now: number): Ranking {
-    const { strategy } = plan;
-    return {
-      prefer: strategy.name,
-      scoreMeaning: strategy.scoreMeaning,
-      candidates: found.map((one, place) => toCandidate(one, strategy, place + 1)),
-      retryAfterMs: found.length === 0 ? retryAfterMs(plan, search, now) : null,
-      ...(plan.explain && {
-        ...explain(plan, search, found, now),
-        unclaimed: unclaimed(search, this.directory.index),
-      }),
-    };
+  rankJson(plan: QueryPlan, now: number): string {
+    return rankingJson(this.answer(plan, now));
   }
-}
 
-/** The same text as JSON.stringify of the ranking. */
-function rankingJson({ strategy }: QueryPlan, found: readonly Found[]): string {
-  const head = `{"prefer":${JSON.stringify(strategy.name)},"scoreMeaning":${JSON.stringify(strategy.scoreMeaning)}`;
-  const candidates = found.map((one, place) => candidateJson(one, strategy, place + 1)).join(',');
-  return `${head},"candidates":[${candidates}],"retryAfterMs":null}`;
+  private answer(plan: QueryPlan, now: number): Answer {
+    const at = this.directory.advance(now);
+    const search = new Search(plan, this.directory.index);
+    const matches = this.match(plan, search);
+    return { strategy: plan.strategy, matches, facts: this.factsOf(plan, search, matches, at) };
+  }
+
+  private match({ strategy, question }: QueryPlan, search: Search): Match[] {
+    if (!strategy.rotates) return search.run(undefined);
+    const matches = search.run(this.rotation.lastFirstOf(question));
+    if (matches.length > 0) this.rotation.record(question, matches[0].listing.agentId);
+    return matches;
+  }
+
+  private factsOf(plan: QueryPlan, search: Search, matches: readonly Match[], now: number): Answer['facts'] {
+    const { name: prefer, scoreMeaning } = plan.strategy;
+    const facts = { prefer, scoreMeaning, retryAfterMs: matches.length === 0 ? retryAfterMs(plan, search, now) : null };
+    if (!plan.explain) return facts;
+    const { index } = this.directory;
+    return { ...facts, ...explain(plan, search, matches, now), unclaimed: unclaimed(search, index) };
+  }
 }

@@ -1,33 +1,30 @@
+import type { CapabilityBucket } from './capability.bucket.js';
 import type { CapabilityIndex } from './capability.index.js';
-import type { Found } from './candidate.js';
+import type { Match } from './candidate.js';
 import type { Listing } from './listing.js';
-import type { OrderedList } from './ordered.list.js';
-import type { Posting } from './posting.js';
 import type { QueryPlan } from './query.plan.js';
 import { walkThrough } from './walk.js';
 
-/** One asked-for capability: who answers it, or with `fuzzy` who answers those spelled most like it. */
+/** One requested capability and the buckets that answer it; with `fuzzy`, the buckets of similarly spelled ones. */
 interface Term {
   asked: string;
-  postings: readonly Posting[];
+  buckets: readonly CapabilityBucket[];
   exact: boolean;
 }
 
-/** The agents that stand in at least one posting of each group and in none of `without`. */
+/** Selects the agents that are in at least one bucket of each group and in none of `without`. */
 interface Pass {
-  groups: readonly (readonly Posting[])[];
-  without: readonly Posting[];
+  groups: readonly (readonly CapabilityBucket[])[];
+  without: readonly CapabilityBucket[];
   fuzzy: boolean;
 }
 
 /**
- * One plan against the index as it is now. It walks the smallest group in the strategy's order and checks the others, so it
- * looks at as many agents as it needs to fill the answer. Who matches exactly is found before who matches by similarity.
+ * Runs one plan against the index. It walks the smallest group in the strategy's order and checks the other groups, so it
+ * reads only as many agents as it needs to fill the answer. Exact matches come before matches by similarity.
  */
 export class Search {
-  /** What the answer depends on, in the order it was read. */
-  readonly orders: OrderedList[] = [];
-  /** Asked for, and claimed by nobody. */
+  /** Requested capabilities that no agent claims. */
   readonly unclaimed: readonly string[];
   private readonly all: readonly Term[];
   private readonly any: readonly Term[];
@@ -43,17 +40,17 @@ export class Search {
     this.passes = this.passesFor(this.all, this.any);
   }
 
-  run(pivot: string | undefined): Found[] {
-    const found: Found[] = [];
-    for (const pass of this.passes) if (found.length < this.plan.limit) this.follow(pass, pivot, found);
-    return found;
+  run(pivot: string | undefined): Match[] {
+    const matches: Match[] = [];
+    for (const pass of this.passes) if (matches.length < this.plan.limit) this.follow(pass, pivot, matches);
+    return matches;
   }
 
-  /** Whom a query could have meant: everyone in any of its groups, the smallest group first. */
+  /** The agents an explanation covers: the members of all groups, the smallest group first. */
   *nearby(): Iterable<Listing> {
     const met = new Set<Listing>();
-    for (const posting of this.passes.flatMap(({ groups }) => groups.flat())) {
-      for (const listing of posting.members) {
+    for (const bucket of this.passes.flatMap(({ groups }) => groups.flat())) {
+      for (const listing of bucket.members) {
         if (met.has(listing)) continue;
         met.add(listing);
         yield listing;
@@ -61,51 +58,49 @@ export class Search {
     }
   }
 
-  /** The capabilities it would need to be found; `any` is one wish. */
+  /** The requested capabilities that the agent lacks; `any` counts as one. */
   missing(listing: Listing): string[] {
-    const has = ({ postings }: Term): boolean => postings.some(({ members }) => members.has(listing));
+    const has = ({ buckets }: Term): boolean => buckets.some(({ members }) => members.has(listing));
     const missing = this.all.filter((term) => !has(term)).map(({ asked }) => asked);
     if (this.any.length > 0 && !this.any.some(has)) missing.push(this.plan.any.join(' or '));
     return missing;
   }
 
-  /** Those who meet every wish about capabilities, whether or not they are routable. */
+  /** The agents that have the requested capabilities, routable or not. */
   *capable(): Iterable<Listing> {
     for (const { groups, without } of this.passes) {
       const [smallest, ...others] = groups;
-      for (const posting of smallest) {
-        for (const listing of posting.members) if (stands(listing, others, without)) yield listing;
+      for (const bucket of smallest) {
+        for (const listing of bucket.members) if (isIn(listing, others, without)) yield listing;
       }
     }
   }
 
-  private follow({ groups, without, fuzzy }: Pass, pivot: string | undefined, found: Found[]): void {
+  private follow({ groups, without, fuzzy }: Pass, pivot: string | undefined, matches: Match[]): void {
     const { strategy, limit, filters } = this.plan;
     const [smallest, ...others] = groups;
-    const orders = smallest.map((posting) => posting.order(strategy));
-    this.orders.push(...orders);
+    const orders = smallest.map((bucket) => bucket.order(strategy));
     const walk = walkThrough(orders, pivot);
-    while (found.length < limit) {
+    while (matches.length < limit) {
       const listing = walk.next();
       if (!listing) return;
-      listing.seen = true;
-      if (!stands(listing, others, without)) continue;
-      if (filters.every((filter) => filter(listing.assessment) === undefined)) found.push({ listing, fuzzy });
+      if (!isIn(listing, others, without)) continue;
+      if (filters.every((filter) => filter(listing.assessment) === undefined)) matches.push({ listing, fuzzy });
     }
   }
 
   private term(asked: string): Term {
-    const posting = this.index.find(asked);
-    if (posting) return { asked, postings: [posting], exact: true };
+    const bucket = this.index.find(asked);
+    if (bucket) return { asked, buckets: [bucket], exact: true };
     const similar = this.plan.fuzzy ? this.index.similarTo(asked) : [];
-    return { asked, postings: this.existing(similar), exact: false };
+    return { asked, buckets: this.existing(similar), exact: false };
   }
 
   private passesFor(all: readonly Term[], any: readonly Term[]): Pass[] {
     const without = this.existing(this.plan.none);
-    const needed = all.map(({ postings }) => postings);
-    const exact = any.filter((term) => term.exact).flatMap(({ postings }) => postings);
-    const similar = any.filter((term) => !term.exact).flatMap(({ postings }) => postings);
+    const needed = all.map(({ buckets }) => buckets);
+    const exact = any.filter((term) => term.exact).flatMap(({ buckets }) => buckets);
+    const similar = any.filter((term) => !term.exact).flatMap(({ buckets }) => buckets);
     if (all.some((term) => !term.exact)) {
       const groups = any.length === 0 ? needed : [...needed, [...exact, ...similar]];
       return [this.pass(groups, without, true)];
@@ -115,18 +110,27 @@ export class Search {
     return passes;
   }
 
-  private pass(groups: readonly (readonly Posting[])[], without: readonly Posting[], fuzzy: boolean): Pass {
-    const size = (group: readonly Posting[]): number => group.reduce((sum, { members }) => sum + members.size, 0);
+  private pass(
+    groups: readonly (readonly CapabilityBucket[])[],
+    without: readonly CapabilityBucket[],
+    fuzzy: boolean,
+  ): Pass {
+    const size = (group: readonly CapabilityBucket[]): number =>
+      group.reduce((sum, { members }) => sum + members.size, 0);
     const bySize = groups.length > 0 ? groups.toSorted((a, b) => size(a) - size(b)) : [[this.index.everyone()]];
     return { groups: bySize, without, fuzzy };
   }
 
-  private existing(capabilities: readonly string[]): Posting[] {
-    return capabilities.map((capability) => this.index.find(capability)).filter((posting) => posting !== undefined);
+  private existing(capabilities: readonly string[]): CapabilityBucket[] {
+    return capabilities.map((capability) => this.index.find(capability)).filter((bucket) => bucket !== undefined);
   }
 }
 
-function stands(listing: Listing, groups: readonly (readonly Posting[])[], without: readonly Posting[]): boolean {
+function isIn(
+  listing: Listing,
+  groups: readonly (readonly CapabilityBucket[])[],
+  without: readonly CapabilityBucket[],
+): boolean {
   return (
     groups.every((group) => group.some(({ members }) => members.has(listing))) &&
     !without.some(({ members }) => members.has(listing))

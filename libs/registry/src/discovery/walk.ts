@@ -1,7 +1,7 @@
 import type { Listing } from './listing.js';
 import { compareIds, compareRank, type OrderedList, type Place } from './ordered.list.js';
 
-/** Reads agents in the order of one strategy, one at a time, so that a query pays only for what it looks at. */
+/** Reads agents in the order of one strategy, one at a time, so that a query reads only as many as it needs. */
 export interface Walk {
   next(): Listing | undefined;
 }
@@ -9,14 +9,11 @@ export interface Walk {
 /** Best first through one order. */
 export class ListWalk implements Walk {
   private readonly place: Place = { chunk: 0, offset: 0 };
-  private count = 0;
 
   constructor(private readonly order: OrderedList) {}
 
   next(): Listing | undefined {
     const listing = this.order.at(this.place);
-    this.count += 1;
-    this.order.noteRead(this.count);
     if (listing) this.order.step(this.place);
     return listing;
   }
@@ -24,12 +21,12 @@ export class ListWalk implements Walk {
 
 interface Stretch {
   from: Place;
-  /** The first that is no longer part of it. */
+  /** The first listing after the stretch. */
   to: Listing | undefined;
 }
 
-/** As ListWalk, but among equals it begins after `pivot` and comes round to it last. Its answers are not remembered. */
-export class TurnWalk implements Walk {
+/** Like ListWalk, but among agents of equal rank it starts after `pivot` and ends with it. */
+export class RotatedWalk implements Walk {
   private stretches: Stretch[] = [];
   private groupEnd: Place = { chunk: 0, offset: 0 };
 
@@ -54,7 +51,7 @@ export class TurnWalk implements Walk {
     return undefined;
   }
 
-  /** The next group of equals, in two stretches: after the pivot, then up to it. */
+  /** Splits the next group of equal rank into two stretches: after the pivot, then up to it. */
   private enterGroup(): void {
     const begin = this.groupEnd;
     const head = this.order.at(begin)?.assessment;
@@ -69,7 +66,7 @@ export class TurnWalk implements Walk {
   }
 }
 
-/** Several walks as one, in the same order, each agent once. */
+/** Merges several walks of the same order; returns each agent once. */
 export class MergeWalk implements Walk {
   private readonly heads: (Listing | undefined)[];
 
@@ -96,16 +93,16 @@ export class MergeWalk implements Walk {
   }
 }
 
-/** One walk through all the orders, which are of one strategy. */
+/** One walk through several orders of the same strategy. */
 export function walkThrough(orders: readonly OrderedList[], pivot: string | undefined): Walk {
   for (const order of orders) order.settle();
-  const walks = orders.map((order) => (pivot === undefined ? new ListWalk(order) : new TurnWalk(order, pivot)));
+  const walks = orders.map((order) => (pivot === undefined ? new ListWalk(order) : new RotatedWalk(order, pivot)));
   if (walks.length === 1) return walks[0];
-  return new MergeWalk(walks, (one, other) => compareTurns(orders[0], one, other, pivot));
+  return new MergeWalk(walks, (one, other) => compareRotated(orders[0], one, other, pivot));
 }
 
-/** The order within a TurnWalk: among equals, those after the pivot go first. */
-function compareTurns(order: OrderedList, one: Listing, other: Listing, pivot: string | undefined): number {
+/** The order within a RotatedWalk: among agents of equal rank, those after the pivot go first. */
+function compareRotated(order: OrderedList, one: Listing, other: Listing, pivot: string | undefined): number {
   const rank = compareRank(order.strategy, one.assessment, other.assessment);
   if (rank !== 0) return rank;
   const waits = (listing: Listing): number => (pivot !== undefined && listing.agentId <= pivot ? 1 : 0);

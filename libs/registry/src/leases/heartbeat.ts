@@ -9,13 +9,13 @@ export interface Heartbeat extends LeaseClaim {
   usedTokens?: number;
 }
 
-/** Beats that this replica took, all counted for one moment. */
+/** Beats that this replica committed, all at one moment. */
 export interface OwnBeats {
   /** In milliseconds. */
   beatAt: number;
-  /** The agents whose beat before was taken by another replica. */
+  /** The agents whose previous beat was committed by another replica. */
   moved: readonly string[];
 }
 
-/** The moment it was counted for, or why it was not. */
+/** The moment at which the beat was counted, or the reason why it was not. */
 export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: DomainError };

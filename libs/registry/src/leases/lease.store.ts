@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { bigintArray, Database, integerArray, realArray, textArray } from '#rollcall/platform';
+import { Database } from '#rollcall/platform';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { Leaver } from '../agents/agent.store.js';
@@ -22,15 +22,15 @@ export interface FleetFacts {
 }
 
 export interface BeatenLeases {
-  /** In milliseconds, the same for all of them. */
+  /** In milliseconds, the same for all beats. */
   beatAt: number;
-  /** The places of those that counted; null, as nearly always, when all did. */
+  /** The indexes of the beats that counted; null, as nearly always, when all did. */
   counted: number[] | null;
-  /** The places of those whose beat before was taken by another replica. */
+  /** The indexes of the beats whose agent beat at another replica before. */
   moved: number[];
 }
 
-/** What became of an agent whose beat found no lease. */
+/** The state of an agent whose beat matched no lease. */
 export interface LeaseFacts {
   agentId: string;
   generation: string;
@@ -58,9 +58,9 @@ const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBe
   load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
 
 /**
- * One row is answered and not one for each beat: reading a thousand rows would cost more than writing them. Prepared, and
- * the lists hidden behind SELECT, so that it is planned once for any number of beats, by the index: Postgres looks at lists
- * it can see, plans anew for every batch, and for a hundred beats reads the whole table.
+ * Returns one row for the whole batch: to read a thousand rows would cost more than to write them. The arrays are wrapped in
+ * SELECT so that Postgres keeps one plan by index for batches of any size. Without it, Postgres plans each batch again by the
+ * size of its arrays, and reads the whole table for a hundred beats.
  */
 const BEAT_ALL = {
   name: 'beat_all',
@@ -83,28 +83,28 @@ const BEAT_ALL = {
   FROM beaten`,
 };
 
-/** Whoever writes several leases locks them in the order of their agentId, so that no two wait for each other. */
+/** Every writer of several leases locks them in the order of their agentId, so that no two writers wait for each other. */
 @Injectable()
 export class LeaseStore {
-  /** Which of the replicas we are, among those that take beats at the same time. */
+  /** Identifies this replica among those that commit beats at the same time. */
   private readonly replica = randomInt(2 ** 31);
 
   constructor(private readonly db: Database) {}
 
-  /** Renews the leases of all these agents by one statement, at one moment. One beat an agent. */
+  /** Renews the leases of all these agents with one statement, at one moment. At most one beat per agent, sorted by agentId. */
   async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
     const parameters = [
-      textArray(beats.map((beat) => beat.agentId)),
-      bigintArray(beats.map((beat) => beat.generation)),
-      textArray(beats.map((beat) => beat.tokenHash)),
-      integerArray(beats.map((beat) => beat.inFlight)),
-      realArray(beats.map((beat) => beat.loadRatio)),
-      realArray(beats.map((beat) => beat.observedMs)),
-      bigintArray(beats.map((beat) => beat.usedTokens)),
+      beats.map((beat) => beat.agentId),
+      beats.map((beat) => beat.generation),
+      beats.map((beat) => beat.tokenHash),
+      beats.map((beat) => beat.inFlight),
+      beats.map((beat) => asReal(beat.loadRatio)),
+      beats.map((beat) => asReal(beat.observedMs)),
+      beats.map((beat) => beat.usedTokens),
       this.replica,
     ];
     const rows = await this.db.query<BeatenLeases>(BEAT_ALL, parameters, 'reserved');
-    if (!rows[0]) throw new Error('a batch of beats was not answered');
+    if (!rows[0]) throw new Error('the statement that renews leases returned no row');
     return rows[0];
   }
 
@@ -212,6 +212,11 @@ export class LeaseStore {
       agentIds,
     ]);
   }
+}
+
+/** Postgres rejects a number that is too small for a `real`; here it becomes 0. */
+function asReal(value: number | undefined): number | null {
+  return value === undefined ? null : Math.fround(value);
 }
 
 export interface BeatRow {

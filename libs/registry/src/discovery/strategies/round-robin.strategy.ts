@@ -1,11 +1,11 @@
 import type { Assessment } from '../assessment.js';
 import { loadText, type SelectionStrategy } from './selection.strategy.js';
 
-/** Nobody is better than another, so all of one standing take turns. Whose turn it is, `Turns` remembers. */
+/** All agents of one standing are equal and rotate; `Rotation` holds the state. */
 export class RoundRobinStrategy implements SelectionStrategy {
   readonly name = 'round-robin';
   readonly scoreMeaning = 'none: equals take turns, in the order of their agentId';
-  readonly takesTurns = true;
+  readonly rotates = true;
 
   compare(): number {
     return 0;

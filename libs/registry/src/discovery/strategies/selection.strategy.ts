@@ -1,21 +1,21 @@
 import type { Assessment } from '../assessment.js';
 
 /**
- * How candidates are ordered. A strategy looks at two assessments and nothing else, so orders can be kept up to date
- * instead of being sorted for every query. Standing goes before it (see STANDINGS), the agentId settles what it leaves equal.
+ * Orders candidates. A strategy compares two assessments and nothing else, so the directory can keep orders up to date
+ * instead of sorting for every query. Standing takes precedence (see STANDINGS); the agentId breaks ties.
  */
 export interface SelectionStrategy {
-  /** What `prefer` says. */
+  /** The value of `prefer` that selects it. */
   readonly name: string;
   /** What the score of a candidate means. */
   readonly scoreMeaning: string;
-  /** Whether equals take turns at being first, from query to query on one replica. */
-  readonly takesTurns?: boolean;
+  /** Whether agents of equal rank rotate: each answer of a replica starts with the next one. */
+  readonly rotates?: boolean;
   /** Negative when the first is better. Must be a total preorder over assessments. */
   compare(one: Assessment, other: Assessment): number;
-  /** Null when it cannot be known. */
+  /** Null if unknown. */
   score(agent: Assessment): number | null;
-  /** Why the agent stands where it stands, in a few words. */
+  /** The reason for the agent's place, in a few words. */
   reason(agent: Assessment): string;
 }
 
@@ -26,7 +26,7 @@ export function compareNumbers(one: number, other: number): number {
 
 const STEPS_OF_LOAD = 10;
 
-/** Load in tenths: among equals the less busy goes first, and small changes of load do not stir the order. */
+/** Compares load in tenths: the less busy agent goes first, and small changes of load do not change the order. */
 export function compareRoughLoad(one: Assessment, other: Assessment): number {
   return compareNumbers(Math.floor(one.load * STEPS_OF_LOAD), Math.floor(other.load * STEPS_OF_LOAD));
 }

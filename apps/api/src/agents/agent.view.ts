@@ -1,0 +1,186 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import {
+  type AgentBudget,
+  type AgentHealth,
+  type AgentLatency,
+  type AgentLoad,
+  type AgentProviderFacts,
+  type AgentRecord,
+  type AgentStatus,
+  type CircuitPhase,
+  type CostModel,
+  DESIRED_STATES,
+  type DesiredState,
+  type HealthState,
+  LEAVE_REASONS,
+  type LeaveReason,
+} from '#rollcall/registry';
+import { PageView } from '../http/page.js';
+
+export const AGENT_STATUSES: AgentStatus[] = ['active', 'suspect', 'draining', 'quarantined', 'left'];
+export const CIRCUIT_PHASES: CircuitPhase[] = ['closed', 'open', 'half_open'];
+const HEALTH_STATES: HealthState[] = ['active', 'suspect'];
+
+class AgentProviderView implements AgentProviderFacts {
+  @ApiProperty({ example: 'copilot', description: 'The vendor or product behind the agent.' }) adapter: string;
+  @ApiProperty({ example: 'subscription', description: 'How it is paid: `subscription`, `api`, `local`, …' })
+  type: string;
+  @ApiProperty({ type: String, nullable: true, example: 'github-copilot-business', description: 'The plan, if any.' })
+  plan: string | null;
+}
+
+export class AgentBudgetView implements AgentBudget {
+  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'The limit. Null is unlimited.' })
+  totalTokens: number | null;
+  @ApiProperty({ type: 'integer', example: 123_456, description: 'Tokens used so far.' }) usedTokens: number;
+  @ApiProperty({ type: 'integer', nullable: true, example: 376_544, description: 'Tokens left. Null is unlimited.' })
+  remaining: number | null;
+  @ApiProperty({ example: 'langfuse', description: 'The source of the count: `ledger`, `reported` or a usage source.' })
+  source: string;
+}
+
+class AgentHealthView implements AgentHealth {
+  @ApiProperty({ enum: HEALTH_STATES, description: '`suspect`: heartbeats are missing.' }) state: HealthState;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-24T10:30:00.000Z',
+    description: 'The last heartbeat; null before the first.',
+  })
+  lastHeartbeat: string | null;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Failed calls in a row, as callers reported them.' })
+  consecutiveFailures: number;
+  @ApiProperty({ enum: CIRCUIT_PHASES, description: 'The circuit breaker of the agent.' })
+  circuitBreakerState: CircuitPhase;
+}
+
+class AgentLoadView implements AgentLoad {
+  @ApiProperty({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight: number;
+  @ApiProperty({ type: 'integer', nullable: true, example: 8, description: 'How many tasks it accepts at once.' })
+  capacity: number | null;
+  @ApiProperty({ example: 0.4, description: '0 is idle, 1 is full.' }) ratio: number;
+}
+
+class CostModelView implements CostModel {
+  @ApiProperty({ type: Number, nullable: true, example: 0, description: 'US dollars for a task.' })
+  usdPerTask: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 0.003, description: 'US dollars for 1,000 tokens.' })
+  usdPer1kTokens: number | null;
+}
+
+class AgentLatencyView implements AgentLatency {
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_200, description: 'As the agent declares it.' })
+  declaredMs: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'As its heartbeats report it.' })
+  observedMs: number | null;
+}
+
+export class AgentView implements AgentRecord {
+  @ApiProperty({ example: 'builder-01', description: 'Unique and case-sensitive.' }) agentId: string;
+  @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' }) name: string;
+  @ApiProperty({
+    enum: AGENT_STATUSES,
+    description: 'The first that applies: left, quarantined, draining, suspect, active.',
+  })
+  status: AgentStatus;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'https://builder.example:5091/',
+    description: 'The address of the agent; null if it has none.',
+  })
+  endpoint: string | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    nullable: true,
+    example: { name: 'swarm-builder' },
+    description: 'The A2A agent card, unchanged.',
+  })
+  agentCard: Record<string, unknown> | null;
+  @ApiProperty({
+    type: [String],
+    example: ['plan', 'build', 'code-generation'],
+    description: 'What the agent claims to be able to do.',
+  })
+  capabilities: readonly string[];
+  @ApiProperty({ type: 'integer', example: 2, description: 'How strictly the agent is isolated; 0 is not at all.' })
+  sandboxLevel: number;
+  @ApiProperty({ type: AgentProviderView, description: 'Who provides the model.' }) provider: AgentProviderView;
+  @ApiProperty({ type: AgentBudgetView, description: 'The budget of the agent that binds.' }) budget: AgentBudgetView;
+  @ApiProperty({ type: AgentHealthView, description: 'What the registry observes.' }) health: AgentHealthView;
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When this generation began.' })
+  registeredAt: string;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-24T10:25:00.000Z',
+    description: 'The last successful call that a caller reported.',
+  })
+  lastTaskAt: string | null;
+  @ApiProperty({ type: 'integer', example: 1, description: 'Counts the registrations of this agentId.' })
+  generation: number;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'The definition of an in-process agent, as `name@revision`.',
+  })
+  definition: string | null;
+  @ApiProperty({ enum: DESIRED_STATES, description: 'What the operator wants.' }) desiredState: DesiredState;
+  @ApiProperty({ type: AgentLoadView, description: 'How busy the agent is.' }) load: AgentLoadView;
+  @ApiProperty({ type: CostModelView, description: 'What the agent costs.' }) costModel: CostModelView;
+  @ApiProperty({ type: AgentLatencyView, description: 'How long it takes to respond.' }) latency: AgentLatencyView;
+  @ApiProperty({ type: String, nullable: true, example: '1.4.2', description: 'The version of the agent.' })
+  version: string | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { team: 'platform' },
+    description: 'Key-value pairs that queries can filter by.',
+  })
+  labels: Readonly<Record<string, string>>;
+  @ApiProperty({
+    enum: [...LEAVE_REASONS, null],
+    nullable: true,
+    example: null,
+    description: 'Why it left; null while it is here.',
+  })
+  leaveReason: LeaveReason | null;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'When it left; null while it is here.',
+  })
+  leftAt: string | null;
+}
+
+/** An agent as queries return it: without the card, which may be large. */
+export class CandidateAgentView extends OmitType(AgentView, ['agentCard']) {}
+
+export class AgentPage extends PageView {
+  @ApiProperty({ type: [AgentView], description: 'In the order of their agentIds.' }) items: AgentView[];
+}
+
+class HeartbeatPlanView {
+  @ApiProperty({ type: 'integer', example: 10_000, description: 'Send a heartbeat this often.' }) intervalMs: number;
+  @ApiProperty({ type: 'integer', example: 31_000, description: 'The lease ends this long after the last heartbeat.' })
+  leaseMs: number;
+}
+
+export class RegistrationView {
+  @ApiProperty({ example: 'builder-01', description: 'The proposed agentId, or a new one.' }) agentId: string;
+  @ApiProperty({ type: 'integer', example: 1, description: 'Send it with every write of this agent.' })
+  generation: number;
+  @ApiProperty({
+    example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    description: 'The credential of this registration. Only this response contains it.',
+  })
+  leaseToken: string;
+  @ApiProperty({ type: HeartbeatPlanView, description: 'When to send heartbeats.' }) heartbeat: HeartbeatPlanView;
+  @ApiProperty({ type: AgentView, description: 'The agent as it is listed now.' }) agent: AgentView;
+}

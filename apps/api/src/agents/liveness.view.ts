@@ -1,0 +1,72 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { CircuitPhase, CircuitView as Circuit, ProbeClaim } from '#rollcall/registry';
+import { CIRCUIT_PHASES } from './agent.view.js';
+
+const NEXT_INTERVAL = {
+  type: 'integer',
+  example: 9_412,
+  description: 'Send the next heartbeat after this time. It has jitter, so that agents do not send in step.',
+} as const;
+
+export class HeartbeatView {
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When the heartbeat counted.' })
+  beatAt: string;
+  @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
+}
+
+export class HeartbeatResultView {
+  @ApiProperty({ example: 'builder-01', description: 'The agent of this heartbeat.' }) agentId: string;
+  @ApiProperty({ example: true, description: 'False: the heartbeat is rejected with `code`.' }) ok: boolean;
+  @ApiPropertyOptional({
+    format: 'date-time',
+    example: '2026-02-24T10:30:00.000Z',
+    description: 'When the heartbeat counted, if it did.',
+  })
+  beatAt?: string;
+  @ApiPropertyOptional({ example: 'REGISTER_AGAIN', description: 'The error code of a rejected heartbeat.' })
+  code?: string;
+  @ApiPropertyOptional({
+    example: 'The agent "builder-01" is not registered. Register it again.',
+    description: 'What happened, and what to do.',
+  })
+  detail?: string;
+}
+
+export class HeartbeatBatchView {
+  @ApiProperty({ type: [HeartbeatResultView], description: 'One for each heartbeat, in the same order.' })
+  results: HeartbeatResultView[];
+  @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
+}
+
+export class CircuitView implements Circuit {
+  @ApiProperty({ enum: CIRCUIT_PHASES, description: '`open`: the agent gets no calls.' }) phase: CircuitPhase;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Failed calls in a row.' }) consecutiveFailures: number;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'From then on one probe is allowed; null while the circuit is closed.',
+  })
+  openUntil: string | null;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'The time until `openUntil`; null while the circuit is closed.',
+  })
+  retryAfterMs: number | null;
+}
+
+export class ProbeView implements ProbeClaim {
+  @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
+  @ApiProperty({ type: CircuitView, description: 'The circuit of the agent.' }) circuit: CircuitView;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: '2026-02-24T10:30:30.000Z',
+    description: 'Until when this or another caller holds the probe; null when nobody does.',
+  })
+  heldUntil: string | null;
+}

@@ -1,0 +1,105 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type {
+  CandidateMark,
+  ExcludedAgent,
+  Exclusion,
+  ExclusionCode,
+  RankedCandidate,
+  Ranking,
+} from '#rollcall/registry';
+import { CandidateAgentView } from './agent.view.js';
+
+/** All codes; the compiler reports one that is missing or unknown. */
+const EXCLUSION_CODES = Object.keys({
+  quarantined: 0,
+  draining: 0,
+  flapping: 0,
+  circuit_open: 0,
+  circuit_probing: 0,
+  budget_exhausted: 0,
+  capability_missing: 0,
+  capability_unwanted: 0,
+  provider_mismatch: 0,
+  sandbox_level: 0,
+  price_unknown: 0,
+  price_too_high: 0,
+  tokens_too_few: 0,
+  label_mismatch: 0,
+} satisfies Record<ExclusionCode, 0>);
+const MARKS: CandidateMark[] = ['low_budget', 'saturated', 'suspect', 'probe', 'fuzzy_match'];
+
+class CandidateView implements RankedCandidate {
+  @ApiProperty({ type: 'integer', example: 1, description: 'From 1.' }) rank: number;
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 0,
+    description: 'In the unit of the strategy; null when the agent does not declare it.',
+  })
+  score: number | null;
+  @ApiProperty({ enum: MARKS, isArray: true, example: [], description: 'What to know before you call it.' })
+  marks: CandidateMark[];
+  @ApiProperty({
+    type: [String],
+    example: ['$0 a task', '376k tokens remaining'],
+    description: 'Why it has this rank.',
+  })
+  reasons: string[];
+  @ApiProperty({ type: CandidateAgentView, description: 'The agent, without its card.' }) agent: CandidateAgentView;
+}
+
+class EligibilityView {
+  @ApiProperty({ example: 'its circuit lets a probe through', description: 'What has to happen.' }) text: string;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 8_000,
+    description: 'How long that takes, where waiting is enough.',
+  })
+  inMs?: number;
+}
+
+class ExclusionView implements Exclusion {
+  @ApiProperty({ enum: EXCLUSION_CODES, example: 'circuit_open', description: 'Stable.' }) code: ExclusionCode;
+  @ApiProperty({ example: 'calls to it failed 5 times in a row', description: 'The reason as a text.' }) text: string;
+  @ApiProperty({ type: EligibilityView, description: 'What would make it eligible.' }) eligibleWhen: EligibilityView;
+}
+
+class ExcludedAgentView implements ExcludedAgent {
+  @ApiProperty({ example: 'builder-02', description: 'The agent.' }) agentId: string;
+  @ApiProperty({ example: 'swarm-builder', description: 'Its name.' }) name: string;
+  @ApiProperty({ type: [ExclusionView], description: 'All reasons.' }) exclusions: ExclusionView[];
+}
+
+class UnclaimedView {
+  @ApiProperty({ example: 'biuld', description: 'A capability of the query that no agent claims.' })
+  capability: string;
+  @ApiProperty({ type: [String], example: ['build'], description: 'The most similar capabilities that are claimed.' })
+  similar: string[];
+}
+
+export class RankingView implements Ranking {
+  @ApiProperty({ example: 'cheapest', description: 'The strategy that ranked the candidates.' }) prefer: string;
+  @ApiProperty({ example: 'US dollars for a task of 2000 tokens; less is better', description: 'The unit of `score`.' })
+  scoreMeaning: string;
+  @ApiProperty({ type: [CandidateView], description: 'Routable agents that match, best first.' })
+  candidates: CandidateView[];
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Without candidates: when the first one becomes routable by waiting alone; null if none does.',
+  })
+  retryAfterMs: number | null;
+  @ApiPropertyOptional({
+    type: [ExcludedAgentView],
+    description: 'With `explain`: agents near the query that are not candidates, those nearest to it first.',
+  })
+  excluded?: ExcludedAgentView[];
+  @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })
+  excludedTotal?: number;
+  @ApiPropertyOptional({
+    type: [UnclaimedView],
+    description: 'With `explain`: capabilities of the query that no agent claims.',
+  })
+  unclaimed?: UnclaimedView[];
+}

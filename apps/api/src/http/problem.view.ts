@@ -1,0 +1,56 @@
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import type { FieldFault } from './api.error.js';
+import { type ErrorCode, PROBLEMS } from './problem.table.js';
+
+class FieldFaultView implements FieldFault {
+  @ApiProperty({ example: 'budget.totalTokens', description: 'The path of the field.' }) field: string;
+  @ApiProperty({ example: 'totalTokens must be an integer number', description: 'What is wrong with it.' })
+  message: string;
+}
+
+@ApiSchema({
+  name: 'Problem',
+  description: 'An error, as RFC 9457 defines it. Programs compare `code`; the texts may change.',
+})
+export class ProblemView {
+  @ApiProperty({ example: 'urn:rollcall:problem:validation-failed', description: 'The code as a URI.' }) type: string;
+  @ApiProperty({ example: PROBLEMS.VALIDATION_FAILED.title, description: 'The same text for every error of a code.' })
+  title: string;
+  @ApiProperty({ type: 'integer', example: 400, description: 'The status of the response.' }) status: number;
+  @ApiProperty({ example: 'Please correct: name.', description: 'What happened, and what to do.' }) detail: string;
+  @ApiProperty({ enum: Object.keys(PROBLEMS), example: 'VALIDATION_FAILED', description: 'Stable.' }) code: ErrorCode;
+  @ApiProperty({
+    example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e',
+    description: 'Include this request id when you report the problem.',
+  })
+  requestId: string;
+  @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'Repeat the request after this time.' })
+  retryAfterMs?: number;
+  @ApiPropertyOptional({ type: [FieldFaultView], description: 'VALIDATION_FAILED: the fields to correct.' })
+  errors?: FieldFaultView[];
+  @ApiPropertyOptional({ type: 'integer', example: 283, description: 'How many errors `errors` leaves out.' })
+  moreErrors?: number;
+  @ApiPropertyOptional({
+    example: '/v1/events/snapshot',
+    description: 'A cursor that cannot be continued: read the snapshot at this path, then continue from its `cursor`.',
+  })
+  snapshot?: string;
+  @ApiPropertyOptional({
+    example: '812',
+    description: 'CURSOR_EXPIRED: the `sequence` of the oldest event that is kept.',
+  })
+  oldest?: string;
+  @ApiPropertyOptional({ example: '1042', description: 'CURSOR_AHEAD: the `sequence` of the newest event.' })
+  head?: string;
+  @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, where that is known.' })
+  reason?: string;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { id: '42', kind: 'agent', remaining: 0 },
+    description: 'BUDGET_EXHAUSTED: the budget that does not allow the reservation.',
+  })
+  budget?: Record<string, unknown>;
+  @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'The limit that the request exceeds.' })
+  limit?: number;
+}

@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { AnswerReader } from './answer.reader.js';
+
+const READ_BYTES = 65_536;
+
+export interface Address {
+  hostname: string;
+  port: number;
+}
+
+/** One connection that sends a request as soon as the one before it is answered. */
+export class LoadConnection {
+  /** Rejects when the server hangs up or rejects a request; never resolves. */
+  readonly broken: Promise<never>;
+  private readonly socket: Socket;
+  private readonly fail: (reason: Error) => void;
+  private readonly reader = new AnswerReader();
+  private sentAt = 0;
+  private closed = false;
+
+  constructor(
+    { hostname, port }: Address,
+    private readonly nextRequest: () => Buffer,
+    private readonly onAnswer: (ms: number) => void,
+  ) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.broken = promise;
+    this.fail = reject;
+    const onread = { buffer: Buffer.alloc(READ_BYTES), callback: this.read.bind(this) };
+    this.socket = connect({ host: hostname, port, noDelay: true, onread });
+  }
+
+  async open(): Promise<void> {
+    await once(this.socket, 'connect');
+    this.socket.on('error', this.fail);
+    this.socket.on('close', () => this.closed || this.fail(new Error('the server hung up under load')));
+  }
+
+  send(): void {
+    this.sentAt = performance.now();
+    this.socket.write(this.nextRequest());
+  }
+
+  close(): void {
+    this.closed = true;
+    this.socket.destroy();
+  }
+
+  private read(bytes: number, buffer: Uint8Array): boolean {
+    try {
+      if (this.reader.accept(Buffer.from(buffer.buffer, buffer.byteOffset, bytes))) this.answered();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+    return true;
+  }
+
+  private answered(): void {
+    this.onAnswer(performance.now() - this.sentAt);
+    if (!this.closed) this.send();
+  }
+}

@@ -1,0 +1,8 @@
+/** A generator of numbers from 0 to 1 that repeats with its seed, so that every run measures the same. */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,45 @@
+import type { EventType, RegistryEvent } from './event.types.js';
+
+/** An event in the JSON format of CloudEvents 1.0. `sequence` is its number in the log, as a string. */
+export interface CloudEvent {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: EventType;
+  subject: string;
+  time: string;
+  datacontenttype: 'application/json';
+  sequence: string;
+  /** Separated by commas. */
+  capabilities?: string;
+  data: RegistryEvent['data'];
+}
+
+const SOURCE = 'urn:rollcall:registry';
+
+export function toCloudEvent(event: RegistryEvent): CloudEvent {
+  const { id, type, subject, at, seq, capabilities, data } = event;
+  return {
+    specversion: '1.0',
+    id,
+    source: SOURCE,
+    type,
+    subject,
+    time: at.toISOString(),
+    datacontenttype: 'application/json',
+    sequence: String(seq),
+    ...(capabilities.length > 0 && { capabilities: capabilities.join(',') }),
+    data,
+  };
+}
+
+const written = new WeakMap<RegistryEvent, string>();
+
+/** All consumers receive the same text, so each event is serialised once. */
+export function toCloudEventText(event: RegistryEvent): string {
+  const known = written.get(event);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(toCloudEvent(event));
+  written.set(event, text);
+  return text;
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { KeyChanges } from './key.changes.js';
+import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
+import { hashOf, newSecret } from './key.secret.js';
+import { KeyStore, type NewKey } from './key.store.js';
+
+/** The start cannot set up the admin key. The message is for the person who starts the process. */
+export class AdminKeyError extends Error {
+  override readonly name = 'AdminKeyError';
+}
+
+/** The admin keys that a start creates. Any number of replicas may start at once. */
+@Injectable()
+export class AdminKeys {
+  constructor(
+    private readonly db: Database,
+    private readonly store: KeyStore,
+    private readonly changes: KeyChanges,
+  ) {}
+
+  /** The key of `ROLLCALL_ADMIN_KEY`: a changed value replaces and revokes the key of the previous value. */
+  async adopt(key: string): Promise<void> {
+    const hash = hashOf(key);
+    await this.exclusively(async () => {
+      const known = await this.store.findByHash(hash);
+      if (known && known.source !== 'environment') return refuseUnlessLastingAdmin(known);
+      const id = known?.id ?? `env-${hash.toString('hex').slice(0, 10)}`;
+      if (!known) await this.store.insert(adminKey(id, hash, 'environment'));
+      else if (known.revokedAt) await this.store.reinstate(id);
+      if (!known || known.revokedAt) await this.changes.recordStart('key.adopted', id);
+      await this.retire(id);
+    });
+  }
+
+  /** Revokes the key of `ROLLCALL_ADMIN_KEY` when the variable is no longer set, unless it is the last lasting admin key. */
+  async retireAdopted(): Promise<void> {
+    await this.exclusively(async () => {
+      if (await this.store.hasOtherLastingAdmin('', 'environment')) await this.retire(null);
+    });
+  }
+
+  /** The first key of a new installation; undefined when keys exist. If `keep` throws, no key is created. */
+  async createFirst(keep: (key: string) => void): Promise<string | undefined> {
+    return await this.exclusively(async () => {
+      if (!(await this.store.isEmpty())) return undefined;
+      const { id, key, hash } = newSecret();
+      await this.store.insert(adminKey(id, hash, 'first-start'));
+      await this.changes.recordStart('key.issued', id);
+      keep(key);
+      return key;
+    });
+  }
+
+  async isValid(key: string): Promise<boolean> {
+    return (await this.store.findValidByHash(hashOf(key))) !== undefined;
+  }
+
+  private async retire(except: string | null): Promise<void> {
+    for (const id of await this.store.revokeFromEnvironment(except)) await this.changes.recordStart('key.revoked', id);
+  }
+
+  private async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return await this.db.transaction(async () => {
+      await this.store.lockWriters();
+      return await work();
+    });
+  }
+}
+
+function refuseUnlessLastingAdmin({ id, roles, revokedAt, expiresAt }: KeyEntity): void {
+  if (roles.includes(ADMIN_ROLE) && revokedAt === null && expiresAt === null) return;
+  throw new AdminKeyError(
+    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a lasting admin key. Set it to a value of its own, ` +
+      'for example: openssl rand -hex 32',
+  );
+}
+
+function adminKey(id: string, hash: Buffer, source: KeySource): NewKey {
+  return { id, hash, name: 'admin', roles: [ADMIN_ROLE], source, createdBy: source, expiresAt: null };
+}

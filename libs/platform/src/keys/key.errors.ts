@@ -1,0 +1,42 @@
+import { PlatformError } from '../errors.js';
+
+export class KeyNotFoundError extends PlatformError {
+  readonly code = 'KEY_NOT_FOUND';
+
+  constructor(id: string) {
+    super(`No API key has the id "${id}". GET /v1/keys lists them.`);
+  }
+}
+
+export class KeyRevokedError extends PlatformError {
+  readonly code = 'KEY_REVOKED';
+
+  constructor(id: string, at: Date) {
+    super(`The API key "${id}" was revoked at ${at.toISOString()}.`);
+  }
+}
+
+export class KeyNotActiveError extends PlatformError {
+  readonly code = 'KEY_NOT_ACTIVE';
+
+  /** `why` completes 'The API key "…" …'. */
+  constructor(id: string, why: string) {
+    super(`The API key "${id}" ${why}. Issue a new one, or rotate the one in use.`);
+  }
+}
+
+export class KeyFromEnvironmentError extends PlatformError {
+  readonly code = 'KEY_FROM_ENVIRONMENT';
+
+  constructor() {
+    super('This key comes from ROLLCALL_ADMIN_KEY. Change that and restart.');
+  }
+}
+
+export class LastAdminKeyError extends PlatformError {
+  readonly code = 'LAST_ADMIN_KEY';
+
+  constructor() {
+    super('No lasting admin key would be left. Issue one without expiry first.');
+  }
+}

@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
+
+export interface NewKey {
+  id: string;
+  hash: Buffer;
+  name: string;
+  roles: readonly string[];
+  source: KeySource;
+  createdBy: string;
+  expiresAt: Date | null;
+}
+
+/** A key, and whether the database considers it valid at the time of the query. */
+export interface KeyRow extends KeyEntity {
+  isActive: boolean;
+}
+
+const KEY_WRITERS = 'rollcall.api_key';
+const VALID = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
+const COLUMNS = `seq, id, hash, name, roles, source, created_at AS "createdAt", created_by AS "createdBy",
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", last_used_at AS "lastUsedAt",
+  ${VALID} AS "isActive"`;
+
+@Injectable()
+export class KeyStore {
+  constructor(private readonly db: Database) {}
+
+  /** Serialises writers until the transaction ends, so that rules over several keys hold under races. */
+  async lockWriters(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [KEY_WRITERS]);
+  }
+
+  async insert(key: NewKey): Promise<KeyRow> {
+    const rows = await this.db.query<KeyRow>(
+      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)
+       RETURNING ${COLUMNS}`,
+      [key.id, key.hash, key.name, key.roles, key.source, key.createdBy, key.expiresAt],
+    );
+    return one(rows);
+  }
+
+  /** A key with the name, roles and lifetime of the old one. The lifetime begins now. */
+  async insertSuccessor(
+    old: KeyRow,
+    { id, hash, createdBy }: Pick<NewKey, 'id' | 'hash' | 'createdBy'>,
+  ): Promise<KeyRow> {
+    const rows = await this.db.query<KeyRow>(
+      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at)
+       SELECT $2, $3, name, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at) FROM api_key WHERE id = $1
+       RETURNING ${COLUMNS}`,
+      [old.id, id, hash, createdBy],
+    );
+    return one(rows);
+  }
+
+  async reinstate(id: string): Promise<void> {
+    await this.db.query('UPDATE api_key SET revoked_at = NULL WHERE id = $1', [id]);
+  }
+
+  async find(id: string): Promise<KeyRow | undefined> {
+    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE id = $1`, [id]);
+    return rows[0];
+  }
+
+  async findValidByHash(hash: Buffer): Promise<KeyRow | undefined> {
+    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID}`, [hash]);
+    return rows[0];
+  }
+
+  async findValidIds(ids: readonly string[]): Promise<string[]> {
+    const rows = await this.db.query<{ id: string }>(`SELECT id FROM api_key WHERE id = ANY ($1) AND ${VALID}`, [ids]);
+    return rows.map(({ id }) => id);
+  }
+
+  /** Newest first. */
+  async page(limit: number, before: string | undefined): Promise<KeyRow[]> {
+    return await this.db.query<KeyRow>(
+      `SELECT ${COLUMNS} FROM api_key WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null],
+    );
+  }
+
+  /** Whether another admin key exists that does not expire and is not replaced. */
+  async hasOtherLastingAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
+    const rows = await this.db.query(
+      `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND $3 = ANY (roles)
+         AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1`,
+      [id, exceptSource, ADMIN_ROLE],
+    );
+    return rows.length > 0;
+  }
+
+  async findByHash(hash: Buffer): Promise<KeyRow | undefined> {
+    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1`, [hash]);
+    return rows[0];
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const rows = await this.db.query('SELECT 1 FROM api_key LIMIT 1');
+    return rows.length === 0;
+  }
+
+  /** The revoked key, or undefined when it was revoked already. */
+  async revoke(id: string): Promise<KeyRow | undefined> {
+    const rows = await this.db.query<KeyRow>(
+      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  async revokeFromEnvironment(except: string | null): Promise<string[]> {
+    const rows = await this.db.query<{ id: string }>(
+      `UPDATE api_key SET revoked_at = clock_timestamp()
+       WHERE source = 'environment' AND id IS DISTINCT FROM $1 AND revoked_at IS NULL RETURNING id`,
+      [except],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** The replaced key stays valid for `overlapMs`, but not beyond its own expiry. */
+  async replace(id: string, replacedBy: string, overlapMs: number): Promise<void> {
+    await this.db.query(
+      `UPDATE api_key SET replaced_by = $2,
+         expires_at = least(expires_at, clock_timestamp() + $3 * interval '1 millisecond') WHERE id = $1`,
+      [id, replacedBy, overlapMs],
+    );
+  }
+
+  async touch(id: string): Promise<void> {
+    await this.db.query('UPDATE api_key SET last_used_at = clock_timestamp() WHERE id = $1', [id]);
+  }
+}
+
+function one<T>(rows: T[]): T {
+  const [row] = rows;
+  if (!row) throw new Error('a statement that always answers a row answered none');
+  return row;
+}

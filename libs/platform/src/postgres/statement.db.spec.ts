@@ -1,0 +1,102 @@
+import { Client, type ClientBase } from 'pg';
+import { CountingProxy, testDatabase, type TestDatabase } from '../testing/index.js';
+import type { Database } from './database.js';
+import { isDirect, toQuery } from './statement.js';
+
+let database: TestDatabase;
+let client: Client;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  await database.db.query('CREATE TABLE noted (id bigint GENERATED ALWAYS AS IDENTITY, text text NOT NULL)');
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+});
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const noted = async (): Promise<string[]> =>
+  (await database.db.query<{ text: string }>('SELECT text FROM noted ORDER BY id')).map(({ text }) => text);
+const prepared = async (on: ClientBase): Promise<string[]> =>
+  (await on.query<{ name: string }>('SELECT name FROM pg_prepared_statements')).rows.map(({ name }) => name);
+
+describe('statements with a name', () => {
+  const COUNT = { sql: { name: 'count_noted', text: 'SELECT count(*)::int AS count FROM noted' }, parameters: [] };
+
+  it('keep their plan on a connection to Postgres itself', async () => {
+    await client.query(toQuery(COUNT, await isDirect(client)));
+    expect(await prepared(client)).toEqual(['count_noted']);
+  });
+
+  it('are sent as text behind a pooler, which reports another process id than the server', async () => {
+    Object.assign(client, { processID: 1 });
+    expect((await client.query(toQuery(COUNT, await isDirect(client)))).rows).toEqual([{ count: 0 }]);
+    expect(await prepared(client)).toEqual([]);
+  });
+});
+
+describe('statements that are sent with the COMMIT', () => {
+  const NOTE = { name: 'note', text: 'INSERT INTO noted (text) VALUES ($1)' };
+  const note = (text: string | null): void => database.db.withCommit({ sql: NOTE, parameters: [text] });
+
+  it('run in their order after everything else', async () => {
+    await database.db.transaction(async () => {
+      note('second');
+      note('third');
+      await database.db.query(NOTE, ['first']);
+    });
+    expect(await noted()).toEqual(['first', 'second', 'third']);
+  });
+
+  it('undo the transaction when one of them fails, and leave the connection usable', async () => {
+    const { db } = database;
+    const failing = db.transaction(async () => {
+      await db.query(NOTE, ['first']);
+      note(null);
+      note('third');
+    });
+    await expect(failing).rejects.toThrow('not-null');
+    await db.transaction(async () => note('later'));
+    expect(await noted()).toEqual(['later']);
+  });
+});
+
+describe('the round trips of a transaction', () => {
+  let proxy: CountingProxy;
+  let db: Database;
+
+  beforeEach(async () => {
+    proxy = await CountingProxy.start(database.url);
+    db = await database.connectAgain({ url: proxy.url, poolSize: 1 });
+  });
+  afterEach(() => proxy.stop());
+
+  it('are two when it reads first and writes with the COMMIT', async () => {
+    const trips = await proxy.count(async () => {
+      await db.transaction(async () => {
+        await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
+        db.withCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: ['one'] });
+      });
+    });
+    expect(trips).toBe(2);
+    expect(await noted()).toEqual(['one']);
+  });
+
+  it('do not change the order of statements', async () => {
+    const both = await db.transaction(
+      async () =>
+        await Promise.all([
+          db.query('INSERT INTO noted (text) VALUES ($1)', ['one']),
+          db.query<{ text: string }>('SELECT text FROM noted'),
+        ]),
+    );
+    expect(both[1]).toEqual([{ text: 'one' }]);
+  });
+
+  it('are three when it writes first: the write waits for BEGIN', async () => {
+    const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
+    expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
+  });
+});

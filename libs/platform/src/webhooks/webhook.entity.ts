@@ -1,0 +1,49 @@
+import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+
+/** An endpoint that receives events. The sink with the same id holds its progress. */
+@Entity('webhook')
+export class WebhookEntity {
+  /** Order of creation, for pages. */
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'BY DEFAULT',
+    primaryKeyConstraintName: 'webhook_pkey',
+  })
+  seq: string;
+
+  @Column({ type: 'text' })
+  @Index('webhook_id', { unique: true })
+  id: string;
+
+  @Column({ type: 'text', nullable: true })
+  description: string | null;
+
+  @Column({ type: 'text' })
+  url: string;
+
+  @Column({ type: 'text', array: true, nullable: true })
+  types: string[] | null;
+
+  @Column({ type: 'text', array: true, nullable: true, name: 'agent_ids' })
+  agentIds: string[] | null;
+
+  @Column({ type: 'text', array: true, nullable: true })
+  capabilities: string[] | null;
+
+  /** Sealed, not hashed: it signs every delivery. */
+  @Column({ type: 'bytea' })
+  secret: Buffer;
+
+  /** Signs too, until `oldSecretUntil`. */
+  @Column({ type: 'bytea', nullable: true, name: 'old_secret' })
+  oldSecret: Buffer | null;
+
+  @Column({ type: 'timestamptz', nullable: true, name: 'old_secret_until' })
+  oldSecretUntil: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' })
+  createdAt: Date;
+
+  @Column({ type: 'text', name: 'created_by' })
+  createdBy: string;
+}

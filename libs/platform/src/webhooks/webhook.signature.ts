@@ -1,0 +1,25 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { SigningSecret } from './webhook.secrets.js';
+
+const PREFIX = 'whsec_';
+const BYTES = 32;
+
+/** A shared secret in the format of Standard Webhooks. */
+export function newWebhookSecret(): SigningSecret {
+  const text = PREFIX + randomBytes(BYTES).toString('base64');
+  return { reveal: () => text };
+}
+
+/** The three headers of Standard Webhooks. Each secret adds a signature; a receiver accepts any of them. */
+export function signedHeaders(
+  id: string,
+  seconds: number,
+  body: string,
+  secrets: readonly SigningSecret[],
+): Record<string, string> {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.reveal().slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': signatures.join(' ') };
+}

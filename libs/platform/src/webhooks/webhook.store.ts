@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import type { WebhookEntity } from './webhook.entity.js';
+
+export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;
+/** With the secrets, to sign deliveries. */
+export type SigningRow = Pick<WebhookEntity, 'secret' | 'oldSecret' | 'oldSecretUntil'> & WebhookRow;
+export type WebhookFacts = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
+
+const COLUMNS = `seq, id, description, url, types, agent_ids AS "agentIds", capabilities,
+  old_secret_until AS "oldSecretUntil", created_at AS "createdAt", created_by AS "createdBy"`;
+
+@Injectable()
+export class WebhookStore {
+  constructor(private readonly db: Database) {}
+
+  async insert(id: string, facts: WebhookFacts, secret: Buffer, createdBy: string): Promise<void> {
+    const { description, url, types, agentIds, capabilities } = facts;
+    await this.db.query(
+      `INSERT INTO webhook (id, description, url, types, agent_ids, capabilities, secret, created_by)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      [id, description, url, types, agentIds, capabilities, secret, createdBy],
+    );
+  }
+
+  async countOf(createdBy: string): Promise<number> {
+    const rows = await this.db.query<{ count: string }>('SELECT count(*) FROM webhook WHERE created_by = $1', [
+      createdBy,
+    ]);
+    return Number(rows[0]?.count);
+  }
+
+  /** Locks until the transaction ends. */
+  async lockCreator(createdBy: string): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.webhooks:${createdBy}`]);
+  }
+
+  async find(id: string): Promise<WebhookRow | undefined> {
+    const rows = await this.db.query<WebhookRow>(`SELECT ${COLUMNS} FROM webhook WHERE id = $1`, [id]);
+    return rows[0];
+  }
+
+  async findForSigning(id: string): Promise<SigningRow | undefined> {
+    const rows = await this.db.query<SigningRow>(
+      `SELECT ${COLUMNS}, secret, old_secret AS "oldSecret" FROM webhook WHERE id = $1`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  /** Newest first. */
+  async page(limit: number, before: string | undefined): Promise<WebhookRow[]> {
+    return await this.db.query<WebhookRow>(
+      `SELECT ${COLUMNS} FROM webhook WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null],
+    );
+  }
+
+  /** Changes the given fields; null removes a value. */
+  async update(id: string, changes: Partial<WebhookFacts>): Promise<boolean> {
+    const rows = await this.db.query(
+      `UPDATE webhook SET description = CASE WHEN $2::jsonb ? 'description' THEN $2->>'description' ELSE description END,
+         url = coalesce($2->>'url', url), types = ${listOr('types', 'types')},
+         agent_ids = ${listOr('agentIds', 'agent_ids')}, capabilities = ${listOr('capabilities', 'capabilities')}
+       WHERE id = $1 RETURNING 1`,
+      [id, JSON.stringify(changes)],
+    );
+    return rows.length > 0;
+  }
+
+  /** Both secrets sign until the overlap ends. */
+  async rotate(id: string, secret: Buffer, overlapMs: number): Promise<boolean> {
+    const rows = await this.db.query(
+      `UPDATE webhook SET old_secret = secret, secret = $2,
+         old_secret_until = clock_timestamp() + $3 * interval '1 millisecond' WHERE id = $1 RETURNING 1`,
+      [id, secret, overlapMs],
+    );
+    return rows.length > 0;
+  }
+
+  async delete(id: string): Promise<boolean> {
+    return (await this.db.query('DELETE FROM webhook WHERE id = $1 RETURNING 1', [id])).length > 0;
+  }
+}
+
+function listOr(field: string, column: string): string {
+  const given = `CASE WHEN jsonb_typeof($2->'${field}') = 'array' THEN
+    ARRAY(SELECT jsonb_array_elements_text($2->'${field}')) END`;
+  return `CASE WHEN $2 ? '${field}' THEN ${given} ELSE ${column} END`;
+}

@@ -1,0 +1,15 @@
+import type { DomainError } from '#rollcall/platform';
+import { AgentNotFoundError, LeaseTokenError, RegisterAgainError, wrongGeneration } from './agent.errors.js';
+import type { AgentRow } from './agent.row.js';
+import type { AgentClaim } from './registration.js';
+
+/** Why the claim may not act for the agent; undefined when it may. */
+export function claimError(claim: AgentClaim, row: AgentRow | undefined): DomainError | undefined {
+  const { agentId, generation, tokenHash } = claim;
+  if (!row) return new AgentNotFoundError(agentId);
+  if (row.leftAt) return new RegisterAgainError(agentId, row.leaveReason);
+  if (tokenHash !== null && row.tokenHash !== tokenHash) return new LeaseTokenError(agentId);
+  const current = Number(row.generation);
+  if (generation !== null && generation !== current) return wrongGeneration(agentId, generation, current);
+  return undefined;
+}

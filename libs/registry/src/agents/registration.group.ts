@@ -1,0 +1,180 @@
+import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import type { AgentBudgets, BudgetDeclaration } from '../budgets/agent.budgets.js';
+import type { LockedBudgets } from '../budgets/ledger.store.js';
+import { QuotaWatch } from '../quota.watch.js';
+import type { AgentEvents } from './agent.events.js';
+import type { AgentRecord } from './agent.record.js';
+import { type AgentRow, toRecord } from './agent.row.js';
+import type { AgentStore } from './agent.store.js';
+import { type Accepted, type AgentRules, type Joining, RegistrationBatch } from './registration.batch.js';
+import type { RegistrationStore } from './registration.store.js';
+
+export interface Joined {
+  record: AgentRecord;
+  /** Proves, with every write, that the agent is the one that registered. A re-registration keeps it. */
+  leaseToken: string;
+}
+
+export type JoinResult = { state: 'joined'; joined: Joined } | { state: 'rejected'; error: Error };
+type Attempt = JoinResult | { state: 'contended' };
+
+interface Stores {
+  agents: AgentStore;
+  registrations: RegistrationStore;
+}
+
+const LARGEST_BATCH = 250;
+const MOST_ATTEMPTS = 5;
+const CONTENDED: Attempt = { state: 'contended' };
+
+/**
+ * Commits registrations in groups: one transaction of three round trips locks and reads, decides in memory, and writes agents,
+ * leases, budgets and events. A batch never waits for the row of an agent that another transaction has locked: that registration
+ * is decided in a transaction of its own, so that it delays nobody else.
+ */
+export class RegistrationGroup {
+  private readonly group: GroupCommit<Joining, Attempt>;
+  private readonly watch: QuotaWatch;
+
+  constructor(
+    private readonly db: Database,
+    private readonly stores: Stores,
+    private readonly events: AgentEvents,
+    private readonly budgets: AgentBudgets,
+    private readonly rules: AgentRules,
+  ) {
+    this.watch = new QuotaWatch(rules.quota);
+    this.group = new GroupCommit<Joining, Attempt>(db, {
+      name: 'registrations',
+      largestBatch: LARGEST_BATCH,
+      keyOf: ({ agentId }) => agentId,
+      commit: async (batch) => await this.attempt(batch, false),
+      failure: (error) => ({ state: 'rejected', error: error instanceof Error ? error : new Error(String(error)) }),
+      failsAll: (error) => error instanceof DatabaseUnavailableError,
+      mayBeOneItem: (error) => !(error instanceof DomainError),
+    });
+  }
+
+  /** Each has a result of its own. In a transaction of the caller's they are part of that. */
+  async register(all: readonly Joining[]): Promise<JoinResult[]> {
+    if (this.db.inTransaction) return await this.registerInside(all);
+    const attempts = await this.group.runAll(all);
+    return await Promise.all(
+      attempts.map(async (attempt, index) => (attempt.state === 'contended' ? await this.alone(all[index]) : attempt)),
+    );
+  }
+
+  /** Registrations of one agentId follow one another in the order given. */
+  private async registerInside(all: readonly Joining[]): Promise<JoinResult[]> {
+    const results: JoinResult[] = [];
+    for (const round of roundsOf(all)) {
+      const attempts = await this.attempt(
+        round.map((index) => all[index]),
+        true,
+      );
+      for (const [place, attempt] of attempts.entries()) {
+        const index = round[place];
+        results[index] = attempt.state === 'contended' ? await this.alone(all[index]) : attempt;
+      }
+    }
+    return results;
+  }
+
+  private async alone(joining: Joining): Promise<JoinResult> {
+    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
+      try {
+        const [attempt = CONTENDED] = await this.attempt([joining], true);
+        if (attempt.state !== 'contended') return attempt;
+      } catch (error) {
+        if (this.db.inTransaction || !(error instanceof Error)) throw error;
+        return { state: 'rejected', error };
+      }
+    }
+    return { state: 'rejected', error: new DatabaseBusyError('the agentId is registered by several callers at once') };
+  }
+
+  /** One transaction. `wait` for rows that other transactions have locked, or leave them as contended. */
+  private async attempt(batch: readonly Joining[], wait: boolean): Promise<Attempt[]> {
+    return await this.db.transaction(async () => {
+      const { facts, budgets } = await this.lock(batch, wait);
+      const decider = new RegistrationBatch(facts, this.rules);
+      const decisions = batch.map((joining) => decider.decide(joining));
+      const accepted = decisions.flatMap((one) => (one.state === 'accepted' ? [one.accepted] : []));
+      const rows = await this.write(accepted, budgets);
+      return decisions.map((decision): Attempt => {
+        if (decision.state !== 'accepted') return decision;
+        const { agentId, leaseToken } = decision.accepted.joining;
+        const row = rows.get(agentId);
+        return row ? { state: 'joined', joined: { record: toRecord(row, facts.now), leaseToken } } : CONTENDED;
+      });
+    });
+  }
+
+  /** One round trip, in the one order in which everybody locks: principals, agents, budgets. */
+  private async lock(batch: readonly Joining[], wait: boolean) {
+    const { agents, registrations } = this.stores;
+    const agentIds = batch.map(({ agentId }) => agentId);
+    const owners = this.ownersToCount(batch);
+    const [, owned, locked, rows, now, budgets] = await Promise.all([
+      registrations.lockOwners(owners),
+      registrations.countOwned(owners, agentIds, this.rules.quota.most),
+      agents.lockMany(agentIds, wait),
+      agents.findMany(agentIds),
+      agents.now(),
+      this.budgets.lock(agentIds),
+    ]);
+    for (const owner of owners) this.watch.noteCount(owner, owned[owner] ?? 0);
+    return { facts: { rows, locked, now, owned }, budgets };
+  }
+
+  private ownersToCount(batch: readonly Joining[]): string[] {
+    const asked = new Map<string, number>();
+    for (const { registeredBy: owner } of batch) asked.set(owner, (asked.get(owner) ?? 0) + 1);
+    return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
+  }
+
+  /** The rows that were written, by agentId. One that lost an insert race is missing. */
+  private async write(accepted: readonly Accepted[], budgets: LockedBudgets): Promise<Map<string, AgentRow>> {
+    if (accepted.length === 0) return new Map();
+    const ids = accepted.map(({ joining }) => joining.agentId);
+    const withBudget = new Set(budgets.budgets.map(({ subject }) => subject));
+    const known = accepted.filter(({ joining, before }) => before && withBudget.has(joining.agentId));
+    const [written, , found] = await Promise.all([
+      this.stores.registrations.write(accepted),
+      this.budgets.redeclare(known.map(declarationOf), budgets),
+      this.stores.agents.findMany(ids),
+    ]);
+    const winners = new Map(written.map((one) => [one.agentId, one]));
+    const isKnown = new Set(known.map(({ joining }) => joining.agentId));
+    const late = accepted.filter(
+      ({ joining: { agentId } }) => winners.get(agentId)?.budgetOpened === false && !isKnown.has(agentId),
+    );
+    const rows = late.length === 0 ? found : await this.redeclareLate(late, ids);
+    const byId = new Map(rows.filter(({ agentId }) => winners.has(agentId)).map((row) => [row.agentId, row]));
+    await this.events.joined(accepted.flatMap(({ joining, before }) => ({ row: byId.get(joining.agentId), before })));
+    return byId;
+  }
+
+  /** A budget that outlived the history of its agent, or was opened by an operator just now. */
+  private async redeclareLate(late: readonly Accepted[], agentIds: readonly string[]): Promise<AgentRow[]> {
+    const budgets = await this.budgets.lock(late.map(({ joining }) => joining.agentId));
+    await this.budgets.redeclare(late.map(declarationOf), budgets);
+    return await this.stores.agents.findMany(agentIds);
+  }
+}
+
+function declarationOf({ joining }: Accepted): BudgetDeclaration {
+  return { agentId: joining.agentId, declared: joining.facts.budget, by: joining.registeredBy };
+}
+
+/** Indexes in rounds: no agentId twice in one round, and the order of each agentId is kept. */
+function roundsOf(all: readonly Joining[]): number[][] {
+  const rounds: number[][] = [];
+  const seen = new Map<string, number>();
+  for (const [index, { agentId }] of all.entries()) {
+    const round = seen.get(agentId) ?? 0;
+    seen.set(agentId, round + 1);
+    (rounds[round] ??= []).push(index);
+  }
+  return rounds;
+}

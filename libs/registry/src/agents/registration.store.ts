@@ -1,0 +1,128 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import type { Accepted } from './registration.batch.js';
+
+/** A registration that is written. */
+export interface WrittenRegistration {
+  agentId: string;
+  /** Whether it opened the agent's budget; false when the budget exists already. */
+  budgetOpened: boolean;
+}
+
+/** The SQL of registrations. */
+@Injectable()
+export class RegistrationStore {
+  constructor(private readonly db: Database) {}
+
+  /** Until the transaction ends, so that registrations of one principal count each other. */
+  async lockOwners(owners: readonly string[]): Promise<void> {
+    if (owners.length === 0) return;
+    await this.db.query(
+      `SELECT pg_advisory_xact_lock(hashtextextended('rollcall.agents:' || owner, 0))
+       FROM (SELECT owner FROM unnest($1::text[]) AS owner ORDER BY owner) AS sorted`,
+      [owners],
+    );
+  }
+
+  /** The live agents of each owner without these agentIds. Reads no more rows of an owner than `most`. */
+  async countOwned(
+    owners: readonly string[],
+    except: readonly string[],
+    most: number,
+  ): Promise<Record<string, number>> {
+    if (owners.length === 0) return {};
+    const rows = await this.db.query<{ owner: string; count: number }>(
+      `SELECT owner, (SELECT count(*)::int FROM (SELECT FROM agent a
+         WHERE a.registered_by = owner AND a.left_at IS NULL AND a.agent_id <> ALL ($2) LIMIT $3) AS counted) AS count
+       FROM unnest($1::text[]) AS owner`,
+      [owners, except, most],
+    );
+    return Object.fromEntries(rows.map(({ owner, count }) => [owner, count]));
+  }
+
+  /**
+   * Writes agents, leases and first budgets. An agentId that is new here but was registered by another transaction in the
+   * meantime is not written and not in the result.
+   */
+  async write(accepted: readonly Accepted[]): Promise<WrittenRegistration[]> {
+    if (accepted.length === 0) return [];
+    return await this.db.query<{ agentId: string; budgetOpened: boolean }>(WRITE, [
+      JSON.stringify(accepted.map(toItem)),
+    ]);
+  }
+}
+
+const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
+  definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
+
+const WRITE = `
+  WITH item AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, token_hash text, name text,
+      endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
+      version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
+      budget_source text, circuit jsonb, flap jsonb, registered_by text, capability_keys text[])
+    ORDER BY agent_id COLLATE "C"
+  ), inserted AS (
+    INSERT INTO agent (agent_id, generation, revision, registered_at, ${FACTS})
+    SELECT agent_id, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
+    FROM item WHERE is_new ON CONFLICT (agent_id) DO NOTHING RETURNING agent_id, generation
+  ), renewed AS (
+    UPDATE agent a SET generation = a.generation + 1, revision = 1, registered_at = clock_timestamp(), left_at = NULL,
+      leave_reason = NULL, token_hash = i.token_hash, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
+      capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
+      labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
+      budget_total = i.budget_total, budget_used = greatest(a.budget_used, i.budget_used), budget_source = i.budget_source,
+      circuit = i.circuit, flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys
+    FROM item i WHERE NOT i.is_new AND a.agent_id = i.agent_id RETURNING a.agent_id, a.generation
+  ), joined AS (
+    SELECT * FROM inserted UNION ALL SELECT * FROM renewed
+  ), leased AS (
+    INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
+    SELECT agent_id, generation, token_hash, clock_timestamp(), (SELECT forgiven_ms FROM registry_protection)
+    FROM joined JOIN item USING (agent_id) ORDER BY agent_id COLLATE "C"
+    ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
+      last_beat_at = excluded.last_beat_at, forgiven_ms = excluded.forgiven_ms, suspect = false, in_flight = 0,
+      load_ratio = NULL, observed_ms = NULL
+  ), opened AS (
+    INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, used_micro_usd, own_tokens,
+      own_micro_usd, window_start, source, declared, created_by)
+    SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, 0, budget_used, 0, clock_timestamp(),
+      budget_source, true, registered_by
+    FROM joined JOIN item USING (agent_id)
+    WHERE NOT EXISTS (SELECT FROM budget b WHERE b.kind = 'agent' AND b.subject = agent_id AND b.window_kind = 'total')
+    ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *
+  ), entered AS (
+    INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, window_start, marks, by)
+    SELECT id, 'opened', used_tokens, 0, true, true, limit_tokens, window_start, '{}', created_by FROM opened
+  )
+  SELECT joined.agent_id AS "agentId", opened.id IS NOT NULL AS "budgetOpened"
+  FROM joined LEFT JOIN opened ON opened.subject = joined.agent_id`;
+
+function toItem({ joining, before, flap }: Accepted): Record<string, unknown> {
+  const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
+  return {
+    agent_id: agentId,
+    is_new: before === undefined,
+    token_hash: tokenHash,
+    name: facts.name,
+    endpoint: facts.endpoint,
+    agent_card: facts.agentCard,
+    capabilities: facts.capabilities,
+    sandbox_level: facts.sandboxLevel,
+    provider: facts.provider,
+    cost_model: facts.costModel,
+    labels: facts.labels,
+    version: facts.version,
+    definition: facts.definition,
+    capacity: facts.capacity,
+    declared_ms: facts.declaredMs,
+    budget_total: facts.budget.totalTokens,
+    budget_used: facts.budget.usedTokens,
+    budget_source: facts.budget.source,
+    circuit: CLOSED_CIRCUIT,
+    flap,
+    registered_by: registeredBy,
+    capability_keys: capabilityKeys,
+  };
+}

@@ -1,0 +1,73 @@
+import { CountingProxy, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
+import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import type { AgentsService, Joined } from './agents.service.js';
+import { hashOfToken } from './lease.token.js';
+
+let database: TestDatabase;
+let proxy: CountingProxy;
+let registry: TestRegistry;
+let agents: AgentsService;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  proxy = await CountingProxy.start(database.url);
+  registry = await testRegistry(await database.connectAgain({ url: proxy.url, poolSize: 2 }), {
+    agentQuota: { most: 50, setting: 'quota.agents' },
+  });
+  agents = registry.agents;
+  await register('first'); // opens the connections
+});
+afterEach(async () => {
+  await registry.idle();
+  proxy.stop();
+  await database.drop();
+});
+
+async function register(agentId: string, leaseToken: string | null = null): Promise<Joined> {
+  const joined = await agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration() });
+  await registry.idle(); // the directory reads in round trips of its own
+  return joined;
+}
+
+/** Without those of the directory, which reads after the commit. */
+async function tripsOf(work: () => Promise<unknown>): Promise<number> {
+  const trips = await proxy.count(async () => void (await work()));
+  await registry.idle();
+  return trips;
+}
+
+describe('D6', () => {
+  it('a registration takes at most 3 round trips', async () => {
+    const request = { agentId: 'new', leaseToken: null, by: 'test', facts: aRegistration() };
+    expect(await tripsOf(async () => await agents.register(request))).toBeLessThanOrEqual(3);
+  });
+
+  it('a registration that replaces a live one takes at most 3 round trips', async () => {
+    const { leaseToken } = await register('again');
+    const facts = aRegistration({ budget: { totalTokens: 700_000, usedTokens: 3, source: 'reported' } });
+    const request = { agentId: 'again', leaseToken, by: 'test', facts };
+    expect(await tripsOf(async () => await agents.register(request))).toBeLessThanOrEqual(3);
+    expect((await agents.get('again')).budget).toMatchObject({
+      totalTokens: 700_000,
+      usedTokens: 3,
+      source: 'reported',
+    });
+  });
+
+  it('a hundred registrations at once take 3 round trips together', async () => {
+    const request = (id: number) => ({
+      agentId: `many-${id}`,
+      leaseToken: null,
+      by: `owner-${id}`,
+      facts: aRegistration(),
+    });
+    const requests = Array.from({ length: 100 }, (_, id) => request(id));
+    expect(await tripsOf(async () => await agents.registerAll(requests))).toBeLessThanOrEqual(3);
+  });
+
+  it('an update takes at most 3 round trips', async () => {
+    const { leaseToken } = await register('changing');
+    const claim = { agentId: 'changing', generation: 1, tokenHash: hashOfToken(leaseToken) };
+    expect(await tripsOf(async () => await agents.update(claim, { version: '2' }))).toBeLessThanOrEqual(3);
+  });
+});

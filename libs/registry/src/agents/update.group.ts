@@ -1,0 +1,114 @@
+import { Database, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import { capabilityKeys } from '../discovery/capability.js';
+import { AgentChangedError, TooManyLabelsError } from './agent.errors.js';
+import type { AgentEvents, AgentUpdated } from './agent.events.js';
+import type { AgentRecord } from './agent.record.js';
+import { type AgentRow, toRecord, versionOf } from './agent.row.js';
+import type { AgentStore } from './agent.store.js';
+import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
+import { claimError } from './claim.check.js';
+import type { AgentClaim } from './registration.js';
+
+/** A record and its version, for callers that change a record only if it is as they have read it. */
+export interface VersionedAgent {
+  record: AgentRecord;
+  version: string;
+}
+
+export interface UpdateRequest {
+  claim: AgentClaim;
+  update: AgentUpdate;
+  /** Update only if this is still the version. */
+  ifVersion?: string;
+}
+
+type UpdateResult =
+  { state: 'done'; agent: VersionedAgent } | { state: 'rejected'; error: Error } | { state: 'contended' };
+
+const LARGEST_BATCH = 250;
+
+/**
+ * Commits updates in groups: one transaction of three round trips locks and reads, decides in memory, and writes rows and events.
+ * A batch never waits for a row that another transaction has locked: that update is decided in a transaction of its own. A claim
+ * that may not act is rejected without waiting.
+ */
+export class UpdateGroup {
+  private readonly group: GroupCommit<UpdateRequest, UpdateResult>;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: AgentStore,
+    private readonly events: AgentEvents,
+  ) {
+    this.group = new GroupCommit<UpdateRequest, UpdateResult>(db, {
+      name: 'updates',
+      largestBatch: LARGEST_BATCH,
+      commit: async (batch) => await this.attempt(batch, false),
+      failure: (error) => ({ state: 'rejected', error: error instanceof Error ? error : new Error(String(error)) }),
+      failsAll: (error) => error instanceof DatabaseUnavailableError,
+      mayBeOneItem: (error) => !(error instanceof DomainError),
+    });
+  }
+
+  /** In a transaction of the caller's it is part of that. */
+  async update(request: UpdateRequest): Promise<VersionedAgent> {
+    let result: UpdateResult = this.db.inTransaction
+      ? (await this.attempt([request], false))[0]
+      : await this.group.run(request);
+    while (result.state === 'contended') [result] = await this.attempt([request], true);
+    if (result.state === 'rejected') throw result.error;
+    return result.agent;
+  }
+
+  /** One transaction. `wait` for rows that other transactions have locked, or leave them as contended. */
+  private async attempt(batch: readonly UpdateRequest[], wait: boolean): Promise<UpdateResult[]> {
+    const agentIds = [...new Set(batch.map(({ claim }) => claim.agentId))];
+    return await this.db.transaction(async () => {
+      const [locked, found, now] = await Promise.all([
+        this.store.lockMany(agentIds, wait),
+        this.store.findMany(agentIds),
+        this.store.now(),
+      ]);
+      const rows = new Map(found.map((row) => [row.agentId, row]));
+      const updated: AgentUpdated[] = [];
+      const results = batch.map((request): UpdateResult => {
+        const decided = decide(request, rows.get(request.claim.agentId), locked);
+        if ('state' in decided) return decided;
+        const { row, changed } = decided;
+        if (changed.length > 0) updated.push({ row, changed, before: rows.get(row.agentId)?.capabilities ?? [] });
+        rows.set(row.agentId, row);
+        return { state: 'done', agent: { record: toRecord(row, now), version: versionOf(row) } };
+      });
+      await this.write(updated);
+      return results;
+    });
+  }
+
+  /** The last state of each row, and an event for each update. */
+  private async write(updated: readonly AgentUpdated[]): Promise<void> {
+    if (updated.length === 0) return;
+    const last = new Map(updated.map(({ row }) => [row.agentId, row]));
+    const changes = [...last.values()].map((row) => ({ row, capabilityKeys: capabilityKeys(row.capabilities) }));
+    await this.store.redeclare(changes);
+    await this.events.updated(updated);
+  }
+}
+
+type Decided = { row: AgentRow; changed: string[] } | Exclude<UpdateResult, { state: 'done' }>;
+
+function decide(request: UpdateRequest, row: AgentRow | undefined, locked: ReadonlySet<string>): Decided {
+  const { claim, update, ifVersion } = request;
+  const error = claimError(claim, row);
+  if (error || !row) return rejected(error);
+  if (!locked.has(row.agentId)) return { state: 'contended' };
+  if (ifVersion !== undefined && ifVersion !== versionOf(row)) return rejected(new AgentChangedError(claim.agentId));
+  const { after, changed } = applyUpdate(declarationOf(row), update);
+  if (Object.keys(after.labels).length > MOST_LABELS)
+    return rejected(new TooManyLabelsError(claim.agentId, MOST_LABELS));
+  if (changed.length === 0) return { row, changed };
+  return { row: { ...row, ...after, revision: String(Number(row.revision) + 1) }, changed };
+}
+
+function rejected(error: Error | undefined): Decided {
+  return { state: 'rejected', error: error ?? new Error('an update was rejected without a reason') };
+}

@@ -1,0 +1,32 @@
+import { judge, type Match } from './candidate.js';
+import type { Ranking } from './ranking.js';
+import type { SelectionStrategy } from './strategies/selection.strategy.js';
+
+/** What a search found for a query, before it is turned into objects or JSON. */
+export interface Answer {
+  strategy: SelectionStrategy;
+  /** Best first. */
+  matches: readonly Match[];
+  /** Everything but the candidates. */
+  facts: Omit<Ranking, 'candidates'>;
+}
+
+export function toRanking({ strategy, matches, facts }: Answer): Ranking {
+  const candidates = matches.map((match, at) => ({ ...judge(match, strategy, at + 1), agent: match.listing.view() }));
+  return { ...facts, candidates };
+}
+
+/** The same ranking as JSON. It copies the serialised agents instead of serialising them for every answer. */
+export function rankingJson({ strategy, matches, facts }: Answer): string {
+  const { prefer, scoreMeaning, ...rest } = facts;
+  const candidates = matches.map((match, at) =>
+    withMember(JSON.stringify(judge(match, strategy, at + 1)), 'agent', match.listing.document()),
+  );
+  const head = withMember(JSON.stringify({ prefer, scoreMeaning }), 'candidates', `[${candidates.join(',')}]`);
+  return `${head.slice(0, -1)},${JSON.stringify(rest).slice(1)}`;
+}
+
+/** Appends a member to a JSON object that has at least one. */
+function withMember(object: string, name: string, value: string): string {
+  return `${object.slice(0, -1)},"${name}":${value}}`;
+}

@@ -1,0 +1,19 @@
+import { LRUCache } from 'lru-cache';
+
+const MOST_QUESTIONS = 10_000;
+
+/**
+ * The state of round-robin on this replica: the agent that was first in the last answer to each question. The next answer
+ * starts with the next agentId. There are no counters, so agents that join or leave do not change the order of the others.
+ */
+export class Rotation {
+  private readonly lastFirst = new LRUCache<string, string>({ max: MOST_QUESTIONS });
+
+  lastFirstOf(question: string): string | undefined {
+    return this.lastFirst.get(question);
+  }
+
+  record(question: string, agentId: string): void {
+    this.lastFirst.set(question, agentId);
+  }
+}

@@ -1,0 +1,45 @@
+import { isNewer, type Revision } from './directory.entry.js';
+
+interface Tombstone extends Revision {
+  since: number;
+}
+
+/**
+ * Markers of removed agents, so that a write that arrives late does not list them again. A tombstone is kept for as long as
+ * a write can be late, then dropped, oldest first.
+ */
+export class Tombstones {
+  private readonly byAgent = new Map<string, Tombstone>();
+
+  constructor(private readonly keepMs: number) {}
+
+  get size(): number {
+    return this.byAgent.size;
+  }
+
+  /** Keeps the newer revision if the agent has a tombstone already. */
+  put(agentId: string, at: Revision, now: number): void {
+    const known = this.byAgent.get(agentId);
+    const { generation, revision } = known && isNewer(known, at) ? known : at;
+    this.byAgent.delete(agentId); // inserted again at the end, so that the oldest come first
+    this.byAgent.set(agentId, { generation, revision, since: now });
+    this.dropOld(now);
+  }
+
+  /** Whether this write is from before the removal. */
+  covers(agentId: string, write: Revision): boolean {
+    const tombstone = this.byAgent.get(agentId);
+    return tombstone !== undefined && !isNewer(write, tombstone);
+  }
+
+  delete(agentId: string): void {
+    this.byAgent.delete(agentId);
+  }
+
+  private dropOld(now: number): void {
+    for (const [agentId, { since }] of this.byAgent) {
+      if (since + this.keepMs > now) return;
+      this.byAgent.delete(agentId);
+    }
+  }
+}

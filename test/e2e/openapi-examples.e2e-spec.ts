@@ -1,0 +1,146 @@
+import { until } from '#rollcall/platform/testing';
+import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { documentOf, type OpenApiDocument, type Operation, operationsOf, prefilled } from '../support/openapi.js';
+import { ResponseCheck } from '../support/response-check.js';
+
+/** What a step needs that no example can have: ids and secrets that the API made. */
+interface Step {
+  operationId: string;
+  path?: () => Record<string, string>;
+  key?: () => string;
+  before?: () => Promise<unknown>;
+}
+
+interface Page {
+  items: { sequence: string; state: string }[];
+}
+
+const AGENT = '/v1/agents/builder-01';
+
+let api: TestApi;
+let document: OpenApiDocument;
+let check: ResponseCheck;
+/** The body of the last response of each operation. */
+const responses: Record<string, Record<string, unknown>> = {};
+
+const made = (operationId: string, field: string): string => String(responses[operationId]?.[field]);
+const webhook = (): Record<string, string> => ({ id: made('webhooks.create', 'id') });
+const delivery = (): Record<string, string> => ({ ...webhook(), sequence: made('webhooks.getDelivery', 'sequence') });
+
+/** All operations, in an order in which each finds what it needs. A new operation is added here, by hand. */
+const STEPS: Step[] = [
+  ...plain(
+    'health.live',
+    'health.ready',
+    'metrics.scrape',
+    'me.get',
+    'models.list',
+    'models.resolve',
+    'providers.list',
+  ),
+  ...plain('agents.register', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
+  { operationId: 'agents.heartbeat', key: () => made('agents.register', 'leaseToken') },
+  ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.claimProbe'),
+  ...plain('protection.get', 'protection.override', 'webhooks.create', 'webhooks.list'),
+  ...plain('agents.drain', 'agents.quarantine', 'agents.resume'),
+  ...plain('budgets.open', 'budgets.openRun', 'budgets.list', 'budgets.get', 'budgets.topUp', 'budgets.adjust'),
+  ...plain('budgets.listLedger', 'budgets.forecast', 'budgets.reconcile'),
+  ...plain('budgets.reserve', 'budgets.getReservation', 'budgets.renew', 'budgets.settle'),
+  { operationId: 'budgets.release', path: () => ({ key: 'unused' }), before: reserveUnused },
+  ...plain('keys.issue', 'keys.list'),
+  { operationId: 'keys.get', path: () => ({ id: made('keys.issue', 'id') }) },
+  { operationId: 'keys.rotate', path: () => ({ id: made('keys.issue', 'id') }) },
+  { operationId: 'keys.revoke', path: () => ({ id: made('keys.rotate', 'id') }) },
+  ...plain('audit.list', 'events.page', 'events.stream', 'events.snapshot', 'events.createTicket', 'sinks.list'),
+  { operationId: 'webhooks.get', path: webhook },
+  { operationId: 'webhooks.listDeliveries', path: webhook, before: firstDelivery },
+  { operationId: 'webhooks.getDelivery', path: () => ({ ...webhook(), sequence: firstSequence() }) },
+  { operationId: 'webhooks.replayDelivery', path: delivery },
+  { operationId: 'webhooks.replay', path: webhook },
+  { operationId: 'webhooks.rotateSecret', path: webhook },
+  { operationId: 'webhooks.update', path: webhook },
+  { operationId: 'sinks.replay', path: webhook },
+  { operationId: 'webhooks.delete', path: webhook },
+  ...plain('agents.deregister'),
+  { operationId: 'agents.evict', before: registerAgain },
+];
+
+function plain(...operationIds: string[]): Step[] {
+  return operationIds.map((operationId) => ({ operationId }));
+}
+
+async function reserveUnused(): Promise<void> {
+  await api.call('POST', '/v1/budgets/reservations', { body: { key: 'unused', tokens: 1 } });
+}
+
+async function registerAgain(): Promise<void> {
+  await api.call('POST', '/v1/agents', { body: { agentId: 'builder-01', name: 'again', capabilities: ['build'] } });
+}
+
+/** No endpoint exists at the example address, so the delivery fails and is parked; that is a delivery, too. */
+async function firstDelivery(): Promise<void> {
+  const path = `/v1/webhooks/${made('webhooks.create', 'id')}/deliveries?state=parked`;
+  await until('a delivery is parked', async () => (await api.call<Page>('GET', path)).body.items.length > 0);
+}
+
+function firstSequence(): string {
+  const { items } = responses['webhooks.listDeliveries'] as unknown as Page;
+  return String(items.find(({ state }) => state === 'parked')?.sequence);
+}
+
+beforeAll(async () => {
+  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32), ROLLCALL_WEBHOOK_TRIES: '1' });
+  document = await documentOf(api);
+  check = new ResponseCheck(document);
+});
+afterAll(async () => await api.stop());
+
+function operationOf(id: string): Operation {
+  const operation = operationsOf(document).find(({ operationId }) => operationId === id);
+  if (!operation) throw new Error(`the document has no ${id}`);
+  return operation;
+}
+
+async function send(operation: Operation, { path, key }: Step): Promise<Answer> {
+  const request = prefilled(document.components, operation, path?.());
+  if (operation.operationId === 'events.stream') return await open(request.path);
+  const options = { body: request.body, headers: request.headers, ...(key && { key: key() }) };
+  return await api.call(operation.method, request.path, options);
+}
+
+/** The stream has no end: its head is enough. */
+async function open(path: string): Promise<Answer> {
+  const stop = new AbortController();
+  const headers = { authorization: `Bearer ${api.adminKey}` };
+  const { status, headers: answered } = await fetch(api.url + path, { headers, signal: stop.signal });
+  stop.abort();
+  return { status, headers: answered, body: {} };
+}
+
+describe('the requests that /docs pre-fills', () => {
+  it('are all listed here', () => {
+    const listed = STEPS.map(({ operationId }) => operationId);
+    const documented = operationsOf(document).map(({ operationId }) => operationId);
+    expect(listed.toSorted()).toEqual(documented.toSorted());
+  });
+
+  it.each(STEPS)('$operationId succeeds as it is, with a response as the document describes it', async (step) => {
+    const operation = operationOf(step.operationId);
+    await step.before?.();
+    const answer = await send(operation, step);
+    expect({ status: String(answer.status), body: answer.body }).toMatchObject({ status: operation.success });
+    expect(check.errorsOf(operation, answer.body)).toEqual([]);
+    responses[step.operationId] = answer.body;
+  });
+
+  it('are checked against closed schemas: a field that the document lacks is noticed', () => {
+    const operation = operationOf('agents.get');
+    const { agent } = responses['agents.register'] ?? {};
+    expect(check.errorsOf(operation, agent)).toEqual([]);
+    expect(check.errorsOf(operation, { ...(agent as object), colour: 'red', name: 7 })).toHaveLength(2);
+  });
+
+  it('leave the agent of the examples evicted', async () => {
+    expect((await api.call('GET', AGENT)).body).toMatchObject({ status: 'left', leaveReason: 'evicted' });
+  });
+});
