@@ -10,9 +10,9 @@ function textsUnder(folder: string): string[] {
   return files.filter((file) => /\.[jt]s$/.test(file)).map((file) => readFileSync(join(ROOT, folder, file), 'utf8'));
 }
 
-/** The names between the braces, without `type`. */
+/** The names between the braces, without `type` and without the alias. */
 function namesIn(list: string): string[] {
-  const names = list.split(',').map((name) => name.trim().replace(/^type /, ''));
+  const names = list.split(',').map((name) => name.trim().replace(/^type | as .*$/g, ''));
   return names.filter((name) => name !== '');
 }
 

@@ -20,7 +20,7 @@ export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
 export { waitForPostgres } from './postgres/reachability.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
-export type { EventPayloads, EventType, RegistryEvent, SubjectKind } from './events/event.types.js';
+export type { EventPayloads, RegistryEvent, SubjectKind } from './events/event.types.js';
 export { EventCatalog, type EventFilter, type EventMatcher } from './events/event.catalog.js';
 export {
   CursorAheadError,
@@ -37,10 +37,9 @@ export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
-export { DeliveryError, type EventSink, type Receipt } from './sinks/event.sink.js';
+export type { EventSink } from './sinks/event.sink.js';
 export type { DeliveryState } from './sinks/delivery.entity.js';
 export type { DeliveryRow } from './sinks/delivery.store.js';
-export type { RetryPolicy } from './sinks/retry.policy.js';
 export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
 export { openNatsSink } from './sinks/open-nats.sink.js';

@@ -1,7 +1,4 @@
 export { ProviderError, type ProviderErrorCode } from './errors.js';
-export { ProvidersModule } from './providers.module.js';
-export type { ProvidersOptions } from './providers.options.js';
-export { Keyring } from './keyring.js';
 export { Secret, type SecretSource } from './secret.js';
 export type { Need } from './provider.facts.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';
@@ -22,3 +19,6 @@ export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
 export { LANGFUSE_AGENT_FIELDS, LangfuseUsage } from './usage/langfuse.usage.js';
+export { ProvidersModule } from './providers.module.js';
+export type { ProvidersOptions } from './providers.options.js';
+export { Keyring } from './keyring.js';

@@ -7,11 +7,19 @@ export { RegisterAgainError, StaleGenerationError } from './agents/agent.errors.
 export {
   agentBudget,
   type AgentBudget,
+  type AgentHealth,
+  type AgentLatency,
   agentLoad,
+  type AgentLoad,
+  type AgentProviderFacts,
   type AgentRecord,
   type AgentStatus,
+  type CostModel,
+  DESIRED_STATES,
+  type DesiredState,
   type Farewell,
   FAREWELLS,
+<<<<<<< HEAD
   type AgentHealth,
   type AgentLatency,
   type AgentLoad,
@@ -19,6 +27,8 @@ export {
   type CostModel,
   DESIRED_STATES,
   type DesiredState,
+=======
+>>>>>>> modules
   type HealthState,
   LEAVE_REASONS,
   type LeaveReason,
@@ -55,7 +65,12 @@ export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
 export { BudgetsService } from './budgets/budgets.service.js';
 export type { Forecast, UnitForecast } from './budgets/forecast.js';
 export type { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
+<<<<<<< HEAD
 export { type Reconciliation, ReconciliationStore, type Discrepancy } from './budgets/reconciliation.store.js';
+=======
+export { ENTRY_KINDS } from './budgets/ledger.entry.js';
+export { type Discrepancy, type Reconciliation, ReconciliationStore } from './budgets/reconciliation.store.js';
+>>>>>>> modules
 export {
   LONGEST_TTL_MS,
   type Reservation,
@@ -65,12 +80,20 @@ export {
 } from './budgets/reservation.js';
 export type { BudgetSource } from './budgets/usage.refresher.js';
 export {
+<<<<<<< HEAD
   type CircuitPolicy,
   CLOSED_CIRCUIT,
   USUAL_CIRCUIT_POLICY,
   type CircuitPhase,
+=======
+  type CircuitPhase,
+  type CircuitPolicy,
+  CLOSED_CIRCUIT,
+  USUAL_CIRCUIT_POLICY,
+>>>>>>> modules
 } from './circuit/circuit.breaker.js';
 export { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from './discovery/agent.query.js';
+export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
 export { capabilityKeys, MOST_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
@@ -78,9 +101,12 @@ export type { DirectoryEntry } from './discovery/directory.entry.js';
 export { CapabilityAliasError } from './discovery/discovery.errors.js';
 export type { QueryPlan } from './discovery/query.plan.js';
 export { Ranker } from './discovery/ranker.js';
+export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
+export type { Exclusion, ExclusionCode } from './discovery/routability.js';
 export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, USUAL_FLAP_POLICY } from './leases/flap.damping.js';
 export { type LeasePolicy, leaseTtlMs, nextIntervalMs, USUAL_LEASE_POLICY } from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
+<<<<<<< HEAD
 export { type ProtectionPolicy, USUAL_PROTECTION_POLICY, type ProtectionOverride } from './leases/protection.state.js';
 export { type Spender, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
@@ -89,3 +115,9 @@ export type { CandidateMark } from './discovery/assessment.js';
 export { ENTRY_KINDS } from './budgets/ledger.entry.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
 export type { Exclusion, ExclusionCode } from './discovery/routability.js';
+=======
+export { type ProtectionOverride, type ProtectionPolicy, USUAL_PROTECTION_POLICY } from './leases/protection.state.js';
+export { type Spender, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
+export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
+export { type Protection, ProtectionStore } from './leases/protection.store.js';
+>>>>>>> modules

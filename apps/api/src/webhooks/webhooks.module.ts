@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import {
-  EventCatalog,
   WEBHOOK_OPTIONS,
   type WebhookOptions,
   WebhookQuota,
@@ -12,7 +11,10 @@ import {
 } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+<<<<<<< HEAD
 import { EVENTS } from '../events/event.catalog.js';
+=======
+>>>>>>> modules
 import { SecretsService } from '../secrets/secrets.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
 import { EgressTransport } from './egress.transport.js';
@@ -22,7 +24,6 @@ import { WebhooksController } from './webhooks.controller.js';
   controllers: [WebhooksController, DeliveriesController],
   providers: [
     { provide: WEBHOOK_OPTIONS, inject: [CONFIG], useFactory: webhookOptions },
-    { provide: EventCatalog, useValue: EVENTS },
     { provide: WebhookSecrets, useClass: SecretsService },
     { provide: WebhookTransport, useClass: EgressTransport },
     WebhookStore,
