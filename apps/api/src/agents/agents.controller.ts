@@ -26,7 +26,6 @@ import { EndpointCheck } from '#rollcall/providers';
 import {
   type AgentRecord,
   type AgentStatus,
-  leaseTtlMs,
   LiveRegistry,
   type LeasePolicy,
   type VersionedAgent,
@@ -41,8 +40,8 @@ import { claimOf } from './agent.claim.js';
 import { IfMatch, VersionTag } from './agent.version.js';
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
-import { toRegistration } from './registration.mapper.js';
-import { AGENT_EXAMPLE } from './agents.examples.js';
+import { type RegistrationAnswer, toJoinRequest, toRegistrationAnswer } from './registration.mapper.js';
+import { AGENT_EXAMPLE, REGISTRATION_EXAMPLE } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 
 /** What the audit log keeps of an operator's change: all that is short. */
@@ -55,14 +54,6 @@ class AgentsQuery extends PageQuery {
   @IsIn(STATUSES)
   status?: AgentStatus;
   @ApiPropertyOptional({ example: 'build' }) @IsOptional() @IsString() @Length(1, 100) capability?: string;
-}
-
-interface RegistrationAnswer {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
-  heartbeat: { intervalMs: number; leaseMs: number };
-  agent: AgentRecord;
 }
 
 @ApiTags('agents')
@@ -82,29 +73,12 @@ export class AgentsController {
     summary: 'Join',
     description: 'Answers the lease token that every later write needs. Beat every `intervalMs` or be evicted.',
   })
-  @ApiCreatedResponse({
-    schema: {
-      example: {
-        agentId: 'builder-01',
-        generation: 1,
-        leaseToken: 'rl_…',
-        heartbeat: { intervalMs: 10_000, leaseMs: 31_000 },
-        agent: AGENT_EXAMPLE,
-      },
-    },
-  })
+  @ApiCreatedResponse({ schema: { example: REGISTRATION_EXAMPLE } })
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<RegistrationAnswer> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
-    const { agentId = null, leaseToken: token = null } = body;
-    const { record, leaseToken } = await this.registry.agents.register({
-      agentId,
-      leaseToken: token,
-      by: caller.id,
-      facts: toRegistration(body),
-    });
-    this.authenticator.rememberLease(leaseToken);
-    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
-    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
+    const joined = await this.registry.agents.register(toJoinRequest(body, caller));
+    this.authenticator.rememberLease(joined.leaseToken);
+    return toRegistrationAnswer(joined, this.lease);
   }
 
   @Get()

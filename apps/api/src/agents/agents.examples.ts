@@ -19,3 +19,11 @@ export const AGENT_EXAMPLE = {
   lastTaskAt: '2026-02-24T10:25:00.000Z',
   generation: 1,
 };
+
+export const REGISTRATION_EXAMPLE = {
+  agentId: 'builder-01',
+  generation: 1,
+  leaseToken: 'rl_…',
+  heartbeat: { intervalMs: 10_000, leaseMs: 31_000 },
+  agent: AGENT_EXAMPLE,
+};

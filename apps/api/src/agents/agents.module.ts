@@ -14,14 +14,24 @@ import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { QuestionReader } from './question.reader.js';
+import { RegistrationBatchController } from './registration-batch.controller.js';
+import { RegistrationBatchReader } from './registration-batch.reader.js';
 import { RegistryLoops } from './registry.loops.js';
 import { WishesController } from './wishes.controller.js';
 
 @Module({
   imports: [AuthModule],
-  controllers: [SnapshotController, DiscoveryController, AgentsController, WishesController, LivenessController],
+  controllers: [
+    SnapshotController,
+    DiscoveryController,
+    RegistrationBatchController,
+    AgentsController,
+    WishesController,
+    LivenessController,
+  ],
   providers: [
     QuestionReader,
+    RegistrationBatchReader,
     AgentSockets,
     AgentsGateway,
     RegistryLoops,

@@ -165,13 +165,14 @@ function declarationOf({ joining }: Accepted): BudgetDeclaration {
   return { agentId: joining.agentId, declared: joining.facts.budget, by: joining.registeredBy };
 }
 
-/** Indexes in rounds: no agentId twice in one round, and the order of each agentId is kept. */
+/** Indexes in rounds of a permitted size: no agentId twice in one round, and the order of each agentId is kept. */
 function roundsOf(all: readonly Joining[]): number[][] {
   const rounds: number[][] = [];
-  const seen = new Map<string, number>();
+  const next = new Map<string, number>();
   for (const [index, { agentId }] of all.entries()) {
-    const round = seen.get(agentId) ?? 0;
-    seen.set(agentId, round + 1);
+    let round = next.get(agentId) ?? 0;
+    while ((rounds[round]?.length ?? 0) >= LARGEST_BATCH) round += 1;
+    next.set(agentId, round + 1);
     (rounds[round] ??= []).push(index);
   }
   return rounds;
