@@ -13,7 +13,12 @@ beforeAll(async () => void (api = await startApi({ ROLLCALL_QUOTA_AGENTS: '1200'
 beforeEach(async () => void (key = await api.keyFor('agent')));
 afterAll(async () => await api.stop());
 
-const agent = (agentId: string, more: object = {}): object => ({ agentId, name: agentId, capabilities: ['x'], ...more });
+const agent = (agentId: string, more: object = {}): object => ({
+  agentId,
+  name: agentId,
+  capabilities: ['x'],
+  ...more,
+});
 
 async function send(agents: unknown, headers: Record<string, string> = {}): Promise<Answer<{ results: Result[] }>> {
   return await api.call('POST', '/v1/agents/batch', { key, headers, body: { agents } });
@@ -76,7 +81,11 @@ describe('a batch of registrations', () => {
   });
 
   it('decides registrations of one agentId in their order', async () => {
-    const results = await register(agent('twice', { name: 'first' }), agent('other'), agent('twice', { name: 'second' }));
+    const results = await register(
+      agent('twice', { name: 'first' }),
+      agent('other'),
+      agent('twice', { name: 'second' }),
+    );
     expect(codes(results)).toEqual([undefined, undefined, 'AGENT_ALREADY_REGISTERED']);
     expect((await api.call('GET', '/v1/agents/twice')).body).toMatchObject({ name: 'first', generation: 1 });
   });
@@ -99,7 +108,10 @@ describe('a batch of registrations', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
     expect(again.body).toEqual(first.body);
     expect((await api.call('GET', '/v1/agents/once')).body).toMatchObject({ generation: 1 });
-    expect(await send([agent('else')], headers)).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    expect(await send([agent('else')], headers)).toMatchObject({
+      status: 422,
+      body: { code: 'IDEMPOTENCY_KEY_REUSED' },
+    });
   });
 
   it('is rejected as a whole when it is no list of 1 to 1,000 objects', async () => {

@@ -12,7 +12,13 @@ export {
   TooManyLabelsError,
 } from './agents/agent.errors.js';
 export * from './agents/agent.record.js';
-export { AgentsService, type Joined, type JoinRequest, type JoinResult, type VersionedAgent } from './agents/agents.service.js';
+export {
+  AgentsService,
+  type Joined,
+  type JoinRequest,
+  type JoinResult,
+  type VersionedAgent,
+} from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LeaseTokenStore } from './agents/lease-token.store.js';
 export { LiveRegistry, type LiveRegistryOptions } from './agents/live.registry.js';

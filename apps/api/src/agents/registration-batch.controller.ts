@@ -65,7 +65,10 @@ export class RegistrationBatchController {
     return { results };
   }
 
-  private toResult(result: JoinResult | { state: 'rejected'; error: unknown } | undefined, requestId: string): BatchResult {
+  private toResult(
+    result: JoinResult | { state: 'rejected'; error: unknown } | undefined,
+    requestId: string,
+  ): BatchResult {
     if (result?.state === 'joined') {
       this.authenticator.rememberLease(result.joined.leaseToken);
       return { status: 201, registration: toRegistrationAnswer(result.joined, this.lease) };

@@ -76,7 +76,9 @@ export class Database {
     const afterCommit: Scope['afterCommit'] = [];
     const limits = { statementMs: this.options.operationTimeoutMs, totalMs: transactionTimeoutOf(this.options) };
     const operation = new Operation(this.pools[pool], limits);
-    const result = await translated(operation.run((client) => this.runInside(begin(client, operation, afterCommit), work)));
+    const result = await translated(
+      operation.run((client) => this.runInside(begin(client, operation, afterCommit), work)),
+    );
     for (const effect of afterCommit) effect();
     return result;
   }
@@ -161,12 +163,22 @@ export class Database {
 }
 
 function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
-  const begun = client.query('BEGIN').then(() => {
+  const send = async (): Promise<void> => {
+    await client.query('BEGIN');
     scope.hasBegun = true;
     operation.progress();
-  });
-  const scope: Scope = { client, operation, begun, hasBegun: false, waitsForBegin: false, withCommit: [], afterCommit };
-  begun.catch(() => undefined); // reported by the statement that waits for it
+  };
+  const scope: Scope = {
+    client,
+    operation,
+    begun: Promise.resolve(),
+    hasBegun: false,
+    waitsForBegin: false,
+    withCommit: [],
+    afterCommit,
+  };
+  scope.begun = send();
+  scope.begun.catch(() => undefined); // reported by the statement that waits for it
   return scope;
 }
 

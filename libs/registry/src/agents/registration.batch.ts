@@ -24,7 +24,8 @@ export interface Accepted {
 }
 
 /** `contended`: another transaction works on this agentId; decide again after it has ended. */
-export type Decision = { state: 'accepted'; accepted: Accepted } | { state: 'rejected'; error: Error } | { state: 'contended' };
+export type Decision =
+  { state: 'accepted'; accepted: Accepted } | { state: 'rejected'; error: Error } | { state: 'contended' };
 
 export interface AgentRules {
   flap: FlapPolicy;

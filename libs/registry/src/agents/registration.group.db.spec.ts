@@ -17,7 +17,9 @@ const request = (agentId: string, more: Partial<JoinRequest> = {}): JoinRequest 
 });
 
 const outcomeOf = (result: JoinResult): string =>
-  result.state === 'joined' ? `joined ${result.joined.record.generation}` : (result.error as { code?: string }).code ?? 'error';
+  result.state === 'joined'
+    ? `joined ${result.joined.record.generation}`
+    : ((result.error as { code?: string }).code ?? 'error');
 const outcomes = (results: readonly JoinResult[]): string[] => results.map(outcomeOf);
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
 
@@ -158,12 +160,9 @@ describe('updates that arrive together', () => {
       agents.update({ ...claim, tokenHash: 'stranger' }, { version: 'x' }),
       agents.update(claim, { labels: { ring: '1' } }),
     ]);
-    expect(results.map((result) => (result.status === 'fulfilled' ? 'done' : (result.reason as { code: string }).code))).toEqual([
-      'done',
-      'AGENT_CHANGED',
-      'LEASE_TOKEN_REFUSED',
-      'done',
-    ]);
+    expect(
+      results.map((result) => (result.status === 'fulfilled' ? 'done' : (result.reason as { code: string }).code)),
+    ).toEqual(['done', 'AGENT_CHANGED', 'LEASE_TOKEN_REFUSED', 'done']);
     const after = await agents.getVersioned('busy');
     expect(after.record).toMatchObject({ version: '1', labels: { ring: '1' } });
     expect(results.at(-1)).toMatchObject({ value: { version: after.version } });

@@ -146,7 +146,9 @@ export class RegistrationGroup {
     ]);
     const winners = new Map(written.map((one) => [one.agentId, one]));
     const isKnown = new Set(known.map(({ joining }) => joining.agentId));
-    const late = accepted.filter(({ joining: { agentId } }) => winners.get(agentId)?.budgetOpened === false && !isKnown.has(agentId));
+    const late = accepted.filter(
+      ({ joining: { agentId } }) => winners.get(agentId)?.budgetOpened === false && !isKnown.has(agentId),
+    );
     const rows = late.length === 0 ? found : await this.redeclareLate(late, ids);
     const byId = new Map(rows.filter(({ agentId }) => winners.has(agentId)).map((row) => [row.agentId, row]));
     await this.events.joined(accepted.flatMap(({ joining, before }) => ({ row: byId.get(joining.agentId), before })));

@@ -26,7 +26,11 @@ export class RegistrationStore {
   }
 
   /** The live agents of each owner without these agentIds. Reads no more rows of an owner than `most`. */
-  async countOwned(owners: readonly string[], except: readonly string[], most: number): Promise<Record<string, number>> {
+  async countOwned(
+    owners: readonly string[],
+    except: readonly string[],
+    most: number,
+  ): Promise<Record<string, number>> {
     if (owners.length === 0) return {};
     const rows = await this.db.query<{ owner: string; count: number }>(
       `SELECT owner, (SELECT count(*)::int FROM (SELECT FROM agent a
@@ -43,7 +47,9 @@ export class RegistrationStore {
    */
   async write(accepted: readonly Accepted[]): Promise<WrittenRegistration[]> {
     if (accepted.length === 0) return [];
-    return await this.db.query<{ agentId: string; budgetOpened: boolean }>(WRITE, [JSON.stringify(accepted.map(toItem))]);
+    return await this.db.query<{ agentId: string; budgetOpened: boolean }>(WRITE, [
+      JSON.stringify(accepted.map(toItem)),
+    ]);
   }
 }
 

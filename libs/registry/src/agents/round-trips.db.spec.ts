@@ -47,11 +47,20 @@ describe('D6', () => {
     const facts = aRegistration({ budget: { totalTokens: 700_000, usedTokens: 3, source: 'reported' } });
     const request = { agentId: 'again', leaseToken, by: 'test', facts };
     expect(await tripsOf(async () => await agents.register(request))).toBeLessThanOrEqual(3);
-    expect((await agents.get('again')).budget).toMatchObject({ totalTokens: 700_000, usedTokens: 3, source: 'reported' });
+    expect((await agents.get('again')).budget).toMatchObject({
+      totalTokens: 700_000,
+      usedTokens: 3,
+      source: 'reported',
+    });
   });
 
   it('a hundred registrations at once take 3 round trips together', async () => {
-    const request = (id: number) => ({ agentId: `many-${id}`, leaseToken: null, by: `owner-${id}`, facts: aRegistration() });
+    const request = (id: number) => ({
+      agentId: `many-${id}`,
+      leaseToken: null,
+      by: `owner-${id}`,
+      facts: aRegistration(),
+    });
     const requests = Array.from({ length: 100 }, (_, id) => request(id));
     expect(await tripsOf(async () => await agents.registerAll(requests))).toBeLessThanOrEqual(3);
   });

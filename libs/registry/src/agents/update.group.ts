@@ -22,7 +22,8 @@ export interface UpdateRequest {
   ifVersion?: string;
 }
 
-type UpdateResult = { state: 'done'; agent: VersionedAgent } | { state: 'rejected'; error: Error } | { state: 'contended' };
+type UpdateResult =
+  { state: 'done'; agent: VersionedAgent } | { state: 'rejected'; error: Error } | { state: 'contended' };
 
 const LARGEST_BATCH = 250;
 

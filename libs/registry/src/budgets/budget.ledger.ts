@@ -149,7 +149,12 @@ export class BudgetLedger {
     const counted = { owners: this.ownersToCount(ops), upTo: quota.most };
     const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
-    const batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, new OwnerCounts(held, quota, 'held reservations'));
+    const batch = new LedgerBatch(
+      budgets,
+      reservations,
+      clock?.() ?? now,
+      new OwnerCounts(held, quota, 'held reservations'),
+    );
     const outcomes = ops.map((op) => batch.apply(op));
     if (!lookUp) await this.checkRefusals(ops, outcomes);
     await this.write(batch);
