@@ -97,6 +97,8 @@ describe('a batch of registrations', () => {
     const counted = Map.groupBy(codes(more), (code) => code ?? 'registered');
     expect(counted.get('registered')).toHaveLength(200);
     expect(counted.get('QUOTA_EXCEEDED')).toHaveLength(100);
+    const single = await api.call('POST', '/v1/agents', { key, body: agent('single') });
+    expect(single).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
   }, 30_000);
 
   it('has one effect for one Idempotency-Key, also with duplicates and invalid registrations', async () => {

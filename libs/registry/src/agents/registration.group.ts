@@ -6,7 +6,13 @@ import type { AgentEvents } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
-import { type Accepted, type AgentRules, type Joining, RegistrationBatch } from './registration.batch.js';
+import {
+  type Accepted,
+  type AgentRules,
+  type BatchFacts,
+  type Joining,
+  RegistrationBatch,
+} from './registration.batch.js';
 import type { RegistrationStore } from './registration.store.js';
 
 export interface Joined {
@@ -111,7 +117,7 @@ export class RegistrationGroup {
   }
 
   /** One round trip, in the one order in which everybody locks: principals, agents, budgets. */
-  private async lock(batch: readonly Joining[], wait: boolean) {
+  private async lock(batch: readonly Joining[], wait: boolean): Promise<{ facts: BatchFacts; budgets: LockedBudgets }> {
     const { agents, registrations } = this.stores;
     const agentIds = batch.map(({ agentId }) => agentId);
     const owners = this.ownersToCount(batch);
@@ -123,7 +129,7 @@ export class RegistrationGroup {
       agents.now(),
       this.budgets.lock(agentIds),
     ]);
-    for (const owner of owners) this.watch.noteCount(owner, owned[owner] ?? 0);
+    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // as if all were new
     return { facts: { rows, locked, now, owned }, budgets };
   }
 
