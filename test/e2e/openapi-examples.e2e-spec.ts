@@ -38,7 +38,7 @@ const STEPS: Step[] = [
     'models.resolve',
     'providers.list',
   ),
-  ...plain('agents.register', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
+  ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => made('agents.register', 'leaseToken') },
   ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.claimProbe'),
   ...plain('protection.get', 'protection.override', 'webhooks.create', 'webhooks.list'),

@@ -19,21 +19,11 @@ export {
   type DesiredState,
   type Farewell,
   FAREWELLS,
-<<<<<<< HEAD
-  type AgentHealth,
-  type AgentLatency,
-  type AgentLoad,
-  type AgentProviderFacts,
-  type CostModel,
-  DESIRED_STATES,
-  type DesiredState,
-=======
->>>>>>> modules
   type HealthState,
   LEAVE_REASONS,
   type LeaveReason,
 } from './agents/agent.record.js';
-export { AgentsService, type VersionedAgent } from './agents/agents.service.js';
+export { AgentsService, type VersionedAgent, type JoinRequest } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LeaseTokenStore } from './agents/lease-token.store.js';
 export { type AgentUpdate, MOST_LABELS } from './agents/agent.update.js';
@@ -65,12 +55,8 @@ export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
 export { BudgetsService } from './budgets/budgets.service.js';
 export type { Forecast, UnitForecast } from './budgets/forecast.js';
 export type { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
-<<<<<<< HEAD
-export { type Reconciliation, ReconciliationStore, type Discrepancy } from './budgets/reconciliation.store.js';
-=======
 export { ENTRY_KINDS } from './budgets/ledger.entry.js';
 export { type Discrepancy, type Reconciliation, ReconciliationStore } from './budgets/reconciliation.store.js';
->>>>>>> modules
 export {
   LONGEST_TTL_MS,
   type Reservation,
@@ -80,17 +66,10 @@ export {
 } from './budgets/reservation.js';
 export type { BudgetSource } from './budgets/usage.refresher.js';
 export {
-<<<<<<< HEAD
-  type CircuitPolicy,
-  CLOSED_CIRCUIT,
-  USUAL_CIRCUIT_POLICY,
-  type CircuitPhase,
-=======
   type CircuitPhase,
   type CircuitPolicy,
   CLOSED_CIRCUIT,
   USUAL_CIRCUIT_POLICY,
->>>>>>> modules
 } from './circuit/circuit.breaker.js';
 export { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from './discovery/agent.query.js';
 export type { CandidateMark } from './discovery/assessment.js';
@@ -106,18 +85,8 @@ export type { Exclusion, ExclusionCode } from './discovery/routability.js';
 export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, USUAL_FLAP_POLICY } from './leases/flap.damping.js';
 export { type LeasePolicy, leaseTtlMs, nextIntervalMs, USUAL_LEASE_POLICY } from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
-<<<<<<< HEAD
-export { type ProtectionPolicy, USUAL_PROTECTION_POLICY, type ProtectionOverride } from './leases/protection.state.js';
-export { type Spender, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
-export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
-export { type Protection, ProtectionStore } from './leases/protection.store.js';
-export type { CandidateMark } from './discovery/assessment.js';
-export { ENTRY_KINDS } from './budgets/ledger.entry.js';
-export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
-export type { Exclusion, ExclusionCode } from './discovery/routability.js';
-=======
 export { type ProtectionOverride, type ProtectionPolicy, USUAL_PROTECTION_POLICY } from './leases/protection.state.js';
 export { type Spender, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
 export { type Protection, ProtectionStore } from './leases/protection.store.js';
->>>>>>> modules
+export type { JoinResult, Joined } from './agents/registration.group.js';

@@ -28,7 +28,6 @@ import {
   AgentsService,
   type AgentStatus,
   CapabilityAliases,
-  leaseTtlMs,
   type LeasePolicy,
   type VersionedAgent,
 } from '#rollcall/registry';
@@ -45,7 +44,7 @@ import { IfMatch, VersionTag } from './agent.version.js';
 import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from './agent.view.js';
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
-import { toRegistration } from './registration.mapper.js';
+import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 
@@ -188,15 +187,8 @@ export class AgentsController {
   }
 
   private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
-    const { agentId = null, leaseToken: token = null } = body;
-    const { record, leaseToken } = await this.agents.register({
-      agentId,
-      leaseToken: token,
-      by: caller.id,
-      facts: toRegistration(body),
-    });
-    this.authenticator.rememberLease(leaseToken);
-    const heartbeat = { intervalMs: this.lease.intervalMs, leaseMs: leaseTtlMs(this.lease) };
-    return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
+    const joined = await this.agents.register(toJoinRequest(body, caller));
+    this.authenticator.rememberLease(joined.leaseToken);
+    return toRegistrationView(joined, this.lease);
   }
 }

@@ -1,6 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
   IsIn,
   IsInt,
   IsNumber,
@@ -21,7 +24,7 @@ import { LABELS_RULE, IsLabels } from './labels.validator.js';
 import { OVERRIDES } from './protection.view.js';
 
 /** The excluded words are routes under /v1/agents. */
-const AGENT_ID = /^(?!(?:query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
+const AGENT_ID = /^(?!(?:batch|query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
 const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
 const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
@@ -98,7 +101,7 @@ export class RegisterBody {
   @IsOptional()
   @Matches(AGENT_ID, {
     message:
-      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be query, spawn, shutdown or ws',
+      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be batch, query, spawn, shutdown or ws',
   })
   agentId?: string;
 
@@ -194,6 +197,22 @@ export class RegisterBody {
   @IsOptional()
   @IsLabels()
   labels?: Record<string, string>;
+}
+
+export const MOST_REGISTRATIONS = 1_000;
+
+export class RegisterBatchBody {
+  @ApiProperty({
+    type: [RegisterBody],
+    minItems: 1,
+    maxItems: MOST_REGISTRATIONS,
+    description: 'Up to 1,000 registrations. Each is checked by itself.',
+  })
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(MOST_REGISTRATIONS)
+  @IsObject({ each: true })
+  agents: Record<string, unknown>[];
 }
 
 /** Documents the body that `beat.reader.ts` reads. */

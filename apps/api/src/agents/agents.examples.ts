@@ -26,3 +26,7 @@ export const REGISTER_EXAMPLES = {
   complete: { summary: 'All fields', value: COMPLETE },
   short: { summary: 'Required fields', value: SHORT },
 };
+
+export const REGISTER_BATCH_EXAMPLES = {
+  two: { summary: 'Two agents', value: { agents: [{ ...SHORT, agentId: 'builder-02' }, SHORT] } },
+};

@@ -12,6 +12,8 @@ import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
 import { QuestionReader } from './question.reader.js';
+import { RegistrationBatchController } from './registration-batch.controller.js';
+import { RegistrationBatchReader } from './registration-batch.reader.js';
 import { WishesController } from './wishes.controller.js';
 
 @Module({
@@ -20,12 +22,14 @@ import { WishesController } from './wishes.controller.js';
     SnapshotController,
     DiscoveryController,
     ProtectionController,
+    RegistrationBatchController,
     AgentsController,
     WishesController,
     LivenessController,
   ],
   providers: [
     QuestionReader,
+    RegistrationBatchReader,
     AgentSockets,
     AgentSocketAccess,
     AgentsGateway,

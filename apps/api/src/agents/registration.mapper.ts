@@ -1,10 +1,22 @@
-import type { Registration } from '#rollcall/registry';
+import { type Joined, type JoinRequest, type LeasePolicy, leaseTtlMs, type Registration } from '#rollcall/registry';
+import type { Principal } from '../auth/principal.js';
+import type { RegistrationView } from './agent.view.js';
 import type { RegisterBody } from './agents.dto.js';
+
+export function toRegistrationView({ record, leaseToken }: Joined, lease: LeasePolicy): RegistrationView {
+  const heartbeat = { intervalMs: lease.intervalMs, leaseMs: leaseTtlMs(lease) };
+  return { agentId: record.agentId, generation: record.generation, leaseToken, heartbeat, agent: record };
+}
+
+export function toJoinRequest(body: RegisterBody, caller: Principal): JoinRequest {
+  const { agentId = null, leaseToken = null } = body;
+  return { agentId, leaseToken, by: caller.id, facts: toRegistration(body) };
+}
 
 const UNKNOWN_PROVIDER = { adapter: 'unknown', type: 'unknown', plan: null };
 
-/** Everything that may be left out gets its default here, in one place. */
-export function toRegistration(body: RegisterBody): Registration {
+/** Every optional field gets its default here. */
+function toRegistration(body: RegisterBody): Registration {
   const { provider, budget, costModel } = body;
   return {
     name: body.name,

@@ -39,7 +39,7 @@ export class IdempotencyService {
       if (!(await this.claim(slot, fingerprint)))
         return { answer: await this.replay(slot, seals, fingerprint), replayed: true };
       const answer = await act();
-      await this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
+      this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
       return { answer, replayed: false };
     });
   }

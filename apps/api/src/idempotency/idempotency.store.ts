@@ -27,12 +27,12 @@ export class IdempotencyStore {
     return rows.length > 0;
   }
 
-  async remember({ callerId, keyHash }: KeySlot, answer: Buffer): Promise<void> {
-    await this.db.query('UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2', [
-      callerId,
-      keyHash,
-      answer,
-    ]);
+  /** Together with the COMMIT of the open transaction. */
+  remember({ callerId, keyHash }: KeySlot, answer: Buffer): void {
+    this.db.withCommit({
+      sql: 'UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2',
+      parameters: [callerId, keyHash, answer],
+    });
   }
 
   async find({ callerId, keyHash }: KeySlot): Promise<{ fingerprint: Buffer; answer: Buffer } | undefined> {

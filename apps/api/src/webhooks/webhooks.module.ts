@@ -11,10 +11,6 @@ import {
 } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-<<<<<<< HEAD
-import { EVENTS } from '../events/event.catalog.js';
-=======
->>>>>>> modules
 import { SecretsService } from '../secrets/secrets.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
 import { EgressTransport } from './egress.transport.js';

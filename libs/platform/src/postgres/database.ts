@@ -164,11 +164,21 @@ export class Database {
 }
 
 function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
-  const begun = client.query('BEGIN').then(() => {
+  const send = async (): Promise<void> => {
+    await client.query('BEGIN');
     scope.hasBegun = true;
     operation.progress();
-  });
-  const scope: Scope = { client, operation, begun, hasBegun: false, waitsForBegin: false, withCommit: [], afterCommit };
-  begun.catch(() => undefined); // reported by the statement that waits for it
+  };
+  const scope: Scope = {
+    client,
+    operation,
+    begun: Promise.resolve(),
+    hasBegun: false,
+    waitsForBegin: false,
+    withCommit: [],
+    afterCommit,
+  };
+  scope.begun = send();
+  scope.begun.catch(() => undefined); // reported by the statement that waits for it
   return scope;
 }

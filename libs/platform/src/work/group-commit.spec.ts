@@ -124,13 +124,13 @@ describe('GroupCommit', () => {
     const commits: string[] = [];
     const { group } = held({
       largestBatch: 8,
-      mayBeOneItem: ({ message }: Error) => message === 'bad item',
+      mayBeOneItem: (error) => (error as Error).message === 'bad item',
       commit: async (batch) => {
         commits.push(batch.join(''));
         if (batch.includes('c')) throw new Error('bad item');
         return batch.map((item) => `${item} done`);
       },
-    } as Partial<GroupCommitOptions<string, string>>);
+    });
     const results = await group.runAll(['a', 'b', 'c', 'd', 'e']);
     expect(results).toEqual(['a done', 'b done', 'failed: bad item', 'd done', 'e done']);
     expect(commits).toEqual(['abcde', 'abc', 'ab', 'c', 'de']);

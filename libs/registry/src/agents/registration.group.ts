@@ -6,7 +6,13 @@ import type { AgentEvents } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
-import { type Accepted, type AgentRules, type Joining, RegistrationBatch } from './registration.batch.js';
+import {
+  type Accepted,
+  type AgentRules,
+  type BatchFacts,
+  type Joining,
+  RegistrationBatch,
+} from './registration.batch.js';
 import type { RegistrationStore } from './registration.store.js';
 
 export interface Joined {
@@ -111,7 +117,7 @@ export class RegistrationGroup {
   }
 
   /** One round trip, in the one order in which everybody locks: principals, agents, budgets. */
-  private async lock(batch: readonly Joining[], wait: boolean) {
+  private async lock(batch: readonly Joining[], wait: boolean): Promise<{ facts: BatchFacts; budgets: LockedBudgets }> {
     const { agents, registrations } = this.stores;
     const agentIds = batch.map(({ agentId }) => agentId);
     const owners = this.ownersToCount(batch);
@@ -123,7 +129,7 @@ export class RegistrationGroup {
       agents.now(),
       this.budgets.lock(agentIds),
     ]);
-    for (const owner of owners) this.watch.noteCount(owner, owned[owner] ?? 0);
+    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // as if all were new
     return { facts: { rows, locked, now, owned }, budgets };
   }
 
@@ -167,13 +173,14 @@ function declarationOf({ joining }: Accepted): BudgetDeclaration {
   return { agentId: joining.agentId, declared: joining.facts.budget, by: joining.registeredBy };
 }
 
-/** Indexes in rounds: no agentId twice in one round, and the order of each agentId is kept. */
+/** Indexes in rounds of a permitted size: no agentId twice in one round, and the order of each agentId is kept. */
 function roundsOf(all: readonly Joining[]): number[][] {
   const rounds: number[][] = [];
-  const seen = new Map<string, number>();
+  const next = new Map<string, number>();
   for (const [index, { agentId }] of all.entries()) {
-    const round = seen.get(agentId) ?? 0;
-    seen.set(agentId, round + 1);
+    let round = next.get(agentId) ?? 0;
+    while ((rounds[round]?.length ?? 0) >= LARGEST_BATCH) round += 1;
+    next.set(agentId, round + 1);
     (rounds[round] ??= []).push(index);
   }
   return rounds;

@@ -56,6 +56,7 @@ export class RegistrationStore {
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
 
+/** The window of a budget begins at a whole millisecond, because the ledger compares it with times of JavaScript. */
 const WRITE = `
   WITH item AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, token_hash text, name text,
@@ -87,8 +88,8 @@ const WRITE = `
   ), opened AS (
     INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, used_micro_usd, own_tokens,
       own_micro_usd, window_start, source, declared, created_by)
-    SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, 0, budget_used, 0, clock_timestamp(),
-      budget_source, true, registered_by
+    SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, 0, budget_used, 0,
+      date_trunc('milliseconds', clock_timestamp()), budget_source, true, registered_by
     FROM joined JOIN item USING (agent_id)
     WHERE NOT EXISTS (SELECT FROM budget b WHERE b.kind = 'agent' AND b.subject = agent_id AND b.window_kind = 'total')
     ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *

@@ -4,6 +4,7 @@ import {
   DatabaseBusyError,
   DatabaseUnavailableError,
   DomainError,
+  GroupCommit,
   type Quota,
   StopsIn,
 } from '#rollcall/platform';
@@ -26,11 +27,6 @@ import {
 } from './reservation.js';
 import { checkLife, checkSize, type Spender, type SpendingLimits } from './spending.limits.js';
 
-interface Waiting {
-  op: LedgerOp;
-  done: (outcome: LedgerOutcome) => void;
-}
-
 export interface LedgerRules {
   limits: SpendingLimits;
   /** How many reservations one owner may hold. */
@@ -43,17 +39,16 @@ const LARGEST_BATCH = 500;
 const MOST_ATTEMPTS = 5;
 
 /**
- * Spending, exact to the token. A call reserves what it may use on every budget it concerns, all or nothing; then settles what
- * it really used, or releases. Reserved and used together never exceed a limit by a reservation, whatever races and whoever
- * dies; only a call that used more than it reserved does, and then the next one is refused.
+ * Spending, exact to the token. A call reserves what it may use on every budget it concerns, all or nothing; then it settles what
+ * it really used, or releases the reservation. Reservations never exceed a limit, whatever races and whichever process dies. Only
+ * a call that used more than it reserved exceeds one, and then the next call is rejected.
  *
- * Operations commit in groups: while one batch is under way the next collects, so a hot budget costs one lock and one commit
- * for many callers. Inside a transaction of the caller's, an operation is part of that instead.
+ * Operations commit in groups, so a hot budget costs one lock and one commit for many callers. Inside a transaction of the
+ * caller, an operation is part of that transaction instead.
  */
 @Injectable()
 export class BudgetLedger {
-  private waiting: Waiting[] = [];
-  private running?: Promise<void>;
+  private readonly group: GroupCommit<LedgerOp, LedgerOutcome>;
   private readonly watch: QuotaWatch;
 
   constructor(
@@ -63,6 +58,13 @@ export class BudgetLedger {
     private readonly rules: LedgerRules,
   ) {
     this.watch = new QuotaWatch(rules.quota);
+    this.group = new GroupCommit<LedgerOp, LedgerOutcome>(db, {
+      name: 'ledger',
+      largestBatch: LARGEST_BATCH,
+      commit: async (ops) => await this.applyAll(ops),
+      failure: failureOf,
+      failsAll: (error) => error instanceof DatabaseUnavailableError,
+    });
   }
 
   async reserve(ask: ReserveAsk, as: Spender = 'trusted'): Promise<Reservation> {
@@ -138,27 +140,14 @@ export class BudgetLedger {
   /** Settles when nothing is under way. */
   @StopsIn('writes')
   async idle(): Promise<void> {
-    await this.running;
+    await this.group.idle();
   }
 
   private async run(op: LedgerOp): Promise<LedgerOutcome> {
-    if (this.db.inTransaction) return (await this.applyAll([op]))[0] ?? unanswered();
-    return await new Promise((done) => {
-      this.waiting.push({ op, done });
-      this.running ??= this.db.detached(async () => await this.drain());
-    });
-  }
-
-  private async drain(): Promise<void> {
-    await new Promise(setImmediate); // what arrives in this turn of the loop goes together
-    while (this.waiting.length > 0) await this.commit(this.waiting.splice(0, LARGEST_BATCH));
-    this.running = undefined;
-  }
-
-  private async commit(batch: readonly Waiting[]): Promise<void> {
-    const ops = batch.map(({ op }) => op);
-    const outcomes = await this.applyAll(ops).catch((error: unknown) => ops.map(() => failure(error)));
-    batch.forEach(({ done }, index) => done(outcomes[index] ?? unanswered()));
+    if (!this.db.inTransaction) return await this.group.run(op);
+    const [outcome] = await this.applyAll([op]);
+    if (!outcome) throw errorOf(outcome);
+    return outcome;
   }
 
   private async decide(ops: readonly LedgerOp[], lookUp: boolean): Promise<LedgerOutcome[]> {
@@ -237,10 +226,6 @@ function errorOf(outcome: LedgerOutcome | undefined): Error {
   return outcome && !outcome.ok ? outcome.error : new Error('a ledger operation had no result');
 }
 
-function unanswered(): LedgerOutcome {
-  return failure(new Error('a ledger operation was not answered'));
-}
-
-function failure(error: unknown): LedgerOutcome {
+function failureOf(error: unknown): LedgerOutcome {
   return { ok: false, error: error instanceof DomainError ? error : new DatabaseUnavailableError(error) };
 }

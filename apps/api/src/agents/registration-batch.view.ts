@@ -1,0 +1,18 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ProblemView } from '../http/problem.view.js';
+import { RegistrationView } from './agent.view.js';
+
+/** The answer of `POST /v1/agents` to one registration. */
+export class RegistrationResultView {
+  @ApiProperty({ type: 'integer', example: 201, description: 'The status that a single registration would have.' })
+  status: number;
+  @ApiPropertyOptional({ type: RegistrationView, description: 'Status 201: the registration.' })
+  registration?: RegistrationView;
+  @ApiPropertyOptional({ type: ProblemView, description: 'Any other status: the problem.' })
+  problem?: ProblemView;
+}
+
+export class RegistrationResultsView {
+  @ApiProperty({ type: [RegistrationResultView], description: 'One result for each registration, in the same order.' })
+  results: RegistrationResultView[];
+}

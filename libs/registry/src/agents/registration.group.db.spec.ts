@@ -1,0 +1,174 @@
+import { aRegistration } from '../testing/test-registry.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
+import type { JoinRequest, JoinResult } from './agents.service.js';
+
+let replicas: TwoReplicas;
+beforeEach(async () => {
+  replicas = await TwoReplicas.start({ agentQuota: { most: 5, setting: 'quota.agents' } });
+});
+afterEach(async () => await replicas.stop());
+
+const request = (agentId: string, more: Partial<JoinRequest> = {}): JoinRequest => ({
+  agentId,
+  leaseToken: null,
+  by: `owner of ${agentId}`,
+  facts: aRegistration(),
+  ...more,
+});
+
+const outcomeOf = (result: JoinResult): string =>
+  result.state === 'joined'
+    ? `joined ${result.joined.record.generation}`
+    : ((result.error as { code?: string }).code ?? 'error');
+const outcomes = (results: readonly JoinResult[]): string[] => results.map(outcomeOf);
+const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
+
+describe('registrations that arrive together', () => {
+  it('each have their lease, budget and event', async () => {
+    const { here, database } = replicas;
+    const results = await here.agents.registerAll(ids(30).map((id) => request(id)));
+    expect(new Set(outcomes(results))).toEqual(new Set(['joined 1']));
+    const [row] = await database.db.query(
+      `SELECT (SELECT count(*)::int FROM agent_lease) AS leases, (SELECT count(*)::int FROM budget) AS budgets,
+         (SELECT count(*)::int FROM budget_entry) AS lines`,
+    );
+    expect(row).toEqual({ leases: 30, budgets: 30, lines: 30 });
+    expect((await replicas.told('agent.joined')).map(({ subject }) => subject).toSorted()).toEqual(ids(30).toSorted());
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('on two replicas give each new agentId to exactly one caller', async () => {
+    const { here, there } = replicas;
+    const all = await Promise.all(
+      [here, there].map(async ({ agents }) => await agents.registerAll(ids(40).map((id) => request(id)))),
+    );
+    for (const index of ids(40).keys()) {
+      const both = all.map((results) => outcomeOf(results[index]));
+      expect(both.toSorted()).toEqual(['AGENT_ALREADY_REGISTERED', 'joined 1']);
+    }
+    expect(await replicas.told('agent.joined')).toHaveLength(40);
+    expect(await replicas.told('agent.left')).toEqual([]);
+  });
+
+  it('do not wait for an agent whose row another transaction has locked', async () => {
+    const { here, there, database } = replicas;
+    const { leaseToken } = await replicas.join('busy');
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: locked, resolve: onLocked } = Promise.withResolvers<void>();
+    const holder = database.db.transaction(async () => {
+      await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);
+      onLocked();
+      await released;
+    });
+    await locked;
+    const busy = there.agents.register(request('busy', { leaseToken }));
+    expect(outcomes(await there.agents.registerAll([request('free')]))).toEqual(['joined 1']);
+    release();
+    await holder;
+    expect((await busy).record.generation).toBe(2);
+    await here.idle();
+  });
+
+  it('of one agentId with its lease token follow one another', async () => {
+    const { leaseToken } = await replicas.join('again');
+    const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));
+    const results = await replicas.here.agents.registerAll(again);
+    expect(outcomes(results)).toEqual(['joined 2', 'joined 3', 'joined 4', 'joined 5']);
+    const reasons = (await replicas.told('agent.left')).map(({ data }) => data);
+    expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
+  });
+
+  it('A6 stop at the quota of their principal in the middle of a batch, on both replicas together', async () => {
+    const { here, there } = replicas;
+    const own = (prefix: string): JoinRequest[] => ids(6).map((id) => request(`${prefix}-${id}`, { by: 'greedy' }));
+    const results = await Promise.all([here.agents.registerAll(own('h')), there.agents.registerAll(own('t'))]);
+    const counted = Map.groupBy(outcomes(results.flat()), (outcome) => outcome);
+    expect(counted.get('joined 1')).toHaveLength(5);
+    expect(counted.get('QUOTA_EXCEEDED')).toHaveLength(7);
+  });
+
+  it('fail alone when Postgres rejects one of them', async () => {
+    const bad = request('bad', { facts: aRegistration({ name: 'a\0b' }) });
+    const results = await replicas.here.agents.registerAll([request('one'), bad, request('two')]);
+    expect(outcomes(results).map((outcome) => outcome.startsWith('joined'))).toEqual([true, false, true]);
+    expect(await replicas.told('agent.joined')).toHaveLength(2);
+  });
+
+  it('in a transaction of the caller are part of it, also with one agentId twice', async () => {
+    const { here, database } = replicas;
+    const undone = database.db.transaction(async () => {
+      await here.agents.registerAll([request('a'), request('b')]);
+      throw new Error('undo');
+    });
+    await expect(undone).rejects.toThrow('undo');
+    expect(await replicas.told()).toEqual([]);
+    const results = await database.db.transaction(
+      async () => await here.agents.registerAll([request('a'), request('a'), request('b')]),
+    );
+    expect(outcomes(results)).toEqual(['joined 1', 'AGENT_ALREADY_REGISTERED', 'joined 1']);
+  });
+});
+
+describe('the budget of an agent that registers', () => {
+  it('continues when the history of the agent was pruned', async () => {
+    const { here } = replicas;
+    const budget = { totalTokens: 1_000, usedTokens: 400, source: 'reported' };
+    await here.agents.deregister(replicas.claimOf(await replicas.join('phoenix', { budget })));
+    await here.agents.forget(0);
+    const { record } = await replicas.join('phoenix', { budget: { ...budget, totalTokens: 2_000, usedTokens: 0 } });
+    expect(record).toMatchObject({ generation: 2, budget: { totalTokens: 2_000, usedTokens: 400, remaining: 1_600 } });
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
+    const { here } = replicas;
+    const limit = { tokens: 50, microUsd: null };
+    await here.budgets.budgets.open({ kind: 'agent', subject: 'early', limit, by: 'key:op' });
+    const budget = { totalTokens: 1_000, usedTokens: 20, source: 'langfuse' };
+    const { record } = await replicas.join('early', { budget });
+    expect(record.budget).toEqual({ totalTokens: 50, usedTokens: 20, remaining: 30, source: 'langfuse' });
+  });
+});
+
+describe('updates that arrive together', () => {
+  it('do not wait for an agent whose row another transaction has locked', async () => {
+    const { there, database } = replicas;
+    const busy = replicas.claimOf(await replicas.join('busy'));
+    const free = replicas.claimOf(await replicas.join('free'));
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: locked, resolve: onLocked } = Promise.withResolvers<void>();
+    const holder = database.db.transaction(async () => {
+      await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);
+      onLocked();
+      await released;
+    });
+    await locked;
+    const waiting = there.agents.update(busy, { version: '2' });
+    expect((await there.agents.update(free, { version: '2' })).record.version).toBe('2');
+    release();
+    await holder;
+    expect((await waiting).record.version).toBe('2');
+  });
+
+  it('of one agent are decided in order, each on the result of the one before', async () => {
+    const { agents } = replicas.here;
+    const claim = replicas.claimOf(await replicas.join('busy'));
+    const { version } = await agents.getVersioned('busy');
+    const results = await Promise.allSettled([
+      agents.update(claim, { version: '1' }, version),
+      agents.update(claim, { version: '2' }, version),
+      agents.update({ ...claim, tokenHash: 'stranger' }, { version: 'x' }),
+      agents.update(claim, { labels: { ring: '1' } }),
+    ]);
+    expect(
+      results.map((result) => (result.status === 'fulfilled' ? 'done' : (result.reason as { code: string }).code)),
+    ).toEqual(['done', 'AGENT_CHANGED', 'LEASE_TOKEN_REFUSED', 'done']);
+    const after = await agents.getVersioned('busy');
+    expect(after.record).toMatchObject({ version: '1', labels: { ring: '1' } });
+    expect(results.at(-1)).toMatchObject({ value: { version: after.version } });
+    expect((await replicas.told('agent.updated')).map(({ data }) => (data as { changed: string[] }).changed)).toEqual([
+      ['version'],
+      ['labels'],
+    ]);
+  });
+});
