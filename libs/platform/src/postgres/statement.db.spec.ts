@@ -70,6 +70,7 @@ describe('the round trips of a transaction', () => {
   beforeEach(async () => {
     proxy = await CountingProxy.start(database.url);
     db = await database.connectAgain({ url: proxy.url, poolSize: 1 });
+    await db.query('SELECT 1'); // opens the connection
   });
   afterEach(() => proxy.stop());
 
