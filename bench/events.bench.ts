@@ -9,7 +9,7 @@ import type { TestEvents } from '#rollcall/platform/testing';
 import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 import type { SubscribersReport } from './support/subscribers.js';
-import { changesPerSecond, tellAtOnce, tellEvenly, writingReplica } from './support/writers.js';
+import { changesPerSecond, appendAtOnce, appendEvenly, writingReplica } from './support/writers.js';
 
 /**
  * What events cost those who write, how soon they arrive, and how many can be delivered beside a bare `ws` server that
@@ -88,12 +88,12 @@ try {
   const socket = `${rollcall.url.replace('http', 'ws')}/v1/events/ws`;
   const key = rollcall.headers['authorization'] ?? '';
   const steady = await deliver(socket, key, STEADY.count, async () => {
-    await tellEvenly(db, events, STEADY.perSecond, STEADY.count);
+    await appendEvenly(db, events, STEADY.perSecond, STEADY.count);
   });
   console.log(`\ncommit to delivery on another replica, 1,000 events/s, ${SUBSCRIBERS} consumers`);
   console.log(`  p50 ${percentile(steady.latencies, 0.5)} ms  p99 ${percentile(steady.latencies, 0.99)} ms`);
 
-  const burst = await deliver(socket, key, BURST, async () => await tellAtOnce(db, events, BURST));
+  const burst = await deliver(socket, key, BURST, async () => await appendAtOnce(db, events, BURST));
   const file = join(folder, 'frames.json');
   writeFileSync(file, JSON.stringify(burst.frames));
   const bare = start('bare.broadcast', file);

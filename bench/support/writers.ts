@@ -26,7 +26,7 @@ export async function changesPerSecond(db: Database, events: TestEvents | undefi
 }
 
 /** One transaction for each event, evenly over the time. */
-export async function tellEvenly(
+export async function appendEvenly(
   db: Database,
   { outbox }: TestEvents,
   perSecond: number,
@@ -44,7 +44,7 @@ export async function tellEvenly(
 }
 
 /** As fast as they can be written. */
-export async function tellAtOnce(db: Database, { outbox }: TestEvents, count: number): Promise<void> {
+export async function appendAtOnce(db: Database, { outbox }: TestEvents, count: number): Promise<void> {
   const type = 'agent.resumed' as const;
   const drafts = Array.from({ length: 1_000 }, (_, index) => ({ type, subject: `a-${index}`, data: { by: now() } }));
   for (let told = 0; told < count; told += drafts.length)

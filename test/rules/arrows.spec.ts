@@ -30,7 +30,7 @@ function brokenRules(root: string): string[] {
 /** A small tree with the same rooms, doors and rules, and one thing wrong in it. */
 function treeWith(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'rollcall-arrows-'));
-  const doors = {
+  const access = {
     'libs/platform/src/index.ts': 'export const platform = 1;',
     'libs/registry/src/index.ts': 'export const registry = 1;',
     'libs/providers/src/index.ts': 'export const providers = 1;',
@@ -39,7 +39,7 @@ function treeWith(files: Record<string, string>): string {
     'libs/registry/src/inside.ts': 'export const inside = 1;',
     'libs/registry/src/testing/index.ts': 'export const testing = 1;',
   };
-  for (const [path, text] of Object.entries({ ...doors, ...files })) {
+  for (const [path, text] of Object.entries({ ...access, ...files })) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   }

@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
-import { SocketDoors } from '../../apps/api/src/auth/socket.doors.js';
+import { SocketAccess } from '../../apps/api/src/auth/socket.access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { refusal } from '../support/event-client.js';
 import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-census.js';
@@ -132,7 +132,7 @@ describe('the census of WebSockets', () => {
         access: Reflect.getMetadata(ROUTE_ACCESS, metatype as object) as string,
       }));
     expect(byPath(gateways)).toEqual(SOCKETS);
-    expect(byPath(api.app.nest.get(SocketDoors, { strict: false }).all())).toEqual(SOCKETS);
+    expect(byPath(api.app.nest.get(SocketAccess, { strict: false }).all())).toEqual(SOCKETS);
   });
 
   it('is what is enforced: without a credential none opens', async () => {

@@ -15,7 +15,7 @@ import { RouteTable } from './http/route.table.js';
 import { createServer } from './http/server.js';
 import { RouteAdmission } from './auth/route.admission.js';
 import { SocketAdapter } from './auth/socket.adapter.js';
-import { SocketDoors } from './auth/socket.doors.js';
+import { SocketAccess } from './auth/socket.access.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { NestLogger } from './telemetry/logger.js';
@@ -60,7 +60,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.useGlobalFilters(new ProblemFilter(routes));
   nest.useWebSocketAdapter(new SocketAdapter(nest));
   nest.get(RouteAdmission, { strict: false }).addTo(adapter.getInstance());
-  for (const { path } of nest.get(SocketDoors, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
+  for (const { path } of nest.get(SocketAccess, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();

@@ -15,9 +15,9 @@ export class LocalChanges {
     directory: DirectorySync,
     sweeper: BudgetSweeper,
   ) {
-    heartbeats.onBeats((beats, taken) => directory.takeOwnBeats(beats, taken));
+    heartbeats.onBeats((beats, taken) => directory.applyOwnBeats(beats, taken));
     heartbeats.onBeats((beats) => sweeper.hear(beats));
     agents.onChange((agentIds) => directory.refreshSoon(agentIds));
-    budgets.onChange((changed) => directory.takeBudgets(changed));
+    budgets.onChange((changed) => directory.applyBudgets(changed));
   }
 }

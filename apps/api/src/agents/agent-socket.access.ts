@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AgentsService, type LeaseClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { SocketDoors } from '../auth/socket.doors.js';
+import { SocketAccess } from '../auth/socket.access.js';
 import { readClaim } from './beat.reader.js';
 
 export const AGENT_SOCKET = '/v1/agents/ws';
@@ -9,10 +9,10 @@ export const AGENT_SOCKET = '/v1/agents/ws';
 /** Lets an agent open its socket only with a valid claim on its lease. */
 @Injectable()
 export class AgentSocketAccess {
-  constructor(doors: SocketDoors, agents: AgentsService) {
+  constructor(access: SocketAccess, agents: AgentsService) {
     const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
       await agents.check(claimOf(request, principal));
-    doors.open(AGENT_SOCKET, { permission: 'agents:self', check });
+    access.declare(AGENT_SOCKET, { permission: 'agents:self', check });
   }
 }
 

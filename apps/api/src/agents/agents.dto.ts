@@ -260,7 +260,7 @@ export class LeaveQuery {
   reason?: Farewell;
 }
 
-export class WishBody {
+export class OperatorNoteBody {
   @ApiPropertyOptional({ example: 'maintenance on node 7', description: 'The reason, for the audit log.' })
   @IsOptional()
   @IsString()
@@ -268,7 +268,7 @@ export class WishBody {
   note?: string;
 }
 
-export class QuarantineBody extends WishBody {
+export class QuarantineBody extends OperatorNoteBody {
   @ApiPropertyOptional({
     default: false,
     example: false,

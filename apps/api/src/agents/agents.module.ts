@@ -14,7 +14,7 @@ import { ProtectionController } from './protection.controller.js';
 import { QuestionReader } from './question.reader.js';
 import { RegistrationBatchController } from './registration-batch.controller.js';
 import { RegistrationBatchReader } from './registration-batch.reader.js';
-import { WishesController } from './wishes.controller.js';
+import { OperatorActionsController } from './operator-actions.controller.js';
 
 @Module({
   imports: [AuthModule],
@@ -24,7 +24,7 @@ import { WishesController } from './wishes.controller.js';
     ProtectionController,
     RegistrationBatchController,
     AgentsController,
-    WishesController,
+    OperatorActionsController,
     LivenessController,
   ],
   providers: [

@@ -15,7 +15,7 @@ import { MeController } from './me.controller.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import { RateLimiter } from './rate.limiter.js';
 import { RouteAdmission } from './route.admission.js';
-import { SocketDoors } from './socket.doors.js';
+import { SocketAccess } from './socket.access.js';
 import { SocketLimits } from './socket.limits.js';
 import { UnprovenRequests } from './unproven.requests.js';
 
@@ -47,9 +47,9 @@ import { UnprovenRequests } from './unproven.requests.js';
     { provide: APP_GUARD, useExisting: AuthGuard },
     CredentialWatch,
     SocketLimits,
-    SocketDoors,
+    SocketAccess,
   ],
-  exports: [RouteAdmission, AuthGuard, Authenticator, CredentialWatch, SocketDoors],
+  exports: [RouteAdmission, AuthGuard, Authenticator, CredentialWatch, SocketAccess],
 })
 export class AuthModule {}
 

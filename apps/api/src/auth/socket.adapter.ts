@@ -6,9 +6,9 @@ import { WsAdapter } from '@nestjs/platform-ws';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { ApiError } from '../http/api.error.js';
 import { toProblem } from '../http/problem.js';
-import { SocketDoors } from './socket.doors.js';
+import { SocketAccess } from './socket.access.js';
 import { admitAs } from './socket.principal.js';
-import { tellProblem } from './socket.problem.js';
+import { sendProblem } from './socket.problem.js';
 import { refuseUpgrade } from './socket.refusal.js';
 
 const LIMITS = { maxPayload: 64 * 1_024, perMessageDeflate: false };
@@ -57,7 +57,7 @@ export class SocketAdapter extends WsAdapter {
     const socket = client as WebSocket;
     const known = handlers.map(({ message }) => String(message));
     socket.on('message', (data: Buffer) => {
-      if (!known.includes(eventIn(data))) tellProblem(socket, toProblem(unknownMessage(known), randomUUID()).body);
+      if (!known.includes(eventIn(data))) sendProblem(socket, toProblem(unknownMessage(known), randomUUID()).body);
     });
   }
 
@@ -65,7 +65,7 @@ export class SocketAdapter extends WsAdapter {
     socket.on('error', () => socket.destroy());
     try {
       const server = this.serverFor(request);
-      const { principal, release } = await this.app.get(SocketDoors, { strict: false }).admit(request);
+      const { principal, release } = await this.app.get(SocketAccess, { strict: false }).admit(request);
       if (socket.destroyed) return release();
       socket.once('close', release);
       admitAs(request, principal);

@@ -17,7 +17,7 @@ export interface StreamSink {
   /** Events of the log with this epoch. */
   send(events: readonly RegistryEvent[], epoch: string): void;
   /** Tells how far the log was read when nothing in it was for this consumer. */
-  tellPosition(position: LogPosition): void;
+  sendPosition(position: LogPosition): void;
   end(reason: StreamEnd): void;
 }
 
@@ -43,7 +43,7 @@ export class EventStream {
   private readonly underWay: number[] = [];
   private told: number;
   private full?: NodeJS.Timeout;
-  private sendingAway?: NodeJS.Timeout;
+  private disconnecting?: NodeJS.Timeout;
 
   constructor(
     feed: EventFeed,
@@ -56,7 +56,7 @@ export class EventStream {
     const consumer = {
       take: (events: readonly RegistryEvent[]) => this.take(events),
       expired: (error: UnusableCursorError) => this.sink.end(unusableCursor(error)),
-      interrupted: () => this.sendAway(),
+      interrupted: () => this.disconnectLater(),
     };
     this.way = feed.subscribe(after.seq, consumer, filter);
   }
@@ -78,16 +78,16 @@ export class EventStream {
   }
 
   /** Now and then, so that a consumer whose filter lets little pass has a cursor that does not grow old. */
-  tellPosition(): void {
+  sendPosition(): void {
     const { position } = this;
     if (position.seq <= this.told) return;
     this.told = position.seq;
-    this.sink.tellPosition(position);
+    this.sink.sendPosition(position);
   }
 
   close(): void {
     this.stopWatch();
-    clearTimeout(this.sendingAway);
+    clearTimeout(this.disconnecting);
     this.way.close();
   }
 
@@ -122,8 +122,8 @@ export class EventStream {
     }, this.options.slowAfterMs).unref();
   }
 
-  private sendAway(): void {
-    this.sendingAway ??= setTimeout(() => {
+  private disconnectLater(): void {
+    this.disconnecting ??= setTimeout(() => {
       this.close();
       this.sink.end(databaseUnavailable(this.cursor));
     }, Math.random() * SEND_AWAY_WITHIN_MS).unref();

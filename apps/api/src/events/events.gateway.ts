@@ -10,7 +10,7 @@ import {
 import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
-import { SocketDoors } from '../auth/socket.doors.js';
+import { SocketAccess } from '../auth/socket.access.js';
 import { admitAs, principalOf } from '../auth/socket.principal.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
@@ -31,10 +31,10 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly streams: EventStreams,
     private readonly keeper: StreamKeeper,
-    doors: SocketDoors,
+    access: SocketAccess,
     tickets: TicketsService,
   ) {
-    doors.open(PATH, {
+    access.declare(PATH, {
       permission: 'events:read',
       redeem: async (ticket) => await tickets.redeem(ticket),
       check: async () => await this.streams.check(),
@@ -58,7 +58,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
     const connection = this.connections.get(socket);
     if (!connection) return;
-    await connection.inTurn(async () => {
+    await connection.inOrder(async () => {
       const { after, open } = await this.streams.prepare(body);
       if (!connection.open) return;
       connection.tell('subscribed', { after: formatCursor(after) });

@@ -12,7 +12,7 @@ import {
 import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
 
-export interface FoundEvents {
+export interface EventsFound {
   items: RegistryEvent[];
   /** How far the log was looked through. */
   next: number;
@@ -40,7 +40,7 @@ export class EventsService implements OnModuleDestroy {
   }
 
   /** One page costs one bounded look into the log, however little matches: `next` advances also when it is empty. */
-  async page(query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
+  async page(query: EventsQuery, gone: AbortSignal): Promise<EventsFound> {
     const found = await this.search(query);
     if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
     return await this.wait(found, query, gone);
@@ -50,14 +50,14 @@ export class EventsService implements OnModuleDestroy {
     for (const end of this.waits) end();
   }
 
-  private async search(query: EventsQuery): Promise<FoundEvents> {
+  private async search(query: EventsQuery): Promise<EventsFound> {
     const { log } = this;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
     const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }
 
-  private async wait(found: FoundEvents, query: EventsQuery, gone: AbortSignal): Promise<FoundEvents> {
+  private async wait(found: EventsFound, query: EventsQuery, gone: AbortSignal): Promise<EventsFound> {
     const over = Promise.withResolvers<void>();
     const timer = setTimeout(over.resolve, query.waitMs);
     const filter = toFilter(query);
@@ -88,7 +88,7 @@ export function toFilter({ types, agentIds, capabilities }: EventFilterQuery): E
   return { types, agentIds, capabilities };
 }
 
-function collect(found: FoundEvents, events: readonly RegistryEvent[], limit: number, matches: EventMatcher): void {
+function collect(found: EventsFound, events: readonly RegistryEvent[], limit: number, matches: EventMatcher): void {
   for (const event of events) {
     if (found.items.length === limit) return;
     if (matches(event)) found.items.push(event);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
 import type { WebSocket } from 'ws';
 import { isUnusableCursor } from '#rollcall/platform';
-import { tellProblem } from '../auth/socket.problem.js';
+import { sendProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
 import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 
@@ -18,7 +18,7 @@ export class SocketProblemFilter implements WsExceptionFilter {
     const socket = host.switchToWs().getClient<WebSocket>();
     const { status, body, unexpected } = toProblem(error, randomUUID());
     if (unexpected) this.log.error({ event: 'socket.unexpected_error', requestId: body['requestId'], err: error });
-    tellProblem(socket, body);
+    sendProblem(socket, body);
     if (isUnusableCursor(error)) {
       socket.close(CLOSE_CODES[error.code], JSON.stringify({ code: error.code, snapshot: body['snapshot'] }));
     } else if (status >= 500) socket.close(TRY_AGAIN_LATER, JSON.stringify({ code: body['code'] }));

@@ -31,7 +31,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
   }
 
   /** What this connection asked for is done in the order it was asked in. */
-  async inTurn(work: () => Promise<void>): Promise<void> {
+  async inOrder(work: () => Promise<void>): Promise<void> {
     const done = this.turn.then(work);
     this.turn = done.catch(() => undefined); // whoever asked is told
     await done;
@@ -51,7 +51,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
     this.write(toFrame(events, epoch));
   }
 
-  tellPosition(position: LogPosition): void {
+  sendPosition(position: LogPosition): void {
     this.tell('position', { sequence: String(position.seq), cursor: formatCursor(position) });
   }
 
@@ -67,7 +67,7 @@ export class SocketConnection implements StreamSink, KeptConnection {
     if (!this.answered) return this.socket.terminate();
     this.answered = false;
     this.socket.ping();
-    if (this.stream) this.tellPosition(this.stream.position);
+    if (this.stream) this.sendPosition(this.stream.position);
   }
 
   end(reason: StreamEnd): void {

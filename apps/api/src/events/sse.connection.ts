@@ -36,13 +36,13 @@ export class SseConnection implements StreamSink, KeptConnection {
     this.response.write(events.map(text).join(''));
   }
 
-  tellPosition(position: LogPosition): void {
+  sendPosition(position: LogPosition): void {
     this.response.write(`id: ${formatCursor(position)}\n\n`);
   }
 
   beat(): void {
     this.response.write(': still here\n\n');
-    this.stream?.tellPosition();
+    this.stream?.sendPosition();
   }
 
   /** A consumer that does not read would not see the goodbye either. */

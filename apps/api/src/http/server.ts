@@ -78,9 +78,9 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
   const { config, log, metrics, lifecycle, inFlight, routes } = parts;
   const unmatched = metrics.timerOf('ANY', 'unmatched');
   const proxies = new TrustedProxies(config.http.trustedProxies);
-  const behindGateway = config.http.trustedProxies.length > 0;
+  const behindProxy = config.http.trustedProxies.length > 0;
   server.addHook('onRequest', (request, reply, done) => {
-    if (behindGateway) readProxyHeaders(request, reply, proxies);
+    if (behindProxy) readProxyHeaders(request, reply, proxies);
     if (request.is404) unmatched.observe(404, 0);
     else inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);

@@ -9,10 +9,10 @@ afterEach(async () => await server.close());
 
 const policy = new EgressPolicy({ allowLoopback: true });
 
-function source(wishes: Partial<LangfuseUsageOptions> = {}): LangfuseUsage {
+function source(overrides: Partial<LangfuseUsageOptions> = {}): LangfuseUsage {
   const { publicKey, secretKey } = server.keys;
   const facts = { baseUrl: server.url, publicKey, secretKey: new Secret(secretKey), policy, timeoutMs: 1_000 };
-  return new LangfuseUsage({ ...facts, agentField: 'traceName', ...wishes });
+  return new LangfuseUsage({ ...facts, agentField: 'traceName', ...overrides });
 }
 
 const YESTERDAY = new Date('2026-02-23T10:00:00Z');

@@ -141,7 +141,7 @@ export class AgentsService {
   private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
     const leaver = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
     if (!leaver) return false;
-    await this.budgets.takeLastReports([leaver]);
+    await this.budgets.applyLastReports([leaver]);
     await this.events.left([leaver], reason);
     return true;
   }

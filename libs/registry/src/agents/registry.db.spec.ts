@@ -24,10 +24,10 @@ afterEach(async () => {
 
 async function join(
   agentId: string | null,
-  wishes: Partial<Registration> = {},
+  overrides: Partial<Registration> = {},
   leaseToken: string | null = null,
 ): Promise<Joined> {
-  return await here.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(wishes) });
+  return await here.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(overrides) });
 }
 
 const claimOf = ({ record, leaseToken }: Joined): Heartbeat => ({
@@ -337,7 +337,7 @@ describe('the directory', () => {
     const agent = await join('far');
     expect(await there.sync.load()).toBe(1);
     await here.heartbeats.beatAll([{ ...claimOf(agent), inFlight: 5 }]);
-    expect(await there.sync.hearBeats()).toBe(1);
+    expect(await there.sync.readBeats()).toBe(1);
     expect(there.directory.find('far')?.record.load.inFlight).toBe(5);
     await here.agents.deregister(claimOf(agent));
     await there.sync.refresh(['far']);

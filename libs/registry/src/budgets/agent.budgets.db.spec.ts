@@ -56,9 +56,9 @@ describe("an agent's record", () => {
     expect(seen(here, 'builder')).toEqual(budget);
     expect((await there.agents.get('builder')).budget).toEqual(budget);
     expect(seen(there, 'builder')).toMatchObject({ usedTokens: 0 });
-    expect(await there.sync.hearBudgets()).toBe(1);
+    expect(await there.sync.readBudgets()).toBe(1);
     expect(seen(there, 'builder')).toEqual(budget);
-    expect(await there.sync.hearBudgets()).toBe(0);
+    expect(await there.sync.readBudgets()).toBe(0);
   });
 
   it('S3.10 shows the budget that binds, where there are several', async () => {

@@ -129,8 +129,8 @@ describe('reserving', () => {
     ['a key with a NUL', { key: 'a\0b' }],
     ['no time', { ttlMs: 0 }],
     ['more at least than at most', { atLeastTokens: 2 }],
-  ])('B2 refuses %s before it can spoil the batch of others', async (_, wishes) => {
-    await expect(here.ledger.reserve(anAsk(1, wishes))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+  ])('B2 refuses %s before it can spoil the batch of others', async (_, overrides) => {
+    await expect(here.ledger.reserve(anAsk(1, overrides))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
   });
 });
 

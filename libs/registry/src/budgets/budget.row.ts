@@ -1,6 +1,6 @@
 import type { Budget, BudgetKind } from './budget.js';
 import type { BudgetWindow } from './budget.window.js';
-import type { FoundReservation } from './ledger.batch.js';
+import type { LockedReservation } from './ledger.batch.js';
 import type { ReservationState } from './reservation.js';
 
 /** A budget as `BUDGET_COLUMNS` reads it: what Postgres calls bigint comes as text. */
@@ -83,7 +83,7 @@ export const RESERVATION_COLUMNS = `
   r.used_micro_usd AS "usedMicroUsd", r.overdraft, r.estimated, r.expires_at AS "expiresAt",
   r.expires_at <= clock_timestamp() AS "isOver"`;
 
-export function toReservation(row: ReservationRow): FoundReservation {
+export function toReservation(row: ReservationRow): LockedReservation {
   const { owner, key, agentId, callerId, runId, state, overdraft, estimated, isOver } = row;
   return {
     owner,

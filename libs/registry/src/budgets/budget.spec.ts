@@ -25,7 +25,7 @@ describe('budget arithmetic', () => {
   });
 
   it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
-    const of = (wishes: Partial<Budget>): string => conditionOf(aBudgetState(wishes), USUAL_LOW_BUDGET);
+    const of = (overrides: Partial<Budget>): string => conditionOf(aBudgetState(overrides), USUAL_LOW_BUDGET);
     expect(of({ limit: limit(1_000), used: spent(900) })).toBe('ample');
     expect(of({ limit: limit(1_000), used: spent(901) })).toBe('low');
     expect(of({ kind: 'agent', limit: limit(100_000), used: spent(80_001) })).toBe('low');

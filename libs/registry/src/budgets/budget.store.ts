@@ -5,7 +5,7 @@ import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
 import type { BudgetWindow, WindowSpan } from './budget.window.js';
 import type { Burn } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
-import type { ToldUsage, UsageReport } from './usage.report.js';
+import type { ReportedTotal, UsageReport } from './usage.report.js';
 
 export interface NewBudget {
   kind: BudgetKind;
@@ -182,7 +182,7 @@ export class BudgetStore {
   }
 
   /** Those of these reports that tell more than the ledger knows. */
-  async behind(reports: readonly ToldUsage[]): Promise<UsageReport[]> {
+  async behind(reports: readonly ReportedTotal[]): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)
        JOIN budget b ON b.kind = 'agent' AND b.subject = r.agent_id AND b.window_kind = 'total' AND b.source = 'reported'

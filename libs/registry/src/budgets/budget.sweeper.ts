@@ -56,7 +56,7 @@ export class BudgetSweeper {
     return {
       expired: await this.repeat(async () => await this.expire()),
       rolled: await this.repeat(async () => await this.roll()),
-      reported: await this.takeReports(),
+      reported: await this.applyReports(),
     };
   }
 
@@ -82,23 +82,23 @@ export class BudgetSweeper {
     return ids.length;
   }
 
-  private async takeReports(): Promise<number> {
+  private async applyReports(): Promise<number> {
     const now = performance.now();
-    if (now - this.askedAllAt < ASK_ALL_EVERY_MS) return await this.takeTold();
+    if (now - this.askedAllAt < ASK_ALL_EVERY_MS) return await this.applyRecentReports();
     this.told.clear();
-    const taken = await this.repeat(async () => await this.takeIn(await this.budgets.reportedAhead(MOST_AT_ONCE)));
+    const taken = await this.repeat(async () => await this.applyUsage(await this.budgets.reportedAhead(MOST_AT_ONCE)));
     this.askedAllAt = now;
     return taken;
   }
 
   /** What is told meanwhile is for the next sweep: this one must end, for the other things it does. */
-  private async takeTold(): Promise<number> {
+  private async applyRecentReports(): Promise<number> {
     const told = Array.from(this.told, ([agentId, usedTokens]) => ({ agentId, usedTokens }));
     this.told.clear();
     let taken = 0;
     try {
       for (let from = 0; from < told.length; from += MOST_AT_ONCE) {
-        taken += await this.takeIn(await this.budgets.behind(told.slice(from, from + MOST_AT_ONCE)));
+        taken += await this.applyUsage(await this.budgets.behind(told.slice(from, from + MOST_AT_ONCE)));
       }
     } catch (error) {
       this.askedAllAt = -Infinity; // the next sweep finds the rest in the leases
@@ -107,7 +107,7 @@ export class BudgetSweeper {
     return taken;
   }
 
-  private async takeIn(reports: readonly UsageReport[]): Promise<number> {
+  private async applyUsage(reports: readonly UsageReport[]): Promise<number> {
     await this.ledger.applyAll(reports.map(takingIn));
     return reports.length;
   }

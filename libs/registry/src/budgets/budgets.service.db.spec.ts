@@ -227,8 +227,8 @@ describe('operators', () => {
     ['a parent of an agent', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
     ['a second fleet', { kind: 'fleet', subject: 'other' }],
     ['a time zone nobody knows', { timeZone: 'Mars/Olympus' }],
-  ] as const)('S3.10 cannot make %s', async (_, wishes) => {
-    await expect(here.budgets.open(aBudget(1, wishes))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+  ] as const)('S3.10 cannot make %s', async (_, overrides) => {
+    await expect(here.budgets.open(aBudget(1, overrides))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
   });
 
   it('S3.10 cannot make the same budget twice', async () => {

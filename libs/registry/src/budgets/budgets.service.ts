@@ -9,7 +9,7 @@ import { isTimeZone, nextWindow, type BudgetWindow } from './budget.window.js';
 import { forecast, type Forecast } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
 
-export interface BudgetWish {
+export interface BudgetRequest {
   kind: BudgetKind;
   subject: string;
   window?: BudgetWindow;
@@ -42,7 +42,7 @@ export class BudgetsService {
     private readonly runDepth: number,
   ) {}
 
-  async open(wish: BudgetWish): Promise<Budget> {
+  async open(wish: BudgetRequest): Promise<Budget> {
     return await this.db.transaction(async () => {
       const budget = await this.make(await this.complete(wish));
       if (!budget) throw new BudgetExistsError(wish.kind, wish.subject, wish.window ?? 'total');
@@ -100,7 +100,7 @@ export class BudgetsService {
     return forecast(budget, await this.store.burn(id, overMs), now);
   }
 
-  private async complete(wish: BudgetWish): Promise<NewBudget> {
+  private async complete(wish: BudgetRequest): Promise<NewBudget> {
     const { kind, subject, window = 'total', timeZone = 'UTC', limit, parentRunId = null, by } = wish;
     const { low = NO_LIMIT, source = 'ledger' } = wish;
     if (kind === 'run' && window !== 'total') throw new InvalidBudgetError('The budget of a run has no windows.');

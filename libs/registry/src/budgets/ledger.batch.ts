@@ -53,7 +53,7 @@ export type LedgerOutcome =
   { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: DomainError };
 
 /** A reservation as it was found, and whether its time is over by the database's clock. */
-export interface FoundReservation extends Reservation {
+export interface LockedReservation extends Reservation {
   isOver: boolean;
 }
 
@@ -83,7 +83,7 @@ export class LedgerBatch {
   private readonly budgets = new Map<number, Budget>();
   private readonly before = new Map<number, Budget>();
   private readonly byScope = new Map<string, number[]>();
-  private readonly reservations: Map<string, FoundReservation>;
+  private readonly reservations: Map<string, LockedReservation>;
   private readonly opened = new Map<string, number>();
   private readonly renewed = new Map<string, number>();
   private readonly closed = new Set<string>();
@@ -91,7 +91,7 @@ export class LedgerBatch {
 
   constructor(
     budgets: readonly Budget[],
-    reservations: readonly FoundReservation[],
+    reservations: readonly LockedReservation[],
     private readonly now: number,
     private readonly held = new OwnerCounts({}, NO_QUOTA, 'held reservations'),
   ) {
@@ -239,7 +239,7 @@ export class LedgerBatch {
     return { ok: true, reservation: this.end(found, { state: as }) };
   }
 
-  private end(found: FoundReservation, changes: Partial<Reservation>): Reservation {
+  private end(found: LockedReservation, changes: Partial<Reservation>): Reservation {
     const ended = { ...found, ...changes };
     if (found.state === 'held') this.held.add(found.owner, -1);
     this.reservations.set(keyOf(found), ended);

@@ -9,7 +9,7 @@ import {
   type BudgetRow,
   type ReservationRow,
 } from './budget.row.js';
-import type { FoundReservation, LedgerWrites, ReservationKey } from './ledger.batch.js';
+import type { LockedReservation, LedgerWrites, ReservationKey } from './ledger.batch.js';
 import {
   closeReservations,
   insertLines,
@@ -47,7 +47,7 @@ export class LedgerStore {
   constructor(private readonly db: Database) {}
 
   /** Locked, in the order of their keys; always before budgets are. */
-  async lockReservations(keys: readonly ReservationKey[]): Promise<FoundReservation[]> {
+  async lockReservations(keys: readonly ReservationKey[]): Promise<LockedReservation[]> {
     if (keys.length === 0) return [];
     const rows = await this.db.query<ReservationRow>(
       `SELECT ${RESERVATION_COLUMNS} FROM budget_reservation r

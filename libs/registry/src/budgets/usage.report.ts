@@ -1,7 +1,7 @@
 import type { LedgerOp } from './ledger.batch.js';
 
 /** What an agent told to have used in all. */
-export interface ToldUsage {
+export interface ReportedTotal {
   agentId: string;
   usedTokens: number | string | null;
 }

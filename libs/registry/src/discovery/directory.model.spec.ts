@@ -60,7 +60,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
     latency: fc.record({ declaredMs: fc.option(fc.nat(3)), observedMs: fc.option(fc.nat(3)) }),
     labels: fc.constantFrom<Record<string, string>[]>({}, { zone: 'eu' }, { zone: 'us', tier: 'gold' }),
   })
-  .map(({ remaining, ...wishes }) => anEntry({ ...wishes, remaining, totalTokens: remaining && 500_000 }));
+  .map(({ remaining, ...overrides }) => anEntry({ ...overrides, remaining, totalTokens: remaining && 500_000 }));
 
 const capabilities = fc.oneof(
   fc.constantFrom<string[][]>(['code'], ['plan'], ['code.build']),
@@ -224,8 +224,8 @@ class Examiner {
   private questionOf({ capabilities: words = [], filter = {}, fuzzy = false }: AgentQuery): string {
     const sets: CapabilitySets = Array.isArray(words) ? { all: words } : (words as CapabilitySets);
     const meant = [sets.all, sets.any, sets.none].map((list) => this.aliases.resolveAll(list ?? []));
-    const wishes = Object.entries(filter).map(([name, wish]) => `${name}=${JSON.stringify(wish)}`);
-    return JSON.stringify([meant, wishes.toSorted(), fuzzy]);
+    const overrides = Object.entries(filter).map(([name, wish]) => `${name}=${JSON.stringify(wish)}`);
+    return JSON.stringify([meant, overrides.toSorted(), fuzzy]);
   }
 }
 

@@ -110,18 +110,18 @@ export class DirectorySync {
 
   /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
   @Periodic('registry.read_heartbeats', READ_EVERY_MS)
-  async hearBeats(): Promise<number> {
+  async readBeats(): Promise<number> {
     this.records.add([]);
     this.beats.add([]);
     const rows = await this.stores.leases.foreignBeatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.time();
-    const news = this.takeBeats(rows, now);
+    const news = this.applyBeats(rows, now);
     this.beatsSeenUntil = now;
     return news;
   }
 
   /** Answers how many were news. */
-  takeBeats(rows: readonly BeatRow[], now: number): number {
+  applyBeats(rows: readonly BeatRow[], now: number): number {
     return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row), now)).length;
   }
 
@@ -129,7 +129,7 @@ export class DirectorySync {
    * Beats that this replica took. Who beat at another one before may have told it something that a beat does not repeat, so
    * its lease is read; and who is not known here at all is read whole.
    */
-  takeOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
+  applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
     const elsewhere = new Set(moved);
     const strangers: string[] = [];
     for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
@@ -144,7 +144,7 @@ export class DirectorySync {
 
   private async hear(agentIds: readonly string[]): Promise<void> {
     const rows = await this.stores.leases.beatsOf(agentIds);
-    this.takeBeats(rows, await this.time());
+    this.applyBeats(rows, await this.time());
     const strangers = rows.filter(
       (row) => this.directory.find(row.agentId)?.record.generation !== Number(row.generation),
     );
@@ -152,7 +152,7 @@ export class DirectorySync {
   }
 
   /** Budgets that this replica has just changed. */
-  takeBudgets(budgets: readonly Budget[]): number {
+  applyBudgets(budgets: readonly Budget[]): number {
     const ofAgents = Map.groupBy(budgets, ({ kind, subject }) => (kind === 'agent' ? subject : null));
     ofAgents.delete(null);
     const now = this.directory.advance(-Infinity);
@@ -162,11 +162,11 @@ export class DirectorySync {
 
   /** Budgets that other replicas charged. Answers how many agents it was news for. */
   @Periodic('registry.read_budgets', READ_EVERY_MS)
-  async hearBudgets(): Promise<number> {
+  async readBudgets(): Promise<number> {
     const now = await this.time();
     const changed = await this.stores.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));
     this.budgetsSeenUntil = now;
-    return this.takeBudgets(changed);
+    return this.applyBudgets(changed);
   }
 }
 

@@ -15,7 +15,7 @@ describe('an agent that beats now at one replica and now at another', () => {
   });
 
   it('S3.7 is known by both to be as loaded as it told the other', async () => {
-    await replicas.there.sync.hearBeats();
+    await replicas.there.sync.readBeats();
     expect(replicas.there.directory.find('a-1')?.record.load.inFlight).toBe(7);
   });
 

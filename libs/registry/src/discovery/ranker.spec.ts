@@ -1,5 +1,5 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import { anEntry, type EntryWishes } from '../testing/directory-entries.js';
+import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
 import type { AgentQuery } from './agent.query.js';
 import type { Assessment } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
@@ -13,20 +13,20 @@ import { Strategies, usualStrategies } from './strategies/strategies.js';
 const NOW = Date.parse('2026-02-24T10:30:00Z');
 const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };
 
-function rankerOf(agents: EntryWishes[], strategies?: Strategies): { ranker: Ranker; directory: Directory } {
+function rankerOf(agents: EntryOverrides[], strategies?: Strategies): { ranker: Ranker; directory: Directory } {
   const directory = new Directory({ aliases: new CapabilityAliases({ 'can code': 'code' }) });
-  for (const wishes of agents) directory.upsert(anEntry(wishes), NOW);
+  for (const overrides of agents) directory.upsert(anEntry(overrides), NOW);
   return { directory, ranker: new Ranker(directory, strategies) };
 }
 
 const ids = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
 
-function ask(agents: EntryWishes[], query: AgentQuery): string[] {
+function ask(agents: EntryOverrides[], query: AgentQuery): string[] {
   return ids(rankerOf(agents).ranker.rank(query, NOW));
 }
 
 const SUBSCRIPTION = { adapter: 'copilot', type: 'subscription', plan: 'github-copilot-business' };
-const BUILDERS: EntryWishes[] = [
+const BUILDERS: EntryOverrides[] = [
   { agentId: 'builder-03', provider: SUBSCRIPTION, remaining: 12_000, totalTokens: 500_000 },
   { agentId: 'builder-02', costModel: { usdPerTask: null, usdPer1kTokens: 0.003 } },
   { agentId: 'builder-01', provider: SUBSCRIPTION, remaining: 376_544, totalTokens: 500_000 },
@@ -192,7 +192,7 @@ describe('round-robin', () => {
 });
 
 describe('explanations', () => {
-  const CAST: EntryWishes[] = [
+  const CAST: EntryOverrides[] = [
     { agentId: 'good' },
     { agentId: 'drained', desiredState: 'draining' },
     { agentId: 'broken', circuit: OPEN, remaining: 0, totalTokens: 10 },

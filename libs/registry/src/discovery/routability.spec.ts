@@ -1,5 +1,5 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import { anEntry, type EntryWishes } from '../testing/directory-entries.js';
+import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
 import { assess } from './assessment.js';
 import { isLowBudget, isRoutable, nextChangeAt, routability, USUAL_LOW_BUDGET } from './routability.js';
 
@@ -8,8 +8,8 @@ const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5
 const HALF_OPEN = { ...OPEN, phase: 'half_open' as const, openUntil: NOW - 1 };
 const PROBED = { ...HALF_OPEN, probe: { id: 'p', expiresAt: NOW + 900 } };
 
-const codes = (wishes: EntryWishes): string[] => routability(anEntry(wishes), NOW).map(({ code }) => code);
-const standing = (wishes: EntryWishes) => assess(anEntry(wishes), NOW, USUAL_LOW_BUDGET);
+const codes = (overrides: EntryOverrides): string[] => routability(anEntry(overrides), NOW).map(({ code }) => code);
+const standing = (overrides: EntryOverrides) => assess(anEntry(overrides), NOW, USUAL_LOW_BUDGET);
 
 describe('routability', () => {
   it('B1 lets a healthy agent through', () => {
@@ -75,7 +75,7 @@ describe('routability', () => {
 describe('assessments', () => {
   it('B1 order standings: ready, saturated, suspect, probe', () => {
     const places = [{}, { ratio: 1 }, { ratio: 1, suspectAt: NOW }, { circuit: HALF_OPEN }].map(
-      (wishes) => standing(wishes).standing,
+      (overrides) => standing(overrides).standing,
     );
     expect(places).toEqual([0, 1, 2, 3]);
   });

@@ -51,12 +51,12 @@ export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boole
  * whose circuit is half open with the probe slot free: without a call it could never close.
  */
 export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
-  const found = [operatorWish(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry, now)];
+  const found = [operatorIntent(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry, now)];
   return found.filter((exclusion) => exclusion !== undefined);
 }
 
 export function isRoutable(entry: DirectoryEntry, now: number): boolean {
-  return !operatorWish(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
+  return !operatorIntent(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
 }
 
 /** The next moment at which time alone changes what routability or health say; Infinity when it never does. */
@@ -68,7 +68,7 @@ export function nextChangeAt(entry: DirectoryEntry, now: number): number {
   );
 }
 
-function operatorWish({ record }: DirectoryEntry): Exclusion | undefined {
+function operatorIntent({ record }: DirectoryEntry): Exclusion | undefined {
   if (record.desiredState === 'active') return undefined;
   const text =
     record.desiredState === 'draining'

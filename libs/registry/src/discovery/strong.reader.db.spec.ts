@@ -147,7 +147,7 @@ describe('a replica', () => {
     const ranked = (): number => here.ranker.rank({ capabilities: ['build'] }, here.clock.now()).candidates.length;
     expect(ranked()).toBe(1);
     await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 1_000 }]);
-    await here.sync.hearBeats();
+    await here.sync.readBeats();
     expect(ranked()).toBe(0);
   });
 
@@ -156,7 +156,7 @@ describe('a replica', () => {
     const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
     await here.sync.idle();
     await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 600 }]);
-    await here.sync.hearBeats();
+    await here.sync.readBeats();
     const used = (): number | undefined => here.directory.find('spender')?.record.budget.usedTokens;
     expect(used()).toBe(600);
     const { owner, key } = await here.budgets.ledger.reserve(anAsk(10, { agentId: 'spender' }));
@@ -202,7 +202,7 @@ describe('a replica', () => {
       await third.sync.idle();
       expect(third.directory.find('missed')).toBeUndefined();
     });
-    await third.sync.hearBeats();
+    await third.sync.readBeats();
     await third.sync.idle();
     expect(third.directory.find('missed')).toBeDefined();
   });

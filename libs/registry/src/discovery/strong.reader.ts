@@ -35,7 +35,7 @@ export class StrongReader {
     const groups = this.groupsOf(plan);
     if (groups.length === 0 || plan.fuzzy) return await this.readFleet();
     const matched = await this.candidates.matching(groups);
-    this.sync.takeBeats(matched, await this.sync.time());
+    this.sync.applyBeats(matched, await this.sync.time());
     const present = new Set(matched.map(({ agentId }) => agentId));
     const stale = [...matched.filter((row) => this.isNews(row)).map(idOf), ...this.goneFrom(plan, present)];
     for (let at = 0; at < stale.length; at += SLICE) await this.sync.refresh(stale.slice(at, at + SLICE));

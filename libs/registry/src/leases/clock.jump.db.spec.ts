@@ -86,7 +86,7 @@ describe('a database clock that goes back', () => {
     await there.sync.load();
     expect(there.directory.advance(0)).toBeLessThan((await there.sync.time()) + 10_000);
     await here.heartbeats.beatAll(agents.map((one) => ({ ...replicas.claimOf(one), inFlight: 7 })));
-    await there.sync.hearBeats();
+    await there.sync.readBeats();
     expect(there.directory.find('agent-3')?.record.load.inFlight).toBe(7);
   });
 });

@@ -68,7 +68,7 @@ export class EvictionSweeper {
       if (!before) return NOTHING;
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? calmProtection(fleet.now);
-      const facts = { ...fleet, databaseAway: null, override: before.override };
+      const facts = { ...fleet, override: before.override };
       const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
       await this.stores.protection.save(decision.state, decision.explanation);
@@ -98,7 +98,7 @@ export class EvictionSweeper {
     await this.events.recovered(recovered);
     const stillHere = suspected.filter(({ agentId }) => !gone.has(agentId));
     await this.events.suspected(stillHere, lease.missesUntilSuspect);
-    await this.budgets.takeLastReports(evicted);
+    await this.budgets.applyLastReports(evicted);
     await this.events.left(evicted, 'evicted');
     return {
       swept: true,

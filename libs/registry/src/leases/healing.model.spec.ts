@@ -93,7 +93,6 @@ class Fleet {
       expired: silences.filter((silence) => silence >= LEASE_MS).length,
       heardAgain: this.agents.filter((agent) => agent.suspect && this.sinceBeat(agent) < SUSPECT_MS).length,
       longestSilentMs: Math.max(0, ...silences),
-      databaseAway: null,
       override: 'auto',
     };
   }

@@ -1,4 +1,4 @@
-/** A stretch of time in which beats may have been lost on our side: no sweep ran, or the database was away. */
+/** A period in which no sweep ran, so that beats may have been lost on our side. */
 export interface Gap {
   from: number;
   to: number;
@@ -63,8 +63,6 @@ export interface SweepFacts {
   heardAgain: number;
   /** The longest silence of any lease, without the time that was forgiven. */
   longestSilentMs: number;
-  /** The last time the database did not answer, if that was since the last sweep. */
-  databaseAway: Gap | null;
   override: ProtectionOverride;
 }
 

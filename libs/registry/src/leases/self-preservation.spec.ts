@@ -10,7 +10,6 @@ const HEALTHY: SweepFacts = {
   expired: 0,
   heardAgain: 0,
   longestSilentMs: 0,
-  databaseAway: null,
   override: 'auto',
 };
 
@@ -126,14 +125,6 @@ describe('self-preservation', () => {
     expect(late).toMatchObject({ mayEvict: 0, gap: { from: 2_000, to: 31_000 }, state: { mode: 'normal' } });
     expect(late.explanation.text).toBe('Nobody could be heard for 29000 ms: every lease gets that time back.');
     expect(decideProtection(late.state, { ...HEALTHY, expired: 1 }, 32_000, POLICY).gap).toBeNull();
-  });
-
-  it('B5 gives the time back in which the database was away', () => {
-    const before = sweep([{}]).state;
-    const databaseAway = { from: 1_200, to: 1_900 };
-    expect(decideProtection(before, { ...HEALTHY, databaseAway }, 2_000, POLICY).gap).toEqual(databaseAway);
-    const both = decideProtection(before, { ...HEALTHY, databaseAway: { from: 1_500, to: 30_000 } }, 31_000, POLICY);
-    expect(both.gap).toEqual({ from: 1_500, to: 31_000 });
   });
 
   it('B5 takes a sweep as punctual within the tolerance, and the very first one always', () => {

@@ -29,7 +29,7 @@ export function decideProtection(
     const state = { ...shifted(before, -clockBackMs), lastSweepAt: now };
     return decision(state, facts, policy, { reason: 'clock_back', mayEvict: 0, clockBackMs });
   }
-  const gap = findGap(before, facts, now, policy);
+  const gap = findGap(before, now, policy);
   if (gap) return decision(afterGap(before, gap, now), facts, policy, { reason: 'gap', mayEvict: 0, gap });
   const elapsedMs = now - (before.lastSweepAt ?? now);
   const after = { ...nextState(before, facts, now, policy), lastSweepAt: now };
@@ -80,11 +80,8 @@ function afterGap(before: ProtectionState, { from, to }: Gap, now: number): Prot
   return { ...before, until, boxUntil, heldUntil, lastSweepAt: now };
 }
 
-/** When nobody could be heard or nobody looked, as one stretch of time: rather too long than too short. */
-function findGap(before: ProtectionState, facts: SweepFacts, now: number, policy: SweepPolicy): Gap | null {
+/** The period in which no sweep ran, if the last one was too long ago. */
+function findGap(before: ProtectionState, now: number, policy: SweepPolicy): Gap | null {
   const due = before.lastSweepAt === null ? now : before.lastSweepAt + policy.sweepEveryMs;
-  const late = now - due > policy.toleranceMs ? { from: due, to: now } : null;
-  const away = facts.databaseAway;
-  if (!late || !away) return late ?? away;
-  return { from: Math.min(late.from, away.from), to: Math.max(late.to, away.to) };
+  return now - due > policy.toleranceMs ? { from: due, to: now } : null;
 }

@@ -2,7 +2,7 @@ import { agentBudget, agentLoad, type AgentRecord } from '../agents/agent.record
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 
-export interface EntryWishes extends Partial<Omit<DirectoryEntry, 'record'>>, Partial<Omit<AgentRecord, 'budget'>> {
+export interface EntryOverrides extends Partial<Omit<DirectoryEntry, 'record'>>, Partial<Omit<AgentRecord, 'budget'>> {
   /** Tokens left of `totalTokens`; unlimited unless one of the two is said. */
   remaining?: number;
   totalTokens?: number;
@@ -13,8 +13,8 @@ export interface EntryWishes extends Partial<Omit<DirectoryEntry, 'record'>>, Pa
 const STARTED = '2026-02-24T10:00:00.000Z';
 
 /** A healthy agent with nothing remarkable about it. Say only what matters. */
-export function anEntry(wishes: EntryWishes = {}): DirectoryEntry {
-  const { revision = 1, circuit = CLOSED_CIRCUIT, suspectAt = null, dampedUntil = null, ...rest } = wishes;
+export function anEntry(overrides: EntryOverrides = {}): DirectoryEntry {
+  const { revision = 1, circuit = CLOSED_CIRCUIT, suspectAt = null, dampedUntil = null, ...rest } = overrides;
   const { remaining, totalTokens = remaining, ratio = 0, ...record } = rest;
   const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
   const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });

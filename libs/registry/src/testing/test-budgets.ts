@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '#rollcall/platform';
 import { eventsOf, type TestEvents } from '#rollcall/platform/testing';
 import { FLEET, type Budget } from '../budgets/budget.js';
-import type { BudgetWish } from '../budgets/budgets.service.js';
+import type { BudgetRequest } from '../budgets/budgets.service.js';
 import type { ReserveAsk, Scopes } from '../budgets/reservation.js';
 import type { BudgetRules } from '../registry.options.js';
 import { type BudgetParts, budgetsOf } from './budget-parts.js';
@@ -19,18 +19,21 @@ export async function testBudgets(db: Database, budgets: BudgetRules = {}): Prom
 }
 
 /** A budget for tokens of the fleet, unless told otherwise. */
-export function aBudget(tokens: number | null, wishes: Partial<BudgetWish> = {}): BudgetWish {
-  return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...wishes };
+export function aBudget(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
+  return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
 
-export function anAsk(tokens: number, wishes: Partial<Omit<ReserveAsk, 'scopes'>> & Partial<Scopes> = {}): ReserveAsk {
-  const { agentId = null, callerId = null, runId = null, ...rest } = wishes;
+export function anAsk(
+  tokens: number,
+  overrides: Partial<Omit<ReserveAsk, 'scopes'>> & Partial<Scopes> = {},
+): ReserveAsk {
+  const { agentId = null, callerId = null, runId = null, ...rest } = overrides;
   const scopes = { agentId, callerId, runId };
   return { owner: 'test', key: randomUUID(), amount: { tokens, microUsd: 0 }, ttlMs: 60_000, ...rest, scopes };
 }
 
 /** A budget as arithmetic has it, without a database. */
-export function aBudgetState(wishes: Partial<Budget> = {}): Budget {
+export function aBudgetState(overrides: Partial<Budget> = {}): Budget {
   const none = { tokens: null, microUsd: null };
   const zero = { tokens: 0, microUsd: 0 };
   return {
@@ -50,6 +53,6 @@ export function aBudgetState(wishes: Partial<Budget> = {}): Budget {
     source: 'ledger',
     declared: false,
     version: 1,
-    ...wishes,
+    ...overrides,
   };
 }

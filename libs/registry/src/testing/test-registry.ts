@@ -91,7 +91,7 @@ function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events'
 }
 
 /** A valid registration; tests state only what matters to them. */
-export function aRegistration(wishes: Partial<Registration> = {}): Registration {
+export function aRegistration(overrides: Partial<Registration> = {}): Registration {
   return {
     name: 'swarm-builder',
     endpoint: 'http://localhost:5091',
@@ -106,6 +106,6 @@ export function aRegistration(wishes: Partial<Registration> = {}): Registration 
     version: null,
     definition: null,
     labels: {},
-    ...wishes,
+    ...overrides,
   };
 }

@@ -28,10 +28,10 @@ export class TwoReplicas {
   /** Through the first replica, unless told. */
   async join(
     agentId: string,
-    wishes: Partial<Registration> = {},
+    overrides: Partial<Registration> = {},
     { leaseToken = null as string | null, at = this.here } = {},
   ): Promise<Joined> {
-    return await at.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(wishes) });
+    return await at.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(overrides) });
   }
 
   claimOf({ record, leaseToken }: Joined): LeaseClaim {

@@ -68,7 +68,7 @@ export class A2aAgent extends TrackedAgent {
 
   private end(errand: Errand, { ended }: TaskReader): void {
     if (ended) return errand.hangUp();
-    const farewell = errand.takeBack().finally(() => this.farewells.delete(farewell));
+    const farewell = errand.cancelLater().finally(() => this.farewells.delete(farewell));
     this.farewells.add(farewell);
   }
 }

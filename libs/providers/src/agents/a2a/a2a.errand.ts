@@ -41,7 +41,7 @@ export class Errand {
     this.line.abort();
   }
 
-  async takeBack(): Promise<void> {
+  async cancelLater(): Promise<void> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), TAKE_BACK_MS);
     try {

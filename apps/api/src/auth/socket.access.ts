@@ -8,24 +8,24 @@ import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { SocketLimits } from './socket.limits.js';
 
-export interface SocketDoor {
+export interface SocketRules {
   permission: Permission;
-  /** Who a one-time ticket was made for: browsers cannot send a header when they open a WebSocket. */
+  /** Returns the principal of a one-time ticket. Browsers cannot send a header when they open a WebSocket. */
   redeem?(ticket: string): Promise<Principal>;
-  /** What else must hold; it throws when it does not. */
+  /** Throws when another condition is not met. */
   check?(request: URLSearchParams, principal: Principal): Promise<void>;
 }
 
 export interface AdmittedSocket {
   principal: Principal;
-  /** To be called once, when the socket is closed or was not opened after all. */
+  /** Must be called once: when the socket is closed, or when it is not opened. */
   release(): void;
 }
 
-/** Decides before a WebSocket is one: without a door that says who may enter, no one may. */
+/** Authenticates and authorises upgrade requests. A path without declared rules accepts nobody. */
 @Injectable()
-export class SocketDoors {
-  private readonly doors = new Map<string, SocketDoor>();
+export class SocketAccess {
+  private readonly rules = new Map<string, SocketRules>();
 
   constructor(
     private readonly authenticator: Authenticator,
@@ -34,26 +34,26 @@ export class SocketDoors {
     private readonly limits: SocketLimits,
   ) {}
 
-  open(path: string, door: SocketDoor): void {
-    this.doors.set(path, door);
+  declare(path: string, rules: SocketRules): void {
+    this.rules.set(path, rules);
   }
 
-  /** Every socket there is, with the permission it needs. */
+  /** Every WebSocket path with the permission it needs. */
   all(): { path: string; access: Permission }[] {
-    return [...this.doors].map(([path, { permission }]) => ({ path, access: permission }));
+    return [...this.rules].map(([path, { permission }]) => ({ path, access: permission }));
   }
 
   async admit(request: IncomingMessage): Promise<AdmittedSocket> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'ws://localhost');
-    const door = this.doors.get(pathname);
-    if (!door) throw new ApiError('FORBIDDEN', 'This socket does not say who may open it, so no one may.');
+    const rules = this.rules.get(pathname);
+    if (!rules) throw new ApiError('FORBIDDEN', 'This WebSocket declares no permission, so nobody may open it.');
     if (this.lifecycle.phase === 'closing')
       throw new ApiError('SHUTTING_DOWN', 'Connect again; another replica is there.');
-    const principal = await this.identify(request, door, searchParams.get('ticket'));
-    this.guard.allow(principal, door.permission);
+    const principal = await this.identify(request, rules, searchParams.get('ticket'));
+    this.guard.allow(principal, rules.permission);
     const release = this.limits.enter(principal);
     try {
-      await door.check?.(searchParams, principal);
+      await rules.check?.(searchParams, principal);
     } catch (error) {
       release();
       throw error;
@@ -61,7 +61,7 @@ export class SocketDoors {
     return { principal, release };
   }
 
-  private async identify(request: IncomingMessage, { redeem }: SocketDoor, ticket: string | null): Promise<Principal> {
+  private async identify(request: IncomingMessage, { redeem }: SocketRules, ticket: string | null): Promise<Principal> {
     const address = this.limits.addressOf(request);
     if (redeem && ticket !== null) return await this.limits.lookUp(address, async () => await redeem(ticket));
     return await this.authenticator.authenticate({ headers: request.headers, ip: address });

@@ -7,7 +7,7 @@ import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { AgentView } from './agent.view.js';
-import { QuarantineBody, WishBody } from './agents.dto.js';
+import { QuarantineBody, OperatorNoteBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 
 /** What operators do with an agent. Each action is in the audit log. */
@@ -15,7 +15,7 @@ import { AGENT_ID } from './agents.examples.js';
 @ApiParam(AGENT_ID)
 @Problems('AGENT_NOT_FOUND')
 @Controller('agents')
-export class WishesController {
+export class OperatorActionsController {
   constructor(private readonly agents: AgentsService) {}
 
   @Post(':id/evict')
@@ -40,7 +40,7 @@ export class WishesController {
   @ApiOkResponse({ type: AgentView, description: 'The agent is draining.' })
   async drain(
     @Param('id') id: string,
-    @Body() { note }: WishBody,
+    @Body() { note }: OperatorNoteBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentView> {
     return await this.agents.want(id, 'draining', note ?? null, by);
@@ -76,7 +76,7 @@ export class WishesController {
   @ApiOkResponse({ type: AgentView, description: 'The agent gets tasks again.' })
   async resume(
     @Param('id') id: string,
-    @Body() { note }: WishBody,
+    @Body() { note }: OperatorNoteBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentView> {
     return await this.agents.want(id, 'active', note ?? null, by);
