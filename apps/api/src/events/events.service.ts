@@ -21,7 +21,7 @@ export interface EventsFound {
   epoch: string;
 }
 
-/** Whoever would wait longer for a page is asked to come again. */
+/** A page that would wait longer is rejected with `EVENTS_BUSY`. */
 const LONGEST_WAIT_MS = 3_000;
 
 /** Pages of the log, and waiting for the next one. */

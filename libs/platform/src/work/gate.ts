@@ -1,9 +1,9 @@
 export interface GateOptions {
   /** How many run at the same time. */
   most: number;
-  /** Whether the failure of one is a failure of all that wait. */
+  /** Whether this error will also meet the work that waits, which then fails at once. */
   failsAll(error: unknown): boolean;
-  /** What a caller is told that would have to wait too long. */
+  /** The error for work that would wait too long. */
   busy(): Error;
   /** In milliseconds. */
   now?(): number;
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * Runs a few pieces of work at the same time, and the others in the order they came in. For work that keeps the event loop
- * busy for milliseconds: hundreds of it at once would delay everything else by seconds.
+ * Limits how many pieces of work run at the same time; the others wait in their order of arrival. For work that keeps the event
+ * loop busy for milliseconds: hundreds of them at once would delay every other request by seconds.
  */
 export class Gate {
   private running = 0;
@@ -31,7 +31,7 @@ export class Gate {
     return this.queue.length;
   }
 
-  /** Refused when its turn comes later than `patienceMs`: whoever asked will have given up, or can ask another replica. */
+  /** Rejects with `busy` when the work would begin later than `patienceMs`: the caller can ask another replica. */
   async run<T>(work: () => Promise<T>, patienceMs = Infinity): Promise<T> {
     const since = this.now();
     if (this.running >= this.options.most) await this.turn();
@@ -45,7 +45,7 @@ export class Gate {
     } finally {
       const next = this.queue.shift();
       if (next)
-        setImmediate(() => next.enter()); // it takes over our place, after what else is to be done
+        setImmediate(() => next.enter()); // it takes this place after other pending work
       else this.running -= 1;
     }
   }
