@@ -177,17 +177,20 @@ describe('a slow consumer', () => {
     const quick = await (await connect()).subscribe({ after: '0' });
     const note = 'x'.repeat(40_000);
     slow.socket.pause();
-    for (let index = 0; index < 400; index += 20) {
-      const drafts = Array.from({ length: 20 }, (_, offset) => ({
-        type: 'agent.quarantined' as const,
-        subject: `a-${index + offset}`,
-        data: { by: 'key:test', reason: note },
-      }));
-      await tell(api, ...drafts);
-    }
-    await until('the quick one has all', () => quick.events.length === 400);
+    const publishing = (async () => {
+      for (let index = 0; index < 400; index += 20) {
+        const drafts = Array.from({ length: 20 }, (_, offset) => ({
+          type: 'agent.quarantined' as const,
+          subject: `a-${index + offset}`,
+          data: { by: 'key:test', reason: note },
+        }));
+        await tell(api, ...drafts);
+      }
+    })();
     await until('the slow one was cut off', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
     slow.socket.resume();
+    await publishing;
+    await until('the quick one has all', () => quick.events.length === 400);
     const { code, reason } = await slow.closed();
     expect([code, reason['code'], slow.seqs]).toEqual([4408, 'SLOW_CONSUMER', upTo(Number(seqOf(reason['after'])))]);
     expect(slow.events.length).toBeLessThan(400);
