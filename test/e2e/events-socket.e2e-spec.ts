@@ -57,7 +57,7 @@ describe('the WebSocket of events', () => {
     expect([...seen, ...last.seqs]).toEqual(upTo(await head()));
     last.socket.close();
     await other.stop();
-  }, 60_000);
+  });
 
   it('sends what the filters let pass, and a second subscription takes the place of the first', async () => {
     const client = await (
@@ -130,7 +130,7 @@ describe('the WebSocket of events', () => {
     }
     await until('it is gone', () => keeper.count === 0);
     client.socket.terminate();
-  }, 60_000);
+  });
 
   it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
     await tell(api, joined('a-1'), joined('a-2'));
@@ -198,7 +198,7 @@ describe('a slow consumer', () => {
     await until('it has the rest', () => slow.events.length + back.events.length === 400);
     expect([...slow.seqs, ...back.seqs]).toEqual(upTo(400));
     for (const { socket } of [back, quick]) socket.close();
-  }, 30_000);
+  });
 });
 
 describe('who may open it', () => {
