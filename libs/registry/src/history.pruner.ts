@@ -17,11 +17,11 @@ export class HistoryPruner {
 
   @Periodic('registry.prune', EVERY_MS)
   async pruneAgents(): Promise<void> {
-    await this.agents.forget(this.options.retention.leftAgentsMs);
+    await this.agents.prune(this.options.retention.leftAgentsMs);
   }
 
   @Periodic('budgets.prune', EVERY_MS)
   async pruneBudgets(): Promise<void> {
-    await this.budgets.forget(this.options.retention);
+    await this.budgets.prune(this.options.retention);
   }
 }

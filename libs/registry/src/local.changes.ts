@@ -16,8 +16,8 @@ export class LocalChanges {
     sweeper: BudgetSweeper,
   ) {
     heartbeats.onBeats((beats, taken) => directory.applyOwnBeats(beats, taken));
-    heartbeats.onBeats((beats) => sweeper.hear(beats));
-    agents.onChange((agentIds) => directory.refreshSoon(agentIds));
+    heartbeats.onBeats((beats) => sweeper.onHeartbeats(beats));
+    agents.onChange((agentIds) => directory.scheduleRefresh(agentIds));
     budgets.onChange((changed) => directory.applyBudgets(changed));
   }
 }

@@ -7,14 +7,14 @@ import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 import type { AgentRow } from './agent.row.js';
 
 /** Whom an event is about: which of its lives, and what it can do. */
-export interface AgentLife {
+export interface AgentGeneration {
   agentId: string;
   generation: string;
   capabilities: readonly string[];
 }
 
 /** Who a sweep found changed. */
-export type SweptAgent = AgentLife;
+export type SweptAgent = AgentGeneration;
 
 /** One effective update of an agent. */
 export interface AgentUpdated {
@@ -65,7 +65,7 @@ export class AgentEvents {
     await this.append(drafts);
   }
 
-  async left(leavers: readonly AgentLife[], reason: LeaveReason): Promise<void> {
+  async left(leavers: readonly AgentGeneration[], reason: LeaveReason): Promise<void> {
     await this.append(leavers.map((leaver) => leftDraft(leaver, reason)));
   }
 
@@ -109,7 +109,7 @@ export class AgentEvents {
   }
 
   async circuitMoved(
-    { agentId, capabilities }: AgentLife,
+    { agentId, capabilities }: AgentGeneration,
     transitions: readonly CircuitTransition[],
     state: CircuitState,
   ): Promise<void> {
@@ -141,7 +141,7 @@ export class AgentEvents {
   }
 }
 
-function leftDraft({ agentId, generation, capabilities }: AgentLife, reason: LeaveReason): EventDraft {
+function leftDraft({ agentId, generation, capabilities }: AgentGeneration, reason: LeaveReason): EventDraft {
   return { type: 'agent.left', subject: agentId, data: { generation: Number(generation), reason }, capabilities };
 }
 

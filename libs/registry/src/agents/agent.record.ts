@@ -13,15 +13,15 @@ export const LEAVE_REASONS = [
 export type LeaveReason = (typeof LEAVE_REASONS)[number];
 
 /** What an agent may say when it goes by itself. */
-export const FAREWELLS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
-export type Farewell = (typeof FAREWELLS)[number];
+export const DEREGISTRATION_REASONS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
+export type DeregistrationReason = (typeof DEREGISTRATION_REASONS)[number];
 
 /**
  * Who goes while it is being drained has drained, whatever it says. Who gives no reason and has nothing left to spend goes
  * because of that.
  */
-export function reasonToLeave(
-  farewell: Farewell,
+export function leaveReasonOf(
+  farewell: DeregistrationReason,
   { desiredState, budget }: Pick<AgentRecord, 'desiredState' | 'budget'>,
 ): LeaveReason {
   if (desiredState === 'draining') return 'drained';

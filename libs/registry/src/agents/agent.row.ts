@@ -1,4 +1,4 @@
-import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
+import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import { rolled, type Budget } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from '../budgets/budget.row.js';
 import { circuitPhase } from '../circuit/circuit.breaker.js';
@@ -105,7 +105,7 @@ function budgetsOf({ budgets, usedTokens }: AgentRow, now: number): Budget[] {
 
 /** The ledger's; what the agent declared only where there is none, as in the moment it joins. */
 function budgetIn(row: AgentRow, budgets: readonly Budget[]): AgentBudget {
-  const binding = bindingOf(budgets);
+  const binding = bindingBudgetOf(budgets);
   if (binding) return toAgentBudget(binding);
   const totalTokens = row.budgetTotal === null ? null : Number(row.budgetTotal);
   return agentBudget({ totalTokens, usedTokens: Number(row.budgetUsed), source: row.budgetSource });

@@ -17,7 +17,7 @@ export interface LockedAgent {
 }
 
 /** Who left, with what the event about it tells. */
-export interface Leaver {
+export interface LeftAgent {
   agentId: string;
   name: string;
   generation: string;
@@ -48,8 +48,8 @@ export class AgentStore {
   }
 
   /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
-  async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<Leaver | undefined> {
-    const rows = await this.db.query<Omit<Leaver, 'usedTokens'>>(
+  async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<LeftAgent | undefined> {
+    const rows = await this.db.query<Omit<LeftAgent, 'usedTokens'>>(
       `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
        WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::text IS NULL OR token_hash = $4)
        RETURNING agent_id AS "agentId", name, generation, capabilities`,

@@ -12,7 +12,7 @@ export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costM
   costModel?: Partial<CostModel>;
 }
 
-export const MOST_LABELS = 64;
+export const MAX_LABELS = 64;
 
 const FIELDS = [
   'name',

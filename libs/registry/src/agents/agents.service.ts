@@ -4,7 +4,13 @@ import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
-import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
+import {
+  type AgentRecord,
+  type DesiredState,
+  type DeregistrationReason,
+  type LeaveReason,
+  leaveReasonOf,
+} from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import { type AgentListFilter, AgentStore } from './agent.store.js';
 import type { AgentUpdate } from './agent.update.js';
@@ -94,10 +100,10 @@ export class AgentsService {
   }
 
   /** The agent's own goodbye, or an operator's in its place; the reason also depends on how it stands at that moment. */
-  async deregister(claim: AgentClaim, farewell: Farewell = 'deregistered'): Promise<void> {
+  async deregister(claim: AgentClaim, farewell: DeregistrationReason = 'deregistered'): Promise<void> {
     await this.db.transaction(async () => {
       const record = toRecord(await this.lockFor(claim), await this.store.now());
-      await this.leave(claim.agentId, reasonToLeave(farewell, record));
+      await this.leave(claim.agentId, leaveReasonOf(farewell, record));
     });
   }
 
@@ -109,7 +115,12 @@ export class AgentsService {
   }
 
   /** What an operator wants. It holds when the agent leaves and comes back; wanting the same again tells nobody. */
-  async want(agentId: string, desiredState: DesiredState, note: string | null, by: string): Promise<AgentRecord> {
+  async setDesiredState(
+    agentId: string,
+    desiredState: DesiredState,
+    note: string | null,
+    by: string,
+  ): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
       if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
       const before = await this.get(agentId);
@@ -121,16 +132,16 @@ export class AgentsService {
   }
 
   /** Quarantines, and ends the life it has now: the agent stops being listed at all, and comes back in quarantine. */
-  async expel(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
+  async quarantineAndRemove(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
-      await this.want(agentId, 'quarantined', note, by);
+      await this.setDesiredState(agentId, 'quarantined', note, by);
       await this.leave(agentId, 'quarantined');
       return await this.get(agentId);
     });
   }
 
   /** Forgets those that left longer ago than that; answers how many. */
-  async forget(keepMs: number): Promise<number> {
+  async prune(keepMs: number): Promise<number> {
     let total = 0;
     for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
       pruned = await this.store.prune(keepMs, PRUNE_STEP);

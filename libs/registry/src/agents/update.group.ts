@@ -5,7 +5,7 @@ import type { AgentEvents, AgentUpdated } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
-import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
+import { type AgentUpdate, applyUpdate, declarationOf, MAX_LABELS } from './agent.update.js';
 import { claimError } from './claim.check.js';
 import type { AgentClaim } from './registration.js';
 
@@ -103,8 +103,7 @@ function decide(request: UpdateRequest, row: AgentRow | undefined, locked: Reado
   if (!locked.has(row.agentId)) return { state: 'contended' };
   if (ifVersion !== undefined && ifVersion !== versionOf(row)) return rejected(new AgentChangedError(claim.agentId));
   const { after, changed } = applyUpdate(declarationOf(row), update);
-  if (Object.keys(after.labels).length > MOST_LABELS)
-    return rejected(new TooManyLabelsError(claim.agentId, MOST_LABELS));
+  if (Object.keys(after.labels).length > MAX_LABELS) return rejected(new TooManyLabelsError(claim.agentId, MAX_LABELS));
   if (changed.length === 0) return { row, changed };
   return { row: { ...row, ...after, revision: String(Number(row.revision) + 1) }, changed };
 }

@@ -3,7 +3,7 @@ import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetSourceChange } from './budget.store.js';
 import type { Correction } from './correction.js';
 import type { LockedBudgets } from './ledger.store.js';
-import { takingIn, type ReportedTotal } from './usage.report.js';
+import { usageCorrection, type ReportedTotal } from './usage.report.js';
 
 /** What an agent says of its budget when it registers. */
 export interface DeclaredBudget {
@@ -57,6 +57,6 @@ export class AgentBudgets {
   async applyLastReports(leavers: readonly ReportedTotal[]): Promise<void> {
     const told = leavers.filter(({ usedTokens }) => usedTokens !== null);
     const ahead = told.length > 0 ? await this.store.behind(told) : [];
-    await this.ledger.applyAll(ahead.map(takingIn));
+    await this.ledger.applyAll(ahead.map(usageCorrection));
   }
 }

@@ -18,11 +18,11 @@ import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } f
 import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
-  checkAsk,
+  checkRequest,
   checkKey,
   checkTtl,
   type Reservation,
-  type ReserveAsk,
+  type ReserveRequest,
   type Usage,
 } from './reservation.js';
 import { checkLife, checkSize, type Spender, type SpendingLimits } from './spending.limits.js';
@@ -67,8 +67,8 @@ export class BudgetLedger {
     });
   }
 
-  async reserve(ask: ReserveAsk, as: Spender = 'trusted'): Promise<Reservation> {
-    checkAsk(ask);
+  async reserve(ask: ReserveRequest, as: Spender = 'trusted'): Promise<Reservation> {
+    checkRequest(ask);
     if (as === 'limited') checkSize(ask, this.rules.limits);
     return reservationOf(await this.run({ op: 'reserve', ask }));
   }

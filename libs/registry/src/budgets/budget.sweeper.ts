@@ -5,7 +5,7 @@ import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
-import { takingIn, type UsageReport } from './usage.report.js';
+import { usageCorrection, type UsageReport } from './usage.report.js';
 
 export interface BudgetSweep {
   /** Reservations whose owner has neither settled nor released them in time. */
@@ -45,7 +45,7 @@ export class BudgetSweeper {
     private readonly reconciliation: ReconciliationStore,
   ) {}
 
-  hear(beats: readonly { agentId: string; usedTokens?: number }[]): void {
+  onHeartbeats(beats: readonly { agentId: string; usedTokens?: number }[]): void {
     for (const { agentId, usedTokens } of beats) {
       if (usedTokens !== undefined) this.told.set(agentId, Math.max(usedTokens, this.told.get(agentId) ?? 0));
     }
@@ -61,7 +61,7 @@ export class BudgetSweeper {
   }
 
   /** Forgets ended reservations and runs, and sums up old lines of the ledger; answers how many went. */
-  async forget({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
+  async prune({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
     const { reconciliation } = this;
     const reservations = await this.repeat(
       async () => await reconciliation.pruneReservations(reservationsMs, MOST_AT_ONCE),
@@ -108,7 +108,7 @@ export class BudgetSweeper {
   }
 
   private async applyUsage(reports: readonly UsageReport[]): Promise<number> {
-    await this.ledger.applyAll(reports.map(takingIn));
+    await this.ledger.applyAll(reports.map(usageCorrection));
     return reports.length;
   }
 

@@ -52,7 +52,7 @@ export interface LowBudgetPolicy {
   tokens: number;
 }
 
-export const USUAL_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
+export const DEFAULT_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
 
 /** The same budget as of this moment: when its window is over, a new one begins with nothing used. It never goes back. */
 export function rolled(budget: Budget, now: number): Budget {

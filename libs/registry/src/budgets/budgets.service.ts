@@ -28,7 +28,7 @@ export interface Act {
 }
 
 const NO_LIMIT: Limit = { tokens: null, microUsd: null };
-const USUAL_LOOK_BACK_MS = 86_400_000;
+const DEFAULT_LOOK_BACK_MS = 86_400_000;
 
 /** Makes budgets, shows them, and lets operators change what they allow. Spending is the ledger's. */
 @Injectable()
@@ -95,7 +95,7 @@ export class BudgetsService {
     });
   }
 
-  async forecast(id: number, overMs: number = USUAL_LOOK_BACK_MS): Promise<Forecast> {
+  async forecast(id: number, overMs: number = DEFAULT_LOOK_BACK_MS): Promise<Forecast> {
     const { budget, now } = await this.get(id);
     return forecast(budget, await this.store.burn(id, overMs), now);
   }

@@ -28,7 +28,7 @@ import {
 import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
-import type { Reservation, ReserveAsk, Scopes, Usage } from './reservation.js';
+import type { Reservation, ReserveRequest, Scopes, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -37,7 +37,7 @@ export interface ReservationKey {
 }
 
 export type LedgerOp =
-  | { op: 'reserve'; ask: ReserveAsk }
+  | { op: 'reserve'; ask: ReserveRequest }
   /** With `atMostTimes`, only if no unit exceeds so many times what was reserved. */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
   | { op: 'release'; of: ReservationKey }
@@ -152,7 +152,7 @@ export class LedgerBatch {
     return turns;
   }
 
-  private reserve(ask: ReserveAsk): LedgerOutcome {
+  private reserve(ask: ReserveRequest): LedgerOutcome {
     const known = this.reservations.get(keyOf(ask));
     if (known) return isSame(known, ask) ? { ok: true, reservation: known, replayed: true } : reused(ask.key);
     const refusal = this.held.refusalOf(ask.owner);
@@ -168,7 +168,7 @@ export class LedgerBatch {
     return { ok: true, reservation: this.open(ask, amount, found.budgets) };
   }
 
-  private open(ask: ReserveAsk, held: Amount, budgets: readonly Budget[]): Reservation {
+  private open(ask: ReserveRequest, held: Amount, budgets: readonly Budget[]): Reservation {
     const { owner, key, scopes, ttlMs } = ask;
     const ids = budgets.map(({ id }) => id);
     const facts = { owner, key, scopes, budgetIds: ids, held, used: null, overdraft: false, estimated: false };
@@ -283,7 +283,7 @@ export class LedgerBatch {
 }
 
 /** As many tokens as every budget has, if the caller is content with fewer. */
-function fitting({ amount, atLeastTokens }: ReserveAsk, budgets: readonly Budget[]): Amount {
+function fitting({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
   if (atLeastTokens === undefined) return amount;
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);
@@ -294,7 +294,7 @@ function nextVersion(budget: Budget): Budget {
   return { ...budget, version: budget.version + 1 };
 }
 
-function isSame({ scopes, held }: Reservation, ask: ReserveAsk): boolean {
+function isSame({ scopes, held }: Reservation, ask: ReserveRequest): boolean {
   const least = ask.atLeastTokens ?? ask.amount.tokens;
   return (
     scopes.agentId === ask.scopes.agentId &&

@@ -28,7 +28,7 @@ export interface Reservation {
   readonly expiresAt: number;
 }
 
-export interface ReserveAsk {
+export interface ReserveRequest {
   owner: string;
   /** Reserving twice with one key reserves once. */
   key: string;
@@ -47,10 +47,10 @@ export interface Usage {
 
 export const SHORTEST_TTL_MS = 1_000;
 export const LONGEST_TTL_MS = 86_400_000;
-export const USUAL_TTL_MS = 900_000;
+export const DEFAULT_TTL_MS = 900_000;
 
 /** One bad operation would spoil the batch it goes with, so each is looked at before. */
-export function checkAsk(ask: ReserveAsk): void {
+export function checkRequest(ask: ReserveRequest): void {
   checkKey(ask);
   checkAmount(ask.amount);
   checkTtl(ask.ttlMs);

@@ -1,6 +1,6 @@
 import { UNITS, type Amount, type Unit } from './budget.js';
 import { ReservationTooLargeError } from './budget.errors.js';
-import type { Reservation, ReserveAsk } from './reservation.js';
+import type { Reservation, ReserveRequest } from './reservation.js';
 
 /** Limits on one operation of a caller that may spend but not manage budgets. 0 switches a limit off. */
 export interface SpendingLimits {
@@ -15,7 +15,7 @@ export interface SpendingLimits {
 /** `limited` callers obey the spending limits; `trusted` ones (permission `budgets:write`, our own code) do not. */
 export type Spender = 'limited' | 'trusted';
 
-export const USUAL_SPENDING_LIMITS: SpendingLimits = {
+export const DEFAULT_SPENDING_LIMITS: SpendingLimits = {
   settleMultiple: 10,
   largest: { tokens: 100_000_000, microUsd: 10_000_000_000 },
   longestMs: 86_400_000,
@@ -39,7 +39,7 @@ export function excessOf(
   return unit && { unit, limit: multiple * basis[unit] };
 }
 
-export function checkSize({ amount, ttlMs }: Pick<ReserveAsk, 'amount' | 'ttlMs'>, limits: SpendingLimits): void {
+export function checkSize({ amount, ttlMs }: Pick<ReserveRequest, 'amount' | 'ttlMs'>, limits: SpendingLimits): void {
   for (const unit of UNITS) {
     const limit = limits.largest[unit];
     if (limit > 0 && amount[unit] > limit) throw new ReservationTooLargeError(unit, amount[unit], limit);

@@ -5,7 +5,7 @@ import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 
 /** What agents used since a moment, or ever when it is null. */
-export interface UsageQuestion {
+export interface UsageQuery {
   agentIds: readonly string[];
   since: Date | null;
 }
@@ -19,7 +19,7 @@ export interface ReportedUsage {
 export interface BudgetSource {
   /** As agents name it in `budget.source`. */
   readonly name: string;
-  usage(question: UsageQuestion): Promise<ReadonlyMap<string, ReportedUsage>>;
+  usage(question: UsageQuery): Promise<ReadonlyMap<string, ReportedUsage>>;
 }
 
 export interface RefreshResult {
@@ -95,7 +95,7 @@ function sinceOf({ window, windowStart }: Budget): number | null {
   return window === 'total' ? null : windowStart;
 }
 
-function questionFor(budgets: readonly Budget[]): UsageQuestion {
+function questionFor(budgets: readonly Budget[]): UsageQuery {
   const [first] = budgets;
   const since = first ? sinceOf(first) : null;
   return { agentIds: budgets.map(({ subject }) => subject), since: since === null ? null : new Date(since) };

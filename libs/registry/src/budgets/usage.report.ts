@@ -13,7 +13,7 @@ export interface UsageReport {
 }
 
 /** It only ever counts up, so a report that is taken in twice, or late, does no harm. */
-export function takingIn({ budgetId, tokens }: UsageReport): LedgerOp {
+export function usageCorrection({ budgetId, tokens }: UsageReport): LedgerOp {
   const facts = { budgetId, as: 'reported' as const, by: null, note: null };
   return { op: 'correct', correction: { ...facts, usedAtLeast: { tokens } } };
 }

@@ -12,7 +12,7 @@ export interface CircuitPolicy {
   probeMs: number;
 }
 
-export const USUAL_CIRCUIT_POLICY: CircuitPolicy = {
+export const DEFAULT_CIRCUIT_POLICY: CircuitPolicy = {
   failuresToOpen: 5,
   coolDownMs: 10_000,
   backOff: 2,

@@ -31,7 +31,7 @@ export interface AgentQuery {
   fuzzy?: boolean;
 }
 
-export const USUAL_LIMIT = 10;
+export const DEFAULT_LIMIT = 10;
 export const LARGEST_LIMIT = 100;
-export const MOST_CAPABILITIES = 32;
-export const USUAL_STRATEGY = 'cheapest';
+export const MAX_CAPABILITIES = 32;
+export const DEFAULT_STRATEGY = 'cheapest';

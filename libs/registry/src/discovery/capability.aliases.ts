@@ -1,5 +1,5 @@
 import { CapabilityAliasError } from './discovery.errors.js';
-import { answers, normaliseCapability, withContainers } from './capability.js';
+import { matchesCapability, normaliseCapability, withAncestors } from './capability.js';
 
 /**
  * Other words for capabilities, as the operator configured them. Every claim and every question passes through here, so an
@@ -31,7 +31,7 @@ export class CapabilityAliases {
    * Every word of which a claim has at least one among its keys (see capabilityKeys) if it answers what is asked. Some that
    * have one may not answer after all: who asks Postgres by these looks again.
    */
-  wordsFor(asked: string): string[] {
+  searchKeysFor(asked: string): string[] {
     const words = new Set([this.resolve(asked)]);
     // As many steps back as resolving may take forward.
     for (let left = this.meanings.size; left > 0; left -= 1) {
@@ -44,8 +44,8 @@ export class CapabilityAliases {
   private originsOf(word: string): string[] {
     const origins: string[] = [];
     for (const [alias, meaning] of this.meanings) {
-      if (answers(word, meaning)) origins.push(alias + word.slice(meaning.length));
-      else if (answers(meaning, word)) origins.push(alias);
+      if (matchesCapability(word, meaning)) origins.push(alias + word.slice(meaning.length));
+      else if (matchesCapability(meaning, word)) origins.push(alias);
     }
     return origins;
   }
@@ -59,7 +59,7 @@ export class CapabilityAliases {
 }
 
 function translate(meanings: ReadonlyMap<string, string>, capability: string): string {
-  for (const container of withContainers(capability)) {
+  for (const container of withAncestors(capability)) {
     const meaning = meanings.get(container);
     if (meaning !== undefined) return meaning + capability.slice(container.length);
   }

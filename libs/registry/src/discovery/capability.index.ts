@@ -1,19 +1,19 @@
 import type { Assessment } from './assessment.js';
 import { CapabilityBucket } from './capability.bucket.js';
-import { MOST_CAPABILITY_KEYS, withContainers } from './capability.js';
+import { MAX_CAPABILITY_KEYS, withAncestors } from './capability.js';
 import type { Listing } from './listing.js';
 import { compareRank } from './ordered.list.js';
 import { TrigramIndex } from './trigram.index.js';
 
 /** The key of the bucket with all agents, for queries that name no capability. No capability has an empty name. */
-const EVERYONE = '';
+const ALL_AGENTS = '';
 
 /**
  * The inverted index: capability → agents that answer it. An agent is listed under each of its claims and under all
  * capabilities that contain them, so a query looks up what it asks for and never scans the fleet.
  */
 export class CapabilityIndex {
-  private readonly buckets = new Map<string, CapabilityBucket>([[EVERYONE, new CapabilityBucket(EVERYONE)]]);
+  private readonly buckets = new Map<string, CapabilityBucket>([[ALL_AGENTS, new CapabilityBucket(ALL_AGENTS)]]);
 
   /** Built by the first fuzzy query, then kept up to date. */
   private spellings: TrigramIndex | undefined;
@@ -22,8 +22,8 @@ export class CapabilityIndex {
     return this.buckets.get(capability);
   }
 
-  everyone(): CapabilityBucket {
-    return this.bucket(EVERYONE);
+  allAgents(): CapabilityBucket {
+    return this.bucket(ALL_AGENTS);
   }
 
   /** The claimed capabilities spelled most like this one, best first. */
@@ -47,7 +47,7 @@ export class CapabilityIndex {
       const bucket = this.bucket(key);
       bucket.members.delete(listing);
       for (const order of bucket.orders()) order.noteMove(listing, before);
-      if (bucket.members.size > 0 || key === EVERYONE) continue;
+      if (bucket.members.size > 0 || key === ALL_AGENTS) continue;
       this.buckets.delete(key);
       this.spellings?.remove(key);
     }
@@ -77,7 +77,7 @@ export class CapabilityIndex {
   }
 
   private *vocabulary(): Iterable<string> {
-    for (const capability of this.buckets.keys()) if (capability !== EVERYONE) yield capability;
+    for (const capability of this.buckets.keys()) if (capability !== ALL_AGENTS) yield capability;
   }
 }
 
@@ -86,6 +86,6 @@ export class CapabilityIndex {
  * made deeper, stays findable by its claims, and by those that contain them as far as the limit goes.
  */
 function keysOf(claims: readonly string[]): string[] {
-  const keys = new Set([...claims, ...claims.flatMap(withContainers)]);
-  return [EVERYONE, ...[...keys].slice(0, MOST_CAPABILITY_KEYS)];
+  const keys = new Set([...claims, ...claims.flatMap(withAncestors)]);
+  return [ALL_AGENTS, ...[...keys].slice(0, MAX_CAPABILITY_KEYS)];
 }

@@ -1,5 +1,5 @@
 /** How many entries of the hierarchy one agent may have: its claims and all that contain them. */
-export const MOST_CAPABILITY_KEYS = 256;
+export const MAX_CAPABILITY_KEYS = 256;
 
 /** `Code.Build`, ` code.build ` and `code . build` are one capability; `can code` and `can_code` are `can-code`. */
 export function normaliseCapability(text: string): string {
@@ -16,7 +16,7 @@ export function normaliseCapability(text: string): string {
  * do some of the wide one, so asking for `code` finds who claims `code.build`. Not the other way round: who claims only
  * `code` never said that building is part of it.
  */
-export function withContainers(capability: string): string[] {
+export function withAncestors(capability: string): string[] {
   const all = [capability];
   for (let end = capability.lastIndexOf('.'); end > 0; end = capability.lastIndexOf('.', end - 1)) {
     all.push(capability.slice(0, end));
@@ -25,13 +25,13 @@ export function withContainers(capability: string): string[] {
 }
 
 /** Whether a claim answers what was asked for; both normalised. */
-export function answers(claim: string, asked: string): boolean {
+export function matchesCapability(claim: string, asked: string): boolean {
   return claim === asked || claim.startsWith(`${asked}.`);
 }
 
 /** Every word these claims may be found by, in Postgres: normal forms and all that contain them, before any alias. */
 export function capabilityKeys(claims: readonly string[]): string[] {
-  const keys = new Set(claims.map(normaliseCapability).flatMap(withContainers));
+  const keys = new Set(claims.map(normaliseCapability).flatMap(withAncestors));
   keys.delete('');
   return [...keys].toSorted();
 }

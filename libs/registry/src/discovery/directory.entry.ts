@@ -1,5 +1,5 @@
 import { agentLoad, type AgentRecord } from '../agents/agent.record.js';
-import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
+import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 
@@ -106,6 +106,6 @@ export function withReport(entry: DirectoryEntry, reported: number): DirectoryEn
 
 function showing(entry: DirectoryEntry, told: readonly Budget[]): DirectoryEntry {
   const budgets = told.map((budget) => withReported(budget, entry.reported ?? 0));
-  const binding = bindingOf(budgets);
+  const binding = bindingBudgetOf(budgets);
   return binding ? { ...entry, budgets, record: { ...entry.record, budget: toAgentBudget(binding) } } : entry;
 }

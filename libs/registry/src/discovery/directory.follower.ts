@@ -24,7 +24,7 @@ export interface FollowerOptions {
 
 const FOLLOW_EVERY_MS = 1_000;
 
-export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
+export const DEFAULT_FOLLOWER_OPTIONS: FollowerOptions = {
   catchUpMs: 5_000,
   staleMs: 60_000,
   waitMs: 1_500,
@@ -52,7 +52,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   constructor(
     private readonly sync: DirectorySync,
     private readonly events: { feed: EventFeed; log: EventLog },
-    private readonly options: FollowerOptions = USUAL_FOLLOWER_OPTIONS,
+    private readonly options: FollowerOptions = DEFAULT_FOLLOWER_OPTIONS,
   ) {
     events.feed.watch({
       started: () => this.lookStarted(),
@@ -121,7 +121,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   }
 
   private take(events: readonly RegistryEvent[]): void {
-    this.sync.refreshSoon(agentsIn(events));
+    this.sync.scheduleRefresh(agentsIn(events));
     if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.lose();
   }
 

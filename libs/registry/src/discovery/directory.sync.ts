@@ -9,7 +9,7 @@ import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
 import type { DirectoryEntry, Vitals } from './directory.entry.js';
-import { ReadSoon } from './read.soon.js';
+import { ChangeReader } from './change.reader.js';
 import type { RegistryClock } from './registry.clock.js';
 
 const SLICE = 2_000;
@@ -36,8 +36,8 @@ export interface DirectoryStores {
 export class DirectorySync {
   private beatsSeenUntil = 0;
   private budgetsSeenUntil = 0;
-  private readonly records = new ReadSoon('refresh', async (agentIds) => await this.refresh(agentIds));
-  private readonly beats = new ReadSoon('hear', async (agentIds) => await this.hear(agentIds));
+  private readonly records = new ChangeReader('refresh', async (agentIds) => await this.refresh(agentIds));
+  private readonly beats = new ChangeReader('hear', async (agentIds) => await this.hear(agentIds));
 
   constructor(
     private readonly directory: Directory,
@@ -48,7 +48,7 @@ export class DirectorySync {
 
   /** The database's time, which sets our clock by the way. */
   async time(): Promise<number> {
-    return await this.clock.ask(async () => await this.stores.agents.now());
+    return await this.clock.synchronise(async () => await this.stores.agents.now());
   }
 
   /** Takes in the whole fleet as it is now. What was written here meanwhile is not undone. */
@@ -93,7 +93,7 @@ export class DirectorySync {
   }
 
   /** For what changed here or elsewhere. With none, tries again what could not be read before. */
-  refreshSoon(agentIds: readonly string[]): void {
+  scheduleRefresh(agentIds: readonly string[]): void {
     this.records.add(agentIds);
   }
 

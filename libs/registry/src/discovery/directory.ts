@@ -14,7 +14,7 @@ import {
   type Vitals,
 } from './directory.entry.js';
 import { Listing } from './listing.js';
-import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
+import { DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
 import { Timeline } from './timeline.js';
 import { Tombstones } from './tombstones.js';
 
@@ -25,7 +25,7 @@ export interface DirectoryOptions {
   tombstoneMs?: number;
 }
 
-const USUAL_TOMBSTONE_MS = 600_000;
+const DEFAULT_TOMBSTONE_MS = 600_000;
 
 /**
  * The live agents that one replica knows, in memory, indexed so that queries need no scan. Writes may arrive twice, late and
@@ -44,8 +44,8 @@ export class Directory {
 
   constructor(options: DirectoryOptions = {}) {
     this.aliases = options.aliases ?? new CapabilityAliases();
-    this.lowBudget = options.lowBudget ?? USUAL_LOW_BUDGET;
-    this.tombstones = new Tombstones(options.tombstoneMs ?? USUAL_TOMBSTONE_MS);
+    this.lowBudget = options.lowBudget ?? DEFAULT_LOW_BUDGET;
+    this.tombstones = new Tombstones(options.tombstoneMs ?? DEFAULT_TOMBSTONE_MS);
   }
 
   get size(): number {

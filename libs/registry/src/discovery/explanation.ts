@@ -1,5 +1,5 @@
 import type { CapabilityIndex } from './capability.index.js';
-import { answers } from './capability.js';
+import { matchesCapability } from './capability.js';
 import type { Match } from './candidate.js';
 import { acceptedByAll, filterExclusions } from './filters.js';
 import type { Listing } from './listing.js';
@@ -53,7 +53,8 @@ export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<R
 }
 
 function exclusionsOf(listing: Listing, plan: QueryPlan, search: Search, now: number): Exclusion[] {
-  const rulesOut = (capability: string): boolean => listing.claims.some((claim) => answers(claim, capability));
+  const rulesOut = (capability: string): boolean =>
+    listing.claims.some((claim) => matchesCapability(claim, capability));
   return [
     ...routability(listing.entry, now),
     ...search.missing(listing).map((asked) => missingCapability(asked)),

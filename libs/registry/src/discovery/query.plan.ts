@@ -1,8 +1,8 @@
 import {
   LARGEST_LIMIT,
-  MOST_CAPABILITIES,
-  USUAL_LIMIT,
-  USUAL_STRATEGY,
+  MAX_CAPABILITIES,
+  DEFAULT_LIMIT,
+  DEFAULT_STRATEGY,
   type AgentQuery,
   type CapabilitySets,
 } from './agent.query.js';
@@ -31,9 +31,9 @@ export interface QueryPlan {
 export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strategies: Strategies): QueryPlan {
   const sets = capabilitySets(query);
   const [all, any, none] = [sets.all, sets.any, sets.none].map((texts) => aliases.resolveAll(texts ?? []));
-  const strategy = strategies.get(query.prefer ?? USUAL_STRATEGY);
+  const strategy = strategies.get(query.prefer ?? DEFAULT_STRATEGY);
   const question = JSON.stringify([strategy.name, all, any, none, sortedFilter(query), query.fuzzy === true]);
-  const { limit = USUAL_LIMIT, explain = false, fuzzy = false } = query;
+  const { limit = DEFAULT_LIMIT, explain = false, fuzzy = false } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > LARGEST_LIMIT) {
     throw new InvalidQueryError(`limit must be a whole number from 1 to ${LARGEST_LIMIT}.`);
   }
@@ -43,8 +43,8 @@ export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strateg
 function capabilitySets({ capabilities = [] }: AgentQuery): CapabilitySets {
   const sets: CapabilitySets = Array.isArray(capabilities) ? { all: capabilities } : (capabilities as CapabilitySets);
   const words = [...(sets.all ?? []), ...(sets.any ?? []), ...(sets.none ?? [])];
-  if (words.length > MOST_CAPABILITIES) {
-    throw new InvalidQueryError(`A query may name ${MOST_CAPABILITIES} capabilities, this one names ${words.length}.`);
+  if (words.length > MAX_CAPABILITIES) {
+    throw new InvalidQueryError(`A query may name ${MAX_CAPABILITIES} capabilities, this one names ${words.length}.`);
   }
   if (words.some((word) => normaliseCapability(word) === '')) {
     throw new InvalidQueryError('A capability must not be empty. Leave the list out to ask the whole fleet.');

@@ -23,7 +23,7 @@ export class RegistryClock {
   }
 
   /** Asks the database, and takes its answer for the middle of the time it took: off by half a round trip at the most. */
-  async ask(read: () => Promise<number>): Promise<number> {
+  async synchronise(read: () => Promise<number>): Promise<number> {
     const before = this.monotonic();
     const time = await read();
     const after = this.monotonic();

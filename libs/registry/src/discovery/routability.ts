@@ -1,6 +1,6 @@
 import type { AgentBudget } from '../agents/agent.record.js';
-import { bindingOf, exhaustedUnit } from '../budgets/agent.standing.js';
-import { conditionOf, USUAL_LOW_BUDGET, type Budget, type LowBudgetPolicy } from '../budgets/budget.js';
+import { bindingBudgetOf, exhaustedUnit } from '../budgets/binding.budget.js';
+import { conditionOf, DEFAULT_LOW_BUDGET, type Budget, type LowBudgetPolicy } from '../budgets/budget.js';
 import { circuitPhase, nextCircuitChange, probeIsFree } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from './directory.entry.js';
 
@@ -31,7 +31,7 @@ export interface Exclusion {
   };
 }
 
-export { USUAL_LOW_BUDGET, type LowBudgetPolicy };
+export { DEFAULT_LOW_BUDGET, type LowBudgetPolicy };
 
 /** By its budgets where they are known, each with a mark of its own; else by what its record says. */
 export function isLow({ record, budgets }: DirectoryEntry, policy: LowBudgetPolicy): boolean {
@@ -102,7 +102,7 @@ function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusio
 
 function budgetLeft({ record, budgets = [] }: DirectoryEntry, now: number): Exclusion | undefined {
   if (record.budget.remaining === null || record.budget.remaining > 0) return undefined;
-  const binding = bindingOf(budgets);
+  const binding = bindingBudgetOf(budgets);
   const unit = binding && exhaustedUnit(binding);
   if (binding && unit) return spent(binding, unit, now);
   const text = `its budget of ${record.budget.totalTokens ?? 0} tokens is used up`;

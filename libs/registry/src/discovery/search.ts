@@ -118,7 +118,7 @@ export class Search {
   ): Pass {
     const size = (group: readonly CapabilityBucket[]): number =>
       group.reduce((sum, { members }) => sum + members.size, 0);
-    const bySize = groups.length > 0 ? groups.toSorted((a, b) => size(a) - size(b)) : [[this.index.everyone()]];
+    const bySize = groups.length > 0 ? groups.toSorted((a, b) => size(a) - size(b)) : [[this.index.allAgents()]];
     return { groups: bySize, without, fuzzy };
   }
 

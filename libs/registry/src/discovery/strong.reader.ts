@@ -57,7 +57,8 @@ export class StrongReader {
 
   /** Each is a list of words of which an agent must have one. To explain, who has one of all of them is near enough. */
   private groupsOf({ all, any, explain }: QueryPlan): string[][] {
-    const words = (asked: readonly string[]): string[] => asked.flatMap((one) => this.directory.aliases.wordsFor(one));
+    const words = (asked: readonly string[]): string[] =>
+      asked.flatMap((one) => this.directory.aliases.searchKeysFor(one));
     const groups = [...all.map((one) => words([one])), ...(any.length > 0 ? [words(any)] : [])];
     return explain && groups.length > 0 ? [groups.flat()] : groups;
   }

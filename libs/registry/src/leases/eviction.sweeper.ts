@@ -6,7 +6,7 @@ import type { ClockStore } from './clock.store.js';
 import type { FleetFacts, LeaseStore } from './lease.store.js';
 import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
 import type { ProtectionDecision } from './protection.explanation.js';
-import { calmProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
+import { normalProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
 import type { ProtectionStore } from './protection.store.js';
 import { decideProtection } from './self-preservation.js';
 
@@ -67,7 +67,7 @@ export class EvictionSweeper {
       const before = await this.stores.protection.take(notWithinMs);
       if (!before) return NOTHING;
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
-      const state = before.state ?? calmProtection(fleet.now);
+      const state = before.state ?? normalProtection(fleet.now);
       const facts = { ...fleet, override: before.override };
       const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
@@ -91,7 +91,7 @@ export class EvictionSweeper {
     const { gap, mayEvict, clockBackMs } = decision;
     if (clockBackMs > 0) await this.stepBack(clockBackMs, fleet.now);
     if (gap) await this.stores.leases.forgive(gap);
-    const recovered = fleet.heardAgain > 0 ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
+    const recovered = fleet.beatingAgain > 0 ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
     const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MOST_AT_ONCE) : [];
     const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
     const gone = new Set(evicted.map(idOf));

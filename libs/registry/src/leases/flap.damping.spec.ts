@@ -6,11 +6,11 @@ import {
   NEVER_FLAPPED,
   noteFlap,
   suppressedUntil,
-  USUAL_FLAP_POLICY,
+  DEFAULT_FLAP_POLICY,
   type FlapState,
 } from './flap.damping.js';
 
-const POLICY = USUAL_FLAP_POLICY;
+const POLICY = DEFAULT_FLAP_POLICY;
 const flaps = (...moments: number[]): FlapState =>
   moments.reduce((state, now) => noteFlap(state, now, POLICY), NEVER_FLAPPED);
 

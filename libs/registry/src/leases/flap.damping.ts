@@ -12,7 +12,7 @@ export interface FlapPolicy {
   longestMs: number;
 }
 
-export const USUAL_FLAP_POLICY: FlapPolicy = {
+export const DEFAULT_FLAP_POLICY: FlapPolicy = {
   penaltyPerFlap: 1_000,
   halfLifeMs: 60_000,
   suppressAt: 3_000,

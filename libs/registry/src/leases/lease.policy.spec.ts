@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { leasePolicyFaults, nextIntervalMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { leasePolicyFaults, nextIntervalMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 
 const POLICY = { intervalMs: 10_000, missesUntilSuspect: 2, missesUntilEvicted: 3, graceMs: 1_000, jitter: 0.1 };
 
@@ -17,7 +17,7 @@ describe('leases', () => {
 
 describe('the lease policy', () => {
   it('is usable as it comes', () => {
-    expect(leasePolicyFaults(USUAL_LEASE_POLICY, 1_000)).toEqual([]);
+    expect(leasePolicyFaults(DEFAULT_LEASE_POLICY, 1_000)).toEqual([]);
   });
 
   it('teaches what does not fit together', () => {

@@ -12,7 +12,7 @@ export interface LeasePolicy {
   jitter: number;
 }
 
-export const USUAL_LEASE_POLICY: LeasePolicy = {
+export const DEFAULT_LEASE_POLICY: LeasePolicy = {
   intervalMs: 10_000,
   missesUntilSuspect: 2,
   missesUntilEvicted: 3,

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
-import type { Leaver } from '../agents/agent.store.js';
+import type { LeftAgent } from '../agents/agent.store.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
 import type { Gap } from './protection.state.js';
@@ -16,12 +16,12 @@ export interface FleetFacts {
   /** Silent, and not yet marked. */
   toSuspect: number;
   /** Marked as suspect, and heard again. */
-  heardAgain: number;
+  beatingAgain: number;
   /** The longest silence of all, in milliseconds, without the time that does not count. */
   longestSilentMs: number;
 }
 
-export interface BeatenLeases {
+export interface RenewedLeases {
   /** In milliseconds, the same for all beats. */
   beatAt: number;
   /** The indexes of the beats that counted; null, as nearly always, when all did. */
@@ -92,7 +92,7 @@ export class LeaseStore {
   constructor(private readonly db: Database) {}
 
   /** Renews the leases of all these agents with one statement, at one moment. At most one beat per agent, sorted by agentId. */
-  async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
+  async beatAll(beats: readonly Heartbeat[]): Promise<RenewedLeases> {
     const parameters = [
       beats.map((beat) => beat.agentId),
       beats.map((beat) => beat.generation),
@@ -103,7 +103,7 @@ export class LeaseStore {
       beats.map((beat) => beat.usedTokens),
       this.replica,
     ];
-    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, parameters, 'reserved');
+    const rows = await this.db.query<RenewedLeases>(BEAT_ALL, parameters, 'reserved');
     if (!rows[0]) throw new Error('the statement that renews leases returned no row');
     return rows[0];
   }
@@ -127,7 +127,7 @@ export class LeaseStore {
          count(*) FILTER (WHERE silent < $2 AND (silent >= $1 OR suspect AND since_beat >= $1))::int AS suspect,
          count(*) FILTER (WHERE silent >= $2)::int AS expired,
          count(*) FILTER (WHERE silent >= $1 AND NOT suspect)::int AS "toSuspect",
-         count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "heardAgain",
+         count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "beatingAgain",
          coalesce(max(silent), 0)::float8 AS "longestSilentMs"
        FROM (SELECT l.suspect, ${SINCE_BEAT_MS} AS since_beat, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
       [suspectAfterMs(policy), leaseTtlMs(policy)],
@@ -177,8 +177,8 @@ export class LeaseStore {
    * Evicts up to `most` expired agents, the longest silent first. Each is locked, and looked at again under the lock: a beat
    * that arrives in between saves it. Rows another replica is working on are left to it, so nobody is evicted twice.
    */
-  async evictExpired(policy: LeasePolicy, most: number): Promise<Leaver[]> {
-    return await this.db.query<Leaver>(
+  async evictExpired(policy: LeasePolicy, most: number): Promise<LeftAgent[]> {
+    return await this.db.query<LeftAgent>(
       `WITH candidates AS (
          SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${SILENT_MS} >= $1 ORDER BY l.last_beat_at LIMIT $2
        ), locked AS (

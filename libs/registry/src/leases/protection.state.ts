@@ -23,7 +23,7 @@ export interface SweepPolicy extends ProtectionPolicy {
   leaseMs: number;
 }
 
-export const USUAL_PROTECTION_POLICY: ProtectionPolicy = {
+export const DEFAULT_PROTECTION_POLICY: ProtectionPolicy = {
   threshold: 0.15,
   fewest: 3,
   longestMs: 600_000,
@@ -60,13 +60,13 @@ export interface SweepFacts {
   suspect: number;
   expired: number;
   /** Suspects that have beaten since the last sweep. */
-  heardAgain: number;
+  beatingAgain: number;
   /** The longest silence of any lease, without the time that was forgiven. */
   longestSilentMs: number;
   override: ProtectionOverride;
 }
 
-export function calmProtection(now: number): ProtectionState {
+export function normalProtection(now: number): ProtectionState {
   return { mode: 'normal', since: now, until: null, credit: 0, lastSweepAt: null };
 }
 
@@ -91,7 +91,7 @@ export function nextState(
   if (facts.override === 'evict') return calm(before, now);
   if (facts.override === 'protect') {
     if (before.mode === 'protecting') return before;
-    return { ...calmProtection(now), mode: 'protecting' };
+    return { ...normalProtection(now), mode: 'protecting' };
   }
   if (!isMassSilence(facts, policy)) return calm(before, now);
   const isHeldByOperator = before.mode === 'protecting' && before.until === null;
@@ -119,7 +119,7 @@ export function silentShare({ fleet, expired, suspect }: SweepFacts): number {
 function calm(before: ProtectionState, now: number): ProtectionState {
   if (before.mode === 'normal') return before;
   const { boxUntil, forgaveLate } = before;
-  return { ...calmProtection(now), boxUntil, forgaveLate };
+  return { ...normalProtection(now), boxUntil, forgaveLate };
 }
 
 /** After two leases without protection every dead agent has been evicted: what comes then is a new episode. */

@@ -71,7 +71,7 @@ function holdUntil(
   policy: SweepPolicy,
 ): number | undefined {
   const isRested = heldUntil === undefined || now >= heldUntil + policy.leaseMs;
-  return facts.heardAgain > 0 && isRested ? now + policy.leaseMs : heldUntil;
+  return facts.beatingAgain > 0 && isRested ? now + policy.leaseMs : heldUntil;
 }
 
 /** Time in which nobody could beat is no part of the time box. */

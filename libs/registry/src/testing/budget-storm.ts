@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestDatabase } from '#rollcall/platform/testing';
-import type { WorkerOrder, WorkerWord } from './budget-worker.js';
-import { aBudget, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
+import type { WorkerOrder, WorkerReply } from './budget-worker.js';
+import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from './test-budgets.js';
 
 export interface RaceReport {
   rounds: number;
@@ -70,7 +70,7 @@ export async function budgetCrashes(database: TestDatabase, kills: number): Prom
 
 async function isBlocked({ ledger }: TestBudgets, tokens: number): Promise<boolean> {
   try {
-    await ledger.reserve(anAsk(tokens));
+    await ledger.reserve(aReserveRequest(tokens));
     return false;
   } catch (error) {
     if ((error as { code?: string }).code === 'BUDGET_EXHAUSTED') return true;
@@ -84,8 +84,8 @@ async function startWorker({ url }: TestDatabase): Promise<ChildProcess> {
   return worker;
 }
 
-async function ask(worker: ChildProcess, order: WorkerOrder): Promise<WorkerWord> {
-  const answer = once(worker, 'message') as Promise<[WorkerWord]>;
+async function ask(worker: ChildProcess, order: WorkerOrder): Promise<WorkerReply> {
+  const answer = once(worker, 'message') as Promise<[WorkerReply]>;
   worker.send(order);
   return (await answer)[0];
 }

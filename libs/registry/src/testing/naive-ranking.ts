@@ -1,10 +1,10 @@
 import type { AgentQuery, CapabilitySets } from '../discovery/agent.query.js';
 import { assess, type Assessment } from '../discovery/assessment.js';
 import type { CapabilityAliases } from '../discovery/capability.aliases.js';
-import { answers, withContainers } from '../discovery/capability.js';
+import { matchesCapability, withAncestors } from '../discovery/capability.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 import { filtersOf } from '../discovery/filters.js';
-import { USUAL_LOW_BUDGET } from '../discovery/routability.js';
+import { DEFAULT_LOW_BUDGET } from '../discovery/routability.js';
 import type { SelectionStrategy } from '../discovery/strategies/selection.strategy.js';
 import { mostSimilar } from '../discovery/trigram.js';
 
@@ -27,7 +27,7 @@ export class NaiveRanking {
     now: number,
   ) {
     this.everyone = [...entries].map((entry) => ({
-      agent: assess(entry, now, USUAL_LOW_BUDGET),
+      agent: assess(entry, now, DEFAULT_LOW_BUDGET),
       claims: aliases.resolveAll(entry.record.capabilities),
       fuzzy: false,
     }));
@@ -58,7 +58,7 @@ export class NaiveRanking {
     const sets = (Array.isArray(capabilities) ? { all: capabilities } : capabilities) as CapabilitySets;
     const [all, any, none] = [sets.all, sets.any, sets.none].map((words) => this.aliases.resolveAll(words ?? []));
     const claimsOne = (words: string[]): boolean =>
-      words.some((asked) => contestant.claims.some((claim) => answers(claim, asked)));
+      words.some((asked) => contestant.claims.some((claim) => matchesCapability(claim, asked)));
     const terms = all.map((asked) => this.meaning(asked, query));
     const anyTerms = any.map((asked) => this.meaning(asked, query));
     if (claimsOne(none) || !terms.every(({ words }) => claimsOne(words))) return undefined;
@@ -68,7 +68,7 @@ export class NaiveRanking {
   }
 
   private meaning(asked: string, { fuzzy = false }: AgentQuery): { words: string[]; exact: boolean } {
-    const vocabulary = new Set(this.everyone.flatMap(({ claims }) => claims.flatMap(withContainers)));
+    const vocabulary = new Set(this.everyone.flatMap(({ claims }) => claims.flatMap(withAncestors)));
     if (vocabulary.has(asked)) return { words: [asked], exact: true };
     return { words: fuzzy ? mostSimilar(asked, vocabulary) : [], exact: false };
   }

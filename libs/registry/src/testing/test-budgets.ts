@@ -3,7 +3,7 @@ import type { Database } from '#rollcall/platform';
 import { eventsOf, type TestEvents } from '#rollcall/platform/testing';
 import { FLEET, type Budget } from '../budgets/budget.js';
 import type { BudgetRequest } from '../budgets/budgets.service.js';
-import type { ReserveAsk, Scopes } from '../budgets/reservation.js';
+import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
 import type { BudgetRules } from '../registry.options.js';
 import { type BudgetParts, budgetsOf } from './budget-parts.js';
 import { registryModule } from './test-registry.js';
@@ -23,10 +23,10 @@ export function aBudget(tokens: number | null, overrides: Partial<BudgetRequest>
   return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
 
-export function anAsk(
+export function aReserveRequest(
   tokens: number,
-  overrides: Partial<Omit<ReserveAsk, 'scopes'>> & Partial<Scopes> = {},
-): ReserveAsk {
+  overrides: Partial<Omit<ReserveRequest, 'scopes'>> & Partial<Scopes> = {},
+): ReserveRequest {
   const { agentId = null, callerId = null, runId = null, ...rest } = overrides;
   const scopes = { agentId, callerId, runId };
   return { owner: 'test', key: randomUUID(), amount: { tokens, microUsd: 0 }, ttlMs: 60_000, ...rest, scopes };

@@ -4,7 +4,7 @@ import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '
 import { AgentSnapshots } from '../agents/agent.snapshots.js';
 import { AgentsService } from '../agents/agents.service.js';
 import type { Registration } from '../agents/registration.js';
-import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
+import { DEFAULT_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import { Directory } from '../discovery/directory.js';
 import { DirectoryFollower } from '../discovery/directory.follower.js';
@@ -13,10 +13,10 @@ import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
 import { StrongReader } from '../discovery/strong.reader.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
-import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
+import { DEFAULT_FLAP_POLICY } from '../leases/flap.damping.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
-import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from '../leases/protection.state.js';
+import { DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
+import { DEFAULT_PROTECTION_POLICY } from '../leases/protection.state.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import { RegistryModule } from '../registry.module.js';
 import type { RegistryOptions } from '../registry.options.js';
@@ -44,11 +44,11 @@ export interface TestRegistry {
 
 const DAY_MS = 86_400_000;
 
-export const USUAL_REGISTRY: RegistryOptions = {
-  lease: USUAL_LEASE_POLICY,
-  protection: USUAL_PROTECTION_POLICY,
-  circuit: USUAL_CIRCUIT_POLICY,
-  flap: USUAL_FLAP_POLICY,
+export const DEFAULT_REGISTRY_OPTIONS: RegistryOptions = {
+  lease: DEFAULT_LEASE_POLICY,
+  protection: DEFAULT_PROTECTION_POLICY,
+  circuit: DEFAULT_CIRCUIT_POLICY,
+  flap: DEFAULT_FLAP_POLICY,
   retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS },
 };
 
@@ -65,7 +65,7 @@ export async function testRegistry(db: Database, options: Partial<RegistryOption
 
 export async function registryModule(db: Database, options: Partial<RegistryOptions>): Promise<TestingModule> {
   const platform = PlatformModule.forRoot(testPlatformOptions(db));
-  const registry = RegistryModule.forRoot({ ...USUAL_REGISTRY, ...options });
+  const registry = RegistryModule.forRoot({ ...DEFAULT_REGISTRY_OPTIONS, ...options });
   return await Test.createTestingModule({ imports: [platform, registry] })
     .overrideProvider(BackgroundFaults)
     .useValue(new RecordedFaults())

@@ -39,7 +39,7 @@ export class TwoReplicas {
   }
 
   /** What the log says, of these types if any are named. */
-  async told(...types: string[]): Promise<RegistryEvent[]> {
+  async loggedEvents(...types: string[]): Promise<RegistryEvent[]> {
     while ((await this.here.events.sequencer.runOnce()).moved > 0);
     const all = await readAll(this.here.events);
     return types.length === 0 ? all : all.filter(({ type }) => types.includes(type));

@@ -9,7 +9,7 @@ import type { SelectionStrategy } from './selection.strategy.js';
 export class Strategies {
   private readonly byName = new Map<string, SelectionStrategy>();
 
-  constructor(strategies: Iterable<SelectionStrategy> = usualStrategies()) {
+  constructor(strategies: Iterable<SelectionStrategy> = defaultStrategies()) {
     for (const strategy of strategies) {
       if (this.byName.has(strategy.name)) throw new Error(`Two strategies are called "${strategy.name}".`);
       this.byName.set(strategy.name, strategy);
@@ -27,6 +27,6 @@ export class Strategies {
   }
 }
 
-export function usualStrategies(): SelectionStrategy[] {
+export function defaultStrategies(): SelectionStrategy[] {
   return [new CheapestStrategy(), new FastestStrategy(), new LeastLoadedStrategy(), new RoundRobinStrategy()];
 }

@@ -6,7 +6,7 @@ const SLICE = 2_000;
  * Reads of Postgres what changed: at once, and without holding up whoever changed it. Changes that come while one reading is
  * under way share the next. What could not be read stays to be read, so no change is ever missed.
  */
-export class ReadSoon {
+export class ChangeReader {
   private readonly log = new Logger('directory');
   /** With the moment at which each was added, oldest first. */
   private waiting = new Map<string, number>();

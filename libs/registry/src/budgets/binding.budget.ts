@@ -2,7 +2,7 @@ import type { AgentBudget } from '../agents/agent.record.js';
 import { remaining, UNITS, type Budget, type Unit } from './budget.js';
 
 /** Of several budgets the one that binds: exhausted before others, then by the tokens left. */
-export function bindingOf(budgets: readonly Budget[]): Budget | undefined {
+export function bindingBudgetOf(budgets: readonly Budget[]): Budget | undefined {
   return budgets.length > 1 ? budgets.toSorted(byTightness)[0] : budgets[0];
 }
 
