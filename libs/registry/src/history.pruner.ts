@@ -6,7 +6,7 @@ import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
 const EVERY_MS = 10 * 60_000;
 
-/** Deletes the history of agents and budgets that is older than its retention. */
+/** Deletes the history of agents and budgets after its retention. */
 @Injectable()
 export class HistoryPruner {
   constructor(

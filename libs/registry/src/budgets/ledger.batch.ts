@@ -155,7 +155,7 @@ export class LedgerBatch {
   private reserve(ask: ReserveRequest): LedgerOutcome {
     const known = this.reservations.get(keyOf(ask));
     if (known) return isSame(known, ask) ? { ok: true, reservation: known, replayed: true } : reused(ask.key);
-    const refusal = this.held.refusalOf(ask.owner);
+    const refusal = this.held.quotaError(ask.owner);
     if (refusal) return { ok: false, error: refusal };
     const found = this.budgetsOf(ask.scopes);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
