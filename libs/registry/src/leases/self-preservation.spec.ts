@@ -45,7 +45,7 @@ describe('self-preservation', () => {
     expect(mayEvict).toBe(0);
     expect(explanation).toMatchObject({ state: 'protecting', since: 1_000, until: 61_000, reason: 'mass_silence' });
     expect(explanation.text).toBe(
-      '16 of 100 agents are silent (16 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
+      '16 of 100 agents are silent (16 %), more than 15 %: the cause may be the registry or the network, so no agent is evicted for now.',
     );
     expect(explanation.numbers).toEqual({
       fleet: 100,
@@ -128,7 +128,7 @@ describe('self-preservation', () => {
     const before = sweep([{}]).state;
     const late = decideProtection(before, { ...HEALTHY, expired: 100 }, 31_000, POLICY);
     expect(late).toMatchObject({ mayEvict: 0, gap: { from: 2_000, to: 31_000 }, state: { mode: 'normal' } });
-    expect(late.explanation.text).toBe('Nobody could be heard for 29000 ms: every lease gets that time back.');
+    expect(late.explanation.text).toBe('No sweep ran for 29000 ms: all leases are extended by that time.');
     expect(decideProtection(late.state, { ...HEALTHY, expired: 1 }, 32_000, POLICY).gap).toBeNull();
   });
 
