@@ -89,7 +89,7 @@ describe('the policies of the registry', () => {
     [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'nothing would ever count'],
     [{ ROLLCALL_FLAPPING_LONGEST: '1m' }, 'flapping.longest (60000ms) is too short'],
     [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],
-    [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'goes round in a circle'],
+    [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],
     [{ ROLLCALL_CAPABILITY_ALIASES: 'coding=code' }, 'expected pairs of text'],
   ])('S3.12 refuse %j, and say what to change', (environment, message) => {

@@ -9,13 +9,13 @@ import { TrigramIndex } from './trigram.index.js';
 const ALL_AGENTS = '';
 
 /**
- * The inverted index: capability → agents that answer it. An agent is listed under each of its claims and under all
- * capabilities that contain them, so a query looks up what it asks for and never scans the fleet.
+ * The inverted index from capability to agents. An agent is listed under each of its claims and all their ancestors, so a query
+ * looks up the capabilities it names and never scans the fleet.
  */
 export class CapabilityIndex {
   private readonly buckets = new Map<string, CapabilityBucket>([[ALL_AGENTS, new CapabilityBucket(ALL_AGENTS)]]);
 
-  /** Built by the first fuzzy query, then kept up to date. */
+  /** The first fuzzy query builds it; later changes update it. */
   private spellings: TrigramIndex | undefined;
 
   find(capability: string): CapabilityBucket | undefined {
@@ -26,10 +26,10 @@ export class CapabilityIndex {
     return this.bucket(ALL_AGENTS);
   }
 
-  /** The claimed capabilities spelled most like this one, best first. */
-  similarTo(asked: string, most?: number): string[] {
+  /** The claimed capabilities with the most similar spelling, best first. */
+  similarTo(requested: string, most?: number): string[] {
     this.spellings ??= new TrigramIndex(this.vocabulary());
-    return this.spellings.mostSimilar(asked, most);
+    return this.spellings.mostSimilar(requested, most);
   }
 
   add(listing: Listing): void {
@@ -53,7 +53,7 @@ export class CapabilityIndex {
     }
   }
 
-  /** Replaces the assessment of an agent whose claims are unchanged, and moves it in the orders where its rank changed. */
+  /** Replaces the assessment of an agent with unchanged claims, and moves it in the orders where its rank changed. */
   reassess(listing: Listing, next: Assessment): void {
     const before = listing.assessment;
     const wasIn = before.routable ? before : undefined;
@@ -82,8 +82,8 @@ export class CapabilityIndex {
 }
 
 /**
- * Registrations beyond the limit are rejected. An agent that registered before there was one, or whose claims an alias
- * made deeper, stays findable by its claims, and by those that contain them as far as the limit goes.
+ * Registrations beyond the limit are rejected. An agent may still exceed it, if it registered before the limit existed or if an
+ * alias made its claims deeper. Such an agent is found by its claims, and by their ancestors up to the limit.
  */
 function keysOf(claims: readonly string[]): string[] {
   const keys = new Set([...claims, ...claims.flatMap(withAncestors)]);

@@ -92,8 +92,8 @@ describe('capability aliases', () => {
 
   it('S3.12 refuse to go round in a circle, to grow, or to mean nothing', () => {
     expect(() => new CapabilityAliases({ a: 'b', b: 'a' })).toThrow(CapabilityAliasError);
-    expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('goes round in a circle');
-    expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty side');
+    expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('is a cycle');
+    expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty name');
     expect(new CapabilityAliases({ a: 'a' }).resolve('a')).toBe('a');
   });
 

@@ -13,7 +13,7 @@ import { Ranker } from './ranker.js';
 import { RegistryClock } from './registry.clock.js';
 import { StrongReader } from './strong.reader.js';
 
-/** The directory of this replica, the parts that keep it up to date, and the queries that are answered from it. */
+/** The providers for the directory of this replica, for its updates, and for queries. */
 export function discoveryProviders({ directory, budgets, flap, follower }: RegistryOptions): Provider[] {
   const followerOptions = { ...DEFAULT_FOLLOWER_OPTIONS, ...follower };
   return [
