@@ -181,7 +181,7 @@ describe('use that agents report to several replicas', () => {
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
     let used = 0;
-    const behind = jest.spyOn(store, 'behind').mockImplementation(async () => {
+    const behind = jest.spyOn(store, 'aheadOfLedger').mockImplementation(async () => {
       if (used < 50) sweeper.onHeartbeats([{ agentId: 'builder', usedTokens: (used += 1) }]);
       return await Promise.resolve([]);
     });
@@ -196,7 +196,7 @@ describe('use that agents report to several replicas', () => {
     await sweeper.sweep();
     const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
     await here.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
-    jest.spyOn(store, 'behind').mockRejectedValueOnce(new Error('Postgres is away'));
+    jest.spyOn(store, 'aheadOfLedger').mockRejectedValueOnce(new Error('Postgres is away'));
     await expect(sweeper.sweep()).rejects.toThrow('Postgres is away');
     expect(await sweeper.sweep()).toMatchObject({ reported: 1 });
   });

@@ -16,7 +16,7 @@ import { UsageRefresher } from './usage.refresher.js';
 
 const DEFAULT_RUN_DEPTH = 32;
 
-/** Budgets and the ledger. */
+/** The providers for budgets and the ledger. */
 export function budgetProviders(rules: BudgetRules = {}): Provider[] {
   const { low = DEFAULT_LOW_BUDGET, limits = DEFAULT_SPENDING_LIMITS, clock } = rules;
   const { runDepth = DEFAULT_RUN_DEPTH, heldQuota: quota = NO_QUOTA } = rules;

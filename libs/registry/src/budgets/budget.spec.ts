@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { aBudgetState, aReserveRequest } from '../testing/test-budgets.js';
 import { bindingBudgetOf, toAgentBudget } from './binding.budget.js';
-import { available, conditionOf, type Budget, rolled, shortOf, DEFAULT_LOW_BUDGET } from './budget.js';
+import { available, conditionOf, type Budget, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
 import { isTimeZone, nextWindow } from './budget.window.js';
 import { forecast } from './forecast.js';
 import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
@@ -18,10 +18,10 @@ describe('budget arithmetic', () => {
 
   it('S3.10 allows exactly up to the limit, and at the limit not even nothing', () => {
     const budget = aBudgetState({ limit: limit(10, 5), used: spent(7) });
-    expect(shortOf(budget, spent(3, 5))).toBeUndefined();
-    expect(shortOf(budget, spent(4))).toBe('tokens');
-    expect(shortOf(budget, spent(3, 6))).toBe('microUsd');
-    expect(shortOf(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
+    expect(insufficientUnit(budget, spent(3, 5))).toBeUndefined();
+    expect(insufficientUnit(budget, spent(4))).toBe('tokens');
+    expect(insufficientUnit(budget, spent(3, 6))).toBe('microUsd');
+    expect(insufficientUnit(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
   });
 
   it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
@@ -159,10 +159,10 @@ describe('a batch of operations', () => {
         const held = new Map<string, number>();
         for (const { kind, who, count, node } of steps) {
           const of = { owner: 'test', key: `k${who}` };
-          const ask = aReserveRequest(count, { ...of, runId: `r${node + 1}` });
+          const request = aReserveRequest(count, { ...of, runId: `r${node + 1}` });
           const op: LedgerOp =
             kind === 'reserve'
-              ? { op: kind, ask }
+              ? { op: kind, request }
               : kind === 'settle'
                 ? { op: kind, of, usage: { tokens: count, microUsd: 0 } }
                 : { op: kind, of };

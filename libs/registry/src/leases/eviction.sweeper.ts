@@ -22,7 +22,7 @@ export interface SweepResult {
   more: boolean;
 }
 
-const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
+const NOT_SWEPT: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
 /** Limits the agents per sweep, so that its transaction stays short. */
 const MAX_BATCH = 500;
 const SWEEP_EVERY_MS = 1_000;
@@ -66,7 +66,7 @@ export class EvictionSweeper {
   async sweep(notWithinMs = 0): Promise<SweepResult> {
     return await this.db.transaction(async () => {
       const before = await this.stores.protection.lock(notWithinMs);
-      if (!before) return NOTHING;
+      if (!before) return NOT_SWEPT;
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? normalProtection(fleet.now);
       const facts = { ...fleet, override: before.override };
