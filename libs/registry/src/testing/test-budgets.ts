@@ -12,13 +12,13 @@ export interface TestBudgets extends BudgetParts {
   feed: TestEvents;
 }
 
-/** The budgets of one replica on this database; nothing runs by itself. */
+/** The budget services of one replica on this database. No periodic work runs. */
 export async function testBudgets(db: Database, budgets: BudgetRules = {}): Promise<TestBudgets> {
   const module = await registryModule(db, { budgets });
   return { ...budgetsOf(module), feed: eventsOf(module) };
 }
 
-/** A budget for tokens of the fleet, unless told otherwise. */
+/** A request for a token budget of the fleet, with overrides. */
 export function aBudget(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
   return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
@@ -32,7 +32,7 @@ export function aReserveRequest(
   return { owner: 'test', key: randomUUID(), amount: { tokens, microUsd: 0 }, ttlMs: 60_000, ...rest, scopes };
 }
 
-/** A budget as arithmetic has it, without a database. */
+/** A budget for tests of pure functions, without a database. */
 export function aBudgetState(overrides: Partial<Budget> = {}): Budget {
   const none = { tokens: null, microUsd: null };
   const zero = { tokens: 0, microUsd: 0 };

@@ -22,7 +22,7 @@ import { RegistryModule } from '../registry.module.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { budgetsOf, type BudgetParts } from './budget-parts.js';
 
-/** The registry of one replica, by part. */
+/** The services of one replica. */
 export interface TestRegistry {
   agents: AgentsService;
   circuits: CircuitService;
@@ -38,7 +38,7 @@ export interface TestRegistry {
   snapshots: AgentSnapshots;
   budgets: BudgetParts;
   events: TestEvents;
-  /** Settles when accepted beats are committed and the directory has read all changes. */
+  /** Resolves when accepted beats are committed and the directory has read all changes. */
   idle(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export const DEFAULT_REGISTRY_OPTIONS: RegistryOptions = {
   retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS },
 };
 
-/** The registry of one replica on this database; nothing runs by itself, because the module is not initialised. */
+/** The registry of one replica on this database. No periodic work runs, because the module is not initialised. */
 export async function testRegistry(db: Database, options: Partial<RegistryOptions> = {}): Promise<TestRegistry> {
   const module = await registryModule(db, options);
   const { heartbeats, sync, ...parts } = partsOf(module);
@@ -90,7 +90,7 @@ function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events'
   };
 }
 
-/** A valid registration; tests state only what matters to them. */
+/** A valid registration. A test passes only the values that matter to it. */
 export function aRegistration(overrides: Partial<Registration> = {}): Registration {
   return {
     name: 'swarm-builder',
