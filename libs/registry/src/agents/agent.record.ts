@@ -18,7 +18,7 @@ export type DeregistrationReason = (typeof DEREGISTRATION_REASONS)[number];
 
 /**
  * The reason that is recorded for a deregistration. It is `drained` while the desired state is draining, and `budget_exhausted`
- * if the agent gives no special reason and its budget is used up.
+ * if the given reason is `deregistered` and the budget is used up.
  */
 export function leaveReasonOf(
   given: DeregistrationReason,

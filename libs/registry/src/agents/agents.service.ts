@@ -161,7 +161,7 @@ export class AgentsService {
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
     await this.verify(claim); // before the lock: a claim that may not act must not delay others
     await this.store.lock(claim.agentId);
-    return await this.verify(claim); // a second statement sees the changes that were committed while this one waited for the lock
+    return await this.verify(claim); // the agent may have changed before the lock was granted
   }
 
   private async verify(claim: AgentClaim): Promise<AgentRow> {

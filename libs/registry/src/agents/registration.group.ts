@@ -30,7 +30,7 @@ interface Stores {
 }
 
 const LARGEST_BATCH = 250;
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 const CONTENDED: Attempt = { state: 'contended' };
 
 /**
@@ -87,7 +87,7 @@ export class RegistrationGroup {
   }
 
   private async alone(joining: Joining): Promise<JoinResult> {
-    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
       try {
         const [attempt = CONTENDED] = await this.attempt([joining], true);
         if (attempt.state !== 'contended') return attempt;

@@ -36,7 +36,7 @@ export interface LedgerRules {
 }
 
 const LARGEST_BATCH = 500;
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * Reserves, settles and releases amounts, exact to the token. Before a call, a reservation sets aside an amount on every budget
@@ -119,7 +119,7 @@ export class BudgetLedger {
         return await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
       } catch (error) {
         if (!(error instanceof KeyTakenError)) throw error;
-        if (joined || attempt === MOST_ATTEMPTS) throw new DatabaseBusyError(error);
+        if (joined || attempt === MAX_ATTEMPTS) throw new DatabaseBusyError(error);
       }
     }
     return [];

@@ -58,7 +58,9 @@ describe('flap damping', () => {
 
   it('teaches which settings do not fit', () => {
     expect(flapPolicyFaults(POLICY)).toEqual([]);
-    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain('excluded and included at the same time');
+    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain(
+      'excluded and included at the same time',
+    );
     expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain('never decay');
     expect(flapPolicyFaults({ ...POLICY, longestMs: 1 }).join()).toContain('no penalty could reach');
     expect(flapPolicyFaults({ ...POLICY, reuseBelow: 0 }).join()).toContain('never decays to 0');

@@ -28,7 +28,7 @@ export interface CrashReport {
 export async function budgetRace(
   database: TestDatabase,
   rounds: number,
-  asks: number,
+  requests: number,
   limit: number,
 ): Promise<RaceReport> {
   const here = await testBudgets(database.db);
@@ -37,7 +37,7 @@ export async function budgetRace(
   const report: RaceReport = { rounds, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 };
   for (let round = 1; round <= rounds; round++) {
     await here.budgets.topUp(id, { tokens: limit }, { by: 'storm', note: null });
-    const order: WorkerOrder = { do: 'reserve', times: asks / workers.length, tokens: 1 };
+    const order: WorkerOrder = { do: 'reserve', times: requests / workers.length, tokens: 1 };
     const replies = await Promise.all(workers.map(async (worker) => await request(worker, order)));
     const granted = replies.reduce((sum, reply) => sum + ('granted' in reply ? reply.granted : 0), 0);
     report.faults.push(...replies.flatMap((reply) => ('faults' in reply ? reply.faults : ['no reply'])));
