@@ -58,7 +58,7 @@ export class EvictionSweeper {
     this.stopping = true;
   }
 
-  /** Skips the sweep if another replica has just swept, so that any number of replicas sweep about once per interval together. */
+  /** Skips the sweep if another replica has just swept, so that all replicas together sweep about once per interval. */
   async sweepIfDue(): Promise<SweepResult> {
     return await this.sweep(this.policies.protection.sweepEveryMs / 2);
   }
