@@ -18,7 +18,7 @@ export class ChangeReader {
     private readonly read: (agentIds: readonly string[]) => Promise<unknown>,
   ) {}
 
-  /** Without agentIds, it retries failed reads. */
+  /** Schedules a read of these agents. Without agentIds, it retries failed reads. */
   add(agentIds: readonly string[]): void {
     const now = performance.now();
     for (const agentId of agentIds) if (!this.waiting.has(agentId)) this.waiting.set(agentId, now);
