@@ -24,7 +24,7 @@ import {
   RegistryClock,
   RegistryModule,
 } from '#rollcall/registry';
-import { aRegistration, USUAL_REGISTRY } from '#rollcall/registry/testing';
+import { aRegistration, DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
@@ -90,7 +90,7 @@ describe('on a new database, the module alone', () => {
   });
 
   it('of the registry boots on the platform, registers an agent, finds it and closes its connections', async () => {
-    const context = await boot(REGISTRY, platform(EVERY_EVENT), RegistryModule.forRoot(USUAL_REGISTRY));
+    const context = await boot(REGISTRY, platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS));
     const facts = aRegistration({ capabilities: ['build'] });
     await context.get(AgentsService).register({ agentId: 'builder', leaseToken: null, by: 'test', facts });
     await until('the agent is found', () => {
@@ -113,7 +113,7 @@ describe('on a new database, the module alone', () => {
 
   it('of the agent runtime boots on the others, calls an agent through its circuit and closes its connections', async () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
-    const others = [platform(EVERY_EVENT), RegistryModule.forRoot(USUAL_REGISTRY), providers];
+    const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
     const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
     await context.get(AgentsService).register({ agentId: 'ada', leaseToken: null, by: 'test', facts: aRegistration() });
     const server = await startObedientHttpServer('json');

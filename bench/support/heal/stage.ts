@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CuttableProxy, FreezablePostgres, proxyPostgres } from '#rollcall/platform/testing';
-import { leaseTtlMs, USUAL_LEASE_POLICY } from '#rollcall/registry';
+import { leaseTtlMs, DEFAULT_LEASE_POLICY } from '#rollcall/registry';
 import { type Server, startRollcall } from '../servers.js';
 
 const KEY = randomBytes(32).toString('hex');
@@ -31,7 +31,7 @@ export class Stage {
     const postgres = await FreezablePostgres.start();
     const replicas = [await startReplica(postgres.url, intervalMs), await startReplica(postgres.url, intervalMs)];
     const targets = replicas.map(({ url }) => ({ host: '127.0.0.1', port: Number(new URL(url).port) }));
-    const leaseMs = leaseTtlMs({ ...USUAL_LEASE_POLICY, intervalMs });
+    const leaseMs = leaseTtlMs({ ...DEFAULT_LEASE_POLICY, intervalMs });
     return new Stage(postgres, replicas, await CuttableProxy.start(...targets), leaseMs);
   }
 

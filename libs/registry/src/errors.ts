@@ -1,6 +1,6 @@
 import { DomainError } from '#rollcall/platform';
 
-/** Every way the registry can refuse. An edge answers each one in a table, so a new code does not compile until it does. */
+/** All error codes of the registry. The API maps them in an exhaustive table: a new code does not compile without an entry. */
 export type RegistryErrorCode =
   | 'UNKNOWN_STRATEGY'
   | 'INVALID_QUERY'

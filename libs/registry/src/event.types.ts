@@ -2,24 +2,23 @@ import type { SubjectKind } from '#rollcall/platform';
 import type { LeaveReason } from './agents/agent.record.js';
 
 interface AgentFact {
-  /** The registration of the agentId that this is about. */
+  /** The registration of the agentId that the event is about. */
   generation: number;
 }
 
 interface BudgetFact {
   kind: 'agent' | 'caller' | 'run' | 'fleet';
-  /** The owner: an agentId, a caller, a run, or `fleet`. */
+  /** The subject of the budget: an agentId, a caller, a run, or `fleet`. */
   of: string;
   window: 'total' | 'daily' | 'monthly';
-  /** The scarcer of the two. */
+  /** The unit of which the smaller share is left. */
   unit: 'tokens' | 'microUsd';
   limit: number;
   remaining: number;
-  /** Of an agent's budget. */
+  /** Only for the budget of an agent. */
   agentId?: string;
 }
 
-/** The events of the registry. */
 export interface RegistryEventPayloads {
   'agent.joined': AgentFact & { name: string; capabilities: string[] };
   'agent.left': AgentFact & { reason: LeaveReason };

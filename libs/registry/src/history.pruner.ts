@@ -6,7 +6,7 @@ import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
 const EVERY_MS = 10 * 60_000;
 
-/** Deletes the history of agents and budgets that is older than its retention. */
+/** Deletes the history of agents and budgets after its retention. */
 @Injectable()
 export class HistoryPruner {
   constructor(
@@ -17,11 +17,11 @@ export class HistoryPruner {
 
   @Periodic('registry.prune', EVERY_MS)
   async pruneAgents(): Promise<void> {
-    await this.agents.forget(this.options.retention.leftAgentsMs);
+    await this.agents.prune(this.options.retention.leftAgentsMs);
   }
 
   @Periodic('budgets.prune', EVERY_MS)
   async pruneBudgets(): Promise<void> {
-    await this.budgets.forget(this.options.retention);
+    await this.budgets.prune(this.options.retention);
   }
 }

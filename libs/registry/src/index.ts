@@ -17,8 +17,8 @@ export {
   type CostModel,
   DESIRED_STATES,
   type DesiredState,
-  type Farewell,
-  FAREWELLS,
+  type DeregistrationReason,
+  DEREGISTRATION_REASONS,
   type HealthState,
   LEAVE_REASONS,
   type LeaveReason,
@@ -26,13 +26,13 @@ export {
 export { AgentsService, type VersionedAgent, type JoinRequest } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken } from './agents/lease.token.js';
 export { LeaseTokenStore } from './agents/lease-token.store.js';
-export { type AgentUpdate, MOST_LABELS } from './agents/agent.update.js';
+export { type AgentUpdate, MAX_LABELS } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
 export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
-export { DirectoryFollower, USUAL_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
+export { DirectoryFollower, DEFAULT_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
 export { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 export type { BeatResult, Heartbeat } from './leases/heartbeat.js';
 export {
@@ -47,7 +47,7 @@ export {
   LARGEST_AMOUNT,
   type Limit,
   type LowBudgetPolicy,
-  USUAL_LOW_BUDGET,
+  DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
 export type { BudgetReading } from './budgets/budget.store.js';
@@ -62,19 +62,19 @@ export {
   type Reservation,
   type ReservationState,
   type Usage,
-  USUAL_TTL_MS,
+  DEFAULT_TTL_MS,
 } from './budgets/reservation.js';
 export type { BudgetSource } from './budgets/usage.refresher.js';
 export {
   type CircuitPhase,
   type CircuitPolicy,
   CLOSED_CIRCUIT,
-  USUAL_CIRCUIT_POLICY,
+  DEFAULT_CIRCUIT_POLICY,
 } from './circuit/circuit.breaker.js';
-export { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from './discovery/agent.query.js';
+export { type AgentQuery, LARGEST_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
 export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
-export { capabilityKeys, MOST_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
+export { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export type { DirectoryEntry } from './discovery/directory.entry.js';
 export { CapabilityAliasError } from './discovery/discovery.errors.js';
@@ -82,11 +82,15 @@ export type { QueryPlan } from './discovery/query.plan.js';
 export { Ranker } from './discovery/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
 export type { Exclusion, ExclusionCode } from './discovery/routability.js';
-export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, USUAL_FLAP_POLICY } from './leases/flap.damping.js';
-export { type LeasePolicy, leaseTtlMs, nextIntervalMs, USUAL_LEASE_POLICY } from './leases/lease.policy.js';
+export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, DEFAULT_FLAP_POLICY } from './leases/flap.damping.js';
+export { type LeasePolicy, leaseTtlMs, nextIntervalMs, DEFAULT_LEASE_POLICY } from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
-export { type ProtectionOverride, type ProtectionPolicy, USUAL_PROTECTION_POLICY } from './leases/protection.state.js';
-export { type Spender, USUAL_SPENDING_LIMITS } from './budgets/spending.limits.js';
+export {
+  type ProtectionOverride,
+  type ProtectionPolicy,
+  DEFAULT_PROTECTION_POLICY,
+} from './leases/protection.state.js';
+export { type Spender, DEFAULT_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
 export { type Protection, ProtectionStore } from './leases/protection.store.js';
 export type { JoinResult, Joined } from './agents/registration.group.js';

@@ -5,7 +5,7 @@ import { BudgetSweeper } from './budgets/budget.sweeper.js';
 import { DirectorySync } from './discovery/directory.sync.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 
-/** Passes what this replica commits to its own directory and budget sweeper at once, before the event feed reports it. */
+/** Passes changes that this replica commits to its own directory and budget sweeper, before the event feed delivers them. */
 @Injectable()
 export class LocalChanges {
   constructor(
@@ -15,9 +15,9 @@ export class LocalChanges {
     directory: DirectorySync,
     sweeper: BudgetSweeper,
   ) {
-    heartbeats.onBeats((beats, taken) => directory.applyOwnBeats(beats, taken));
-    heartbeats.onBeats((beats) => sweeper.hear(beats));
-    agents.onChange((agentIds) => directory.refreshSoon(agentIds));
+    heartbeats.onBeats((beats, committed) => directory.applyOwnBeats(beats, committed));
+    heartbeats.onBeats((beats) => sweeper.onHeartbeats(beats));
+    agents.onChange((agentIds) => directory.scheduleRefresh(agentIds));
     budgets.onChange((changed) => directory.applyBudgets(changed));
   }
 }

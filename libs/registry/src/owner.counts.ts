@@ -1,10 +1,10 @@
 import { QuotaExceededError, type Quota } from '#rollcall/platform';
 
-/** How many of one thing each owner has while a batch is decided, against the quota of one owner. */
+/** Counts the objects of each owner while a batch is decided, and compares the counts with the quota of an owner. */
 export class OwnerCounts {
   private readonly counts: Map<string, number>;
 
-  /** An owner that is not in `counts` is not limited. `what` completes "This credential already has 100 …". */
+  /** Does not limit an owner that is not in `counts`. `what` completes the message "This credential already has 100 …". */
   constructor(
     counts: Record<string, number>,
     private readonly quota: Quota,
@@ -13,8 +13,8 @@ export class OwnerCounts {
     this.counts = new Map(Object.entries(counts));
   }
 
-  /** With `replacing`, one that the owner has already and that the new one replaces is not counted. */
-  refusalOf(owner: string, replacing = false): QuotaExceededError | undefined {
+  /** Returns an error if the owner may not have one more object. With `replacing`, the new object replaces one of its objects. */
+  quotaError(owner: string, replacing = false): QuotaExceededError | undefined {
     const others = (this.counts.get(owner) ?? 0) - (replacing ? 1 : 0);
     const isFull = this.quota.most > 0 && others >= this.quota.most;
     return isFull ? new QuotaExceededError(this.quota, this.what) : undefined;

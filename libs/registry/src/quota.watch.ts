@@ -1,31 +1,31 @@
 import type { Quota } from '#rollcall/platform';
 
-/** So near to a quota every request counts, and those that must be exact wait for each other. */
+/** With fewer free objects than this, every request counts the objects, under a lock, so that the quota is exact. */
 export const NEAR_QUOTA = 100;
-/** This replica uses up at most this share of what is left before it counts again, so that ten replicas stay within it. */
+/** A replica uses at most one tenth of the free objects before it counts again, so ten replicas stay within the quota. */
 const SHARE = 10;
-const MOST_REMEMBERED = 10_000;
+const MAX_CREDENTIALS = 10_000;
 
 /**
- * Decides which requests count what their credential has. Far from its quota a credential is counted once for many
- * requests: the more is left, the more rarely.
+ * Decides which requests count the objects of their credential. Far from the quota, one count serves many requests: the more
+ * objects are free, the fewer requests count.
  */
 export class QuotaWatch {
   private readonly free = new Map<string, number>();
 
   constructor(private readonly quota: Quota) {}
 
-  /** Whether to count before the credential gets `asked` more; the answer "no" uses up its share. */
-  isDue(credential: string, asked = 1): boolean {
+  /** Whether the caller must count before it adds `added` objects. If not, this subtracts them from the free ones. */
+  isDue(credential: string, added = 1): boolean {
     if (this.quota.most === 0) return false;
     const free = this.free.get(credential) ?? 0;
-    if (free < asked) return true;
-    this.free.set(credential, free - asked);
+    if (free < added) return true;
+    this.free.set(credential, free - added);
     return false;
   }
 
   noteCount(credential: string, count: number): void {
-    if (this.free.size >= MOST_REMEMBERED) this.free.clear(); // each is counted again
+    if (this.free.size >= MAX_CREDENTIALS) this.free.clear(); // the next request of each credential counts again
     this.free.set(credential, Math.floor((this.quota.most - NEAR_QUOTA - count) / SHARE));
   }
 }

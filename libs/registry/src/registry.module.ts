@@ -20,7 +20,7 @@ import { ProtectionStore } from './leases/protection.store.js';
 import { LocalChanges } from './local.changes.js';
 import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
-/** Agents, leases, circuits, discovery and budgets of one replica. Needs `PlatformModule`. */
+/** Provides agents, leases, circuits, discovery and budgets for one replica. Requires `PlatformModule`. */
 @Module({})
 export class RegistryModule {
   static forRoot(options: RegistryOptions): DynamicModule {

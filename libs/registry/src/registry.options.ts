@@ -17,28 +17,28 @@ export interface RegistryOptions {
   flap: FlapPolicy;
   /** How long history is kept. */
   retention: Retention;
-  /** Low budgets are defined by `budgets.low`. */
+  /** `budgets.low` defines when a budget is low. */
   directory?: Omit<DirectoryOptions, 'lowBudget'>;
   budgets?: BudgetRules;
   follower?: Partial<FollowerOptions>;
-  /** The most live agents that one principal may have registered. */
+  /** How many live agents one principal may have. */
   agentQuota?: Quota;
   usage?: UsageOptions;
 }
 
 export interface Retention extends BudgetRetention {
-  /** Of agents that have left. */
+  /** How long the rows of agents that left are kept. */
   leftAgentsMs: number;
 }
 
 export interface BudgetRules {
   low?: LowBudgetPolicy;
   limits?: SpendingLimits;
-  /** Levels of a tree of runs; 0 means no limit. */
+  /** How many levels a tree of runs may have; 0 means no limit. */
   runDepth?: number;
-  /** The most reservations that one owner may hold. */
+  /** How many reservations one owner may hold. */
   heldQuota?: Quota;
-  /** For tests that move the time. */
+  /** Replaces the clock of the database in tests. */
   clock?: () => number;
 }
 
@@ -47,5 +47,5 @@ export interface UsageOptions {
   refreshEveryMs: number;
 }
 
-/** Injection token of `RegistryOptions`. */
+/** The injection token of `RegistryOptions`. */
 export const REGISTRY_OPTIONS = Symbol('registry options');

@@ -16,7 +16,7 @@ import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-fo
 import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
 import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 
-/** What the registry keeps: who is there, and what happened. */
+/** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
   entities: [
     AgentEntity,

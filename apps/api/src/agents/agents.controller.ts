@@ -105,7 +105,7 @@ export class AgentsController {
   @ApiOkResponse({ type: AgentPage, description: 'A page of agents.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<AgentPage> {
-    const capabilityKeys = capability === undefined ? undefined : this.aliases.wordsFor(capability);
+    const capabilityKeys = capability === undefined ? undefined : this.aliases.searchKeysFor(capability);
     const after = readCursor(cursor, /^\P{Cc}{1,128}$/u);
     const rows = await this.agents.list(limit + 1, after, { status, capabilityKeys });
     return toPage(

@@ -17,7 +17,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
-import { type Farewell, FAREWELLS, type ProtectionOverride } from '#rollcall/registry';
+import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
@@ -251,13 +251,13 @@ export class LeaveQuery {
   @Max(LATEST_GENERATION)
   generation?: number;
   @ApiPropertyOptional({
-    enum: FAREWELLS,
+    enum: DEREGISTRATION_REASONS,
     default: 'deregistered',
     description: '`shutdown`: the process ends. An agent that leaves while it is draining has the reason `drained`.',
   })
   @IsOptional()
-  @IsIn(FAREWELLS)
-  reason?: Farewell;
+  @IsIn(DEREGISTRATION_REASONS)
+  reason?: DeregistrationReason;
 }
 
 export class OperatorNoteBody {

@@ -1,5 +1,5 @@
 import { registerDecorator } from 'class-validator';
-import { capabilityKeys, MOST_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
+import { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
 
 const MOST_CLAIMS = 200;
 const LONGEST_CLAIM = 100;
@@ -9,7 +9,7 @@ const MOST_LEVELS = 16;
 const CLAIM = /^[^\s._\p{Cc}](?:\P{Cc}*[^\s._\p{Cc}])?$/u;
 
 export const CAPABILITIES_RULE =
-  `1 to ${MOST_CLAIMS}, which together have at most ${MOST_CAPABILITY_KEYS} entries in the hierarchy: ` +
+  `1 to ${MOST_CLAIMS}, which together have at most ${MAX_CAPABILITY_KEYS} entries in the hierarchy: ` +
   '`code.build.rust` has three, `code.build.rust`, `code.build` and `code`; shared ones count once.';
 
 /** What an agent may claim: each once, however it is spelled. */
@@ -44,9 +44,9 @@ function faultOfAll(claims: string[]): string | undefined {
   if (new Set(claims.map(normaliseCapability)).size < claims.length)
     return 'capabilities must each be there once, however they are spelled';
   const entries = capabilityKeys(claims).length;
-  if (entries <= MOST_CAPABILITY_KEYS) return undefined;
+  if (entries <= MAX_CAPABILITY_KEYS) return undefined;
   return (
-    `capabilities have ${entries} entries in the hierarchy together, and ${MOST_CAPABILITY_KEYS} are allowed: ` +
+    `capabilities have ${entries} entries in the hierarchy together, and ${MAX_CAPABILITY_KEYS} are allowed: ` +
     'claim fewer, or with fewer levels (code.build.rust has three entries)'
   );
 }

@@ -1,10 +1,10 @@
 import { registerDecorator } from 'class-validator';
-import { MOST_LABELS } from '#rollcall/registry';
+import { MAX_LABELS } from '#rollcall/registry';
 
 const KEY = /^[\w./-]{1,63}$/;
 const LONGEST_VALUE = 256;
 
-export const LABELS_RULE = `Up to ${MOST_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${LONGEST_VALUE} characters.`;
+export const LABELS_RULE = `Up to ${MAX_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${LONGEST_VALUE} characters.`;
 
 export function IsLabels(): PropertyDecorator {
   return labelsRule('isLabels', (text) => isValue(text));
@@ -31,7 +31,7 @@ function labelsRule(name: string, isRight: (value: unknown) => boolean): Propert
 function areLabels(value: unknown, isRight: (value: unknown) => boolean): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const pairs = Object.entries(value);
-  return pairs.length <= MOST_LABELS && pairs.every(([key, text]) => isKey(key) && isRight(text));
+  return pairs.length <= MAX_LABELS && pairs.every(([key, text]) => isKey(key) && isRight(text));
 }
 
 /** A name that every object inherits would be found in every record, and lost on the way to it. */

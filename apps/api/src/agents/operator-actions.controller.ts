@@ -43,7 +43,7 @@ export class OperatorActionsController {
     @Body() { note }: OperatorNoteBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentView> {
-    return await this.agents.want(id, 'draining', note ?? null, by);
+    return await this.agents.setDesiredState(id, 'draining', note ?? null, by);
   }
 
   @Post(':id/quarantine')
@@ -64,8 +64,8 @@ export class OperatorActionsController {
     @Caller() { id: by }: Principal,
   ): Promise<AgentView> {
     const { agents } = this;
-    if (evict) return await agents.expel(id, note ?? null, by);
-    return await agents.want(id, 'quarantined', note ?? null, by);
+    if (evict) return await agents.quarantineAndRemove(id, note ?? null, by);
+    return await agents.setDesiredState(id, 'quarantined', note ?? null, by);
   }
 
   @Post(':id/resume')
@@ -79,6 +79,6 @@ export class OperatorActionsController {
     @Body() { note }: OperatorNoteBody,
     @Caller() { id: by }: Principal,
   ): Promise<AgentView> {
-    return await this.agents.want(id, 'active', note ?? null, by);
+    return await this.agents.setDesiredState(id, 'active', note ?? null, by);
   }
 }

@@ -41,7 +41,8 @@ export class ProtectionExplanationView {
   @ApiProperty({ enum: REASONS, example: 'mass_silence', description: 'Stable.' })
   reason: ProtectionExplanation['reason'];
   @ApiProperty({
-    example: '6 of 10 agents are silent (60 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
+    example:
+      '6 of 10 agents are silent (60 %), more than 15 %: the cause may be the registry or the network, so no agent is evicted for now.',
     description: 'The reason as a text.',
   })
   text: string;

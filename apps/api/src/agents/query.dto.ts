@@ -14,7 +14,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
-import { type AgentQuery, LARGEST_LIMIT, MOST_CAPABILITIES } from '#rollcall/registry';
+import { type AgentQuery, LARGEST_LIMIT, MAX_CAPABILITIES } from '#rollcall/registry';
 import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 
@@ -89,21 +89,21 @@ export class QueryBody {
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
-  @ArrayMaxSize(MOST_CAPABILITIES)
+  @ArrayMaxSize(MAX_CAPABILITIES)
   capabilities?: string[];
   @ApiPropertyOptional({ example: ['plan', 'review'], description: 'The agent must claim at least one of these.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
-  @ArrayMaxSize(MOST_CAPABILITIES)
+  @ArrayMaxSize(MAX_CAPABILITIES)
   any?: string[];
   @ApiPropertyOptional({ example: ['deploy'], description: 'The agent must claim none of these.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
-  @ArrayMaxSize(MOST_CAPABILITIES)
+  @ArrayMaxSize(MAX_CAPABILITIES)
   none?: string[];
   @ApiPropertyOptional({ type: FilterBody, description: 'Further conditions.' })
   @IsOptional()

@@ -1,12 +1,12 @@
 import { jest } from '@jest/globals';
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
-import { USUAL_LEASE_POLICY } from '#rollcall/registry';
+import { DEFAULT_LEASE_POLICY } from '#rollcall/registry';
 import { SocketEvacuation } from './socket.evacuation.js';
 
 const LOST = { ok: false, error: new DatabaseUnavailableError('cut') } as const;
 const BUSY = { ok: false, error: new DatabaseBusyError('locked') } as const;
 const RECORDED = { ok: true, beatAt: 0 } as const;
-const INTERVAL_MS = USUAL_LEASE_POLICY.intervalMs;
+const INTERVAL_MS = DEFAULT_LEASE_POLICY.intervalMs;
 
 class RecordedSocket {
   open = true;
@@ -21,7 +21,7 @@ let evacuation: SocketEvacuation;
 beforeEach(() => {
   jest.useFakeTimers();
   sockets = Array.from({ length: 1_000 }, () => new RecordedSocket());
-  evacuation = new SocketEvacuation(() => sockets, USUAL_LEASE_POLICY);
+  evacuation = new SocketEvacuation(() => sockets, DEFAULT_LEASE_POLICY);
 });
 afterEach(() => jest.useRealTimers());
 

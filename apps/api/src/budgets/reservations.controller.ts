@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { PresetBook, priceUsage } from '#rollcall/providers';
-import { BudgetLedger, type Spender, type Usage, USUAL_TTL_MS } from '#rollcall/registry';
+import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -119,5 +119,5 @@ function spenderOf({ permissions }: Principal): Spender {
 }
 
 function toTtlMs(seconds: number | undefined): number {
-  return seconds === undefined ? USUAL_TTL_MS : seconds * 1_000;
+  return seconds === undefined ? DEFAULT_TTL_MS : seconds * 1_000;
 }

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Length, Matches, Max, Min, ValidateNested } from 'class-validator';
-import { LONGEST_TTL_MS, USUAL_TTL_MS } from '#rollcall/registry';
+import { LONGEST_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
 
@@ -31,7 +31,7 @@ export class RenewBody {
   @ApiPropertyOptional({
     type: 'integer',
     example: 120,
-    default: USUAL_TTL_MS / 1_000,
+    default: DEFAULT_TTL_MS / 1_000,
     minimum: 1,
     maximum: LONGEST_TTL_MS / 1_000,
     description: 'After this time the reservation expires.',

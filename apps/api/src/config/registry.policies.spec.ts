@@ -1,11 +1,11 @@
 import {
-  USUAL_CIRCUIT_POLICY,
-  USUAL_FLAP_POLICY,
-  USUAL_FOLLOWER_OPTIONS,
-  USUAL_LEASE_POLICY,
-  USUAL_LOW_BUDGET,
-  USUAL_PROTECTION_POLICY,
-  USUAL_SPENDING_LIMITS,
+  DEFAULT_CIRCUIT_POLICY,
+  DEFAULT_FLAP_POLICY,
+  DEFAULT_FOLLOWER_OPTIONS,
+  DEFAULT_LEASE_POLICY,
+  DEFAULT_LOW_BUDGET,
+  DEFAULT_PROTECTION_POLICY,
+  DEFAULT_SPENDING_LIMITS,
 } from '#rollcall/registry';
 import { ConfigError, loadConfig } from './config.loader.js';
 import { registryPolicies } from './registry.policies.js';
@@ -23,15 +23,15 @@ function faultsOf(environment: Record<string, string>): string[] {
 describe('the policies of the registry', () => {
   it('S3.8 B5 are the usual ones unless told', () => {
     const { directory, follower, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
-    expect(follower?.staleMs).toBe(USUAL_FOLLOWER_OPTIONS.staleMs);
+    expect(follower?.staleMs).toBe(DEFAULT_FOLLOWER_OPTIONS.staleMs);
     expect(policies).toEqual({
-      lease: USUAL_LEASE_POLICY,
-      protection: USUAL_PROTECTION_POLICY,
-      circuit: USUAL_CIRCUIT_POLICY,
-      flap: USUAL_FLAP_POLICY,
+      lease: DEFAULT_LEASE_POLICY,
+      protection: DEFAULT_PROTECTION_POLICY,
+      circuit: DEFAULT_CIRCUIT_POLICY,
+      flap: DEFAULT_FLAP_POLICY,
       budgets: {
-        low: USUAL_LOW_BUDGET,
-        limits: USUAL_SPENDING_LIMITS,
+        low: DEFAULT_LOW_BUDGET,
+        limits: DEFAULT_SPENDING_LIMITS,
         runDepth: 32,
         heldQuota: { most: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
       },
@@ -89,7 +89,7 @@ describe('the policies of the registry', () => {
     [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'nothing would ever count'],
     [{ ROLLCALL_FLAPPING_LONGEST: '1m' }, 'flapping.longest (60000ms) is too short'],
     [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],
-    [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'goes round in a circle'],
+    [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],
     [{ ROLLCALL_CAPABILITY_ALIASES: 'coding=code' }, 'expected pairs of text'],
   ])('S3.12 refuse %j, and say what to change', (environment, message) => {

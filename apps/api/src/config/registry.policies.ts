@@ -8,8 +8,8 @@ import {
   type BudgetRules,
   type ProtectionPolicy,
   type RegistryOptions,
-  USUAL_LEASE_POLICY,
-  USUAL_PROTECTION_POLICY,
+  DEFAULT_LEASE_POLICY,
+  DEFAULT_PROTECTION_POLICY,
 } from '#rollcall/registry';
 import type { Config } from './config.schema.js';
 
@@ -49,12 +49,12 @@ export function budgetRules({ budgets, quotas }: Config): BudgetRules & { low: L
 }
 
 export function leasePolicy({ registry }: Config): LeasePolicy {
-  return { ...USUAL_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
+  return { ...DEFAULT_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
 }
 
 function protectionPolicy({ protection }: Config): ProtectionPolicy {
   const { percent, fewest, longest, evictionsPerMinute } = protection;
-  return { ...USUAL_PROTECTION_POLICY, threshold: percent / 100, fewest, longestMs: longest, evictionsPerMinute };
+  return { ...DEFAULT_PROTECTION_POLICY, threshold: percent / 100, fewest, longestMs: longest, evictionsPerMinute };
 }
 
 function circuitPolicy({ circuit }: Config): CircuitPolicy {

@@ -1,4 +1,4 @@
-import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
+import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
 import { TwoReplicas } from '../testing/index.js';
 
 let replicas: TwoReplicas;
@@ -7,7 +7,7 @@ afterEach(async () => await replicas.stop());
 
 /** What the events of these types say their agent can do. */
 async function capabilitiesOf(...types: string[]): Promise<unknown[]> {
-  return (await replicas.told(...types)).map(({ type, capabilities }) => [type, capabilities.toSorted()]);
+  return (await replicas.loggedEvents(...types)).map(({ type, capabilities }) => [type, capabilities.toSorted()]);
 }
 
 describe('the capabilities of an event', () => {
@@ -15,11 +15,11 @@ describe('the capabilities of an event', () => {
     const { here } = replicas;
     const joined = await replicas.join('a-1', { capabilities: ['build', 'plan'] });
     await here.sweeper.sweep();
-    await replicas.silence(suspectAfterMs(USUAL_LEASE_POLICY) + 100, 'a-1');
+    await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
     await here.heartbeats.beatAll([replicas.claimOf(joined)]);
     await here.sweeper.sweep();
-    await replicas.silence(leaseTtlMs(USUAL_LEASE_POLICY) + 100, 'a-1');
+    await replicas.silence(leaseTtlMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
     expect(await capabilitiesOf('agent.suspect', 'agent.recovered', 'agent.left')).toEqual([
       ['agent.suspect', ['build', 'plan']],

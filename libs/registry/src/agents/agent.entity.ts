@@ -4,9 +4,9 @@ import type { FlapState } from '../leases/flap.damping.js';
 import type { AgentProviderFacts, CostModel, LeaveReason } from './agent.record.js';
 
 /**
- * An agentId and its latest life: live while `left_at` is null, history after. The row stays when the agent leaves, so that
- * the next life gets the next generation. What changes with every beat is in `agent_lease`; what the operator wants is in
- * `agent_intent`.
+ * The latest registration of an agentId. The agent is live while `left_at` is null. The row stays after the agent leaves, so
+ * that the next registration gets the next generation. `agent_lease` has the columns that heartbeats change, and `agent_intent`
+ * has the desired state that the operator set.
  */
 @Entity('agent')
 export class AgentEntity {
@@ -20,7 +20,7 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
   @Column({ type: 'text', array: true }) capabilities: string[];
-  /** What it may be found by: its capabilities in their normal form, and all that contain them. */
+  /** The keys of queries that find the agent: its capabilities in their normal form, and their ancestors. */
   @Index('agent_capability_keys', { synchronize: false })
   @Column({ type: 'text', array: true, name: 'capability_keys', default: [] })
   capabilityKeys: string[];
@@ -38,7 +38,7 @@ export class AgentEntity {
   @Column({ type: 'jsonb' }) circuit: CircuitState;
   @Column({ type: 'jsonb' }) flap: FlapState;
   @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
-  /** The principal that registered this life; the index counts its live agents, for its quota. */
+  /** The owner. The index counts its live agents, for its quota. */
   @Index('agent_registered_by', { where: 'left_at IS NULL' })
   @Column({ type: 'text', name: 'registered_by' })
   registeredBy: string;

@@ -5,73 +5,77 @@ export class AgentNotFoundError extends RegistryError {
   readonly code = 'AGENT_NOT_FOUND';
 
   constructor(agentId: string) {
-    super(`No agent "${show(agentId)}" is registered. GET /v1/agents lists those that are.`);
+    super(`No agent "${show(agentId)}" is registered. GET /v1/agents lists the registered agents.`);
   }
 }
 
-/** The agent believes it is registered, and is not. It must register again; a beat never brings it back. */
+/** An agent that is not registered any more sends a request. It must register again; a heartbeat never revives an agent. */
 export class RegisterAgainError extends RegistryError {
   readonly code = 'REGISTER_AGAIN';
 
-  /** `reason` is why the last registration ended; null when none is known. */
+  /** `reason` is the reason why the last registration ended; null when it is unknown. */
   constructor(
     agentId: string,
     readonly reason: LeaveReason | null = null,
   ) {
     const why = reason ? `left the registry (${reason})` : 'is not registered';
-    super(`The agent "${show(agentId)}" ${why}. Register again, and use what that answers.`);
+    super(
+      `The agent "${show(agentId)}" ${why}. Register again, and use the generation and lease token of the response.`,
+    );
   }
 }
 
-/** A stranger asks for an agentId that is alive. */
+/** The agentId belongs to a live agent, and the request does not have the agent's lease token. */
 export class AgentAlreadyRegisteredError extends RegistryError {
   readonly code = 'AGENT_ALREADY_REGISTERED';
 
   constructor(agentId: string) {
     super(
-      `The agent "${show(agentId)}" is alive and belongs to someone else. Send its lease token to register it again, ` +
-        'choose another agentId, or have an operator evict it.',
+      `The agent "${show(agentId)}" is already registered. Send its lease token to register it again, ` +
+        'choose another agentId, or ask an operator to evict it.',
     );
   }
 }
 
-/** An earlier life of the agent is still talking. */
+/** The request belongs to a registration that a newer one has replaced. */
 export class StaleGenerationError extends RegistryError {
   readonly code = 'STALE_GENERATION';
 
   constructor(agentId: string, given: number, current: number) {
     super(
-      `Generation ${given} of the agent "${show(agentId)}" was replaced; ${current} is current. ` +
-        'If you are it, use the generation of your last registration; if not, stop.',
+      `Generation ${given} of the agent "${show(agentId)}" was replaced; the current one is ${current}. ` +
+        'If you registered the current one, send its generation; otherwise stop.',
     );
   }
 }
 
-/** A life that never began is talking: the number is wrong, or the registry was set back to an earlier state. */
+/** The generation does not exist yet: the number is wrong, or the database was restored from a backup. */
 export class GenerationAheadError extends RegistryError {
   readonly code = 'GENERATION_AHEAD';
 
   constructor(agentId: string, given: number, current: number) {
     super(
-      `The agent "${show(agentId)}" has no generation ${given} yet; ${current} is current. ` +
-        'Use the generation its registration answered, or register again.',
+      `The agent "${show(agentId)}" has no generation ${given} yet; the current one is ${current}. ` +
+        'Use the generation that its registration returned, or register again.',
     );
   }
 }
 
-/** What to say to a generation that is not the current one. */
+/** Returns the error for a generation that is not the current one. */
 export function wrongGeneration(agentId: string, given: number, current: number): RegistryError {
   return given > current
     ? new GenerationAheadError(agentId, given, current)
     : new StaleGenerationError(agentId, given, current);
 }
 
-/** The agent is not as the caller last saw it. */
+/** The agent no longer has the version that the request names. */
 export class AgentChangedError extends RegistryError {
   readonly code = 'AGENT_CHANGED';
 
   constructor(agentId: string) {
-    super(`The agent "${show(agentId)}" has changed since you read it. Read it again, and decide again.`);
+    super(
+      `The agent "${show(agentId)}" has changed since you read it. Read it again, then repeat the update with the new version.`,
+    );
   }
 }
 
@@ -79,7 +83,7 @@ export class TooManyLabelsError extends RegistryError {
   readonly code = 'TOO_MANY_LABELS';
 
   constructor(agentId: string, most: number) {
-    super(`The agent "${show(agentId)}" would have more than ${most} labels. Take some away with null.`);
+    super(`The agent "${show(agentId)}" would have more than ${most} labels. Set a label to null to remove it.`);
   }
 }
 
@@ -87,7 +91,7 @@ export class LeaseTokenError extends RegistryError {
   readonly code = 'LEASE_TOKEN_REFUSED';
 
   constructor(agentId: string) {
-    super(`This is not the lease token of the agent "${show(agentId)}". Use the one its registration answered.`);
+    super(`This is not the lease token of the agent "${show(agentId)}". Use the token that its registration returned.`);
   }
 }
 

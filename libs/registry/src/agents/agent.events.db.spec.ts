@@ -1,6 +1,6 @@
 import type { RegistryEvent } from '#rollcall/platform';
 import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
+import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/index.js';
 import type { Joined } from './agents.service.js';
 import { hashOfToken } from './lease.token.js';
@@ -111,7 +111,7 @@ describe('the events of leaving', () => {
     for (let round = 0; round < 5; round++) {
       const agentId = `a-${round}`;
       const claim = claimOf(await join(agentId));
-      await silent(agentId, leaseTtlMs(USUAL_LEASE_POLICY) + 1_000);
+      await silent(agentId, leaseTtlMs(DEFAULT_LEASE_POLICY) + 1_000);
       const goodbyes = Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? here : there;
         if (index % 3 === 0) return await at.agents.deregister(claim);
@@ -154,13 +154,13 @@ describe('the events of falling silent', () => {
   it('S3.4 after K missed beats, and not before, tell agent.left with reason evicted, once among replicas', async () => {
     for (const agentId of ['well-1', 'well-2', 'well-3', 'well-4', 'quiet']) await join(agentId);
     await here.sweeper.sweep();
-    await silent('quiet', suspectAfterMs(USUAL_LEASE_POLICY) + 100);
+    await silent('quiet', suspectAfterMs(DEFAULT_LEASE_POLICY) + 100);
     await here.sweeper.sweep();
-    await silent('quiet', leaseTtlMs(USUAL_LEASE_POLICY) - 5_000);
+    await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) - 5_000);
     await here.sweeper.sweep();
     const before = lines((await log()).filter(({ subject }) => subject === 'quiet'));
     expect(before).toEqual(['agent.joined quiet', 'agent.suspect quiet']);
-    await silent('quiet', leaseTtlMs(USUAL_LEASE_POLICY) + 100);
+    await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) + 100);
     await Promise.all([here, there, here, there].map(async (at) => await at.sweeper.sweep()));
     await here.sweeper.sweep();
     const after = (await log()).filter(({ subject }) => subject === 'quiet');

@@ -6,34 +6,34 @@ import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 import type { AgentRow } from './agent.row.js';
 
-/** Whom an event is about: which of its lives, and what it can do. */
-export interface AgentLife {
+/** The registration of an agent that an event is about. */
+export interface AgentGeneration {
   agentId: string;
   generation: string;
   capabilities: readonly string[];
 }
 
-/** Who a sweep found changed. */
-export type SweptAgent = AgentLife;
+/** An agent whose health a sweep changed. */
+export type SweptAgent = AgentGeneration;
 
 /** One effective update of an agent. */
 export interface AgentUpdated {
   row: AgentRow;
   changed: readonly string[];
-  /** Its capabilities before. */
+  /** The capabilities before the update. */
   before: readonly string[];
 }
 
 const REGISTRY = 'registry';
-const WISHES = {
+const DESIRED_STATE_EVENTS = {
   active: 'agent.resumed',
   draining: 'agent.draining',
   quarantined: 'agent.quarantined',
 } as const satisfies Record<DesiredState, string>;
 
 /**
- * Tells what happened to agents, in the transaction that makes it so: the feed for everybody else, and for this replica's
- * directory at once, as soon as it is committed.
+ * Appends events about agents, in the transaction of the change. After the commit it also notifies the listeners in this
+ * process, so the directory of this replica does not wait for the event feed.
  */
 @Injectable()
 export class AgentEvents {
@@ -44,12 +44,12 @@ export class AgentEvents {
     private readonly outbox: EventOutbox,
   ) {}
 
-  /** Called after a commit of this replica's, with the agents it was about. */
+  /** The listener is called after each commit of this replica, with the agents that changed. */
   onChange(listener: (agentIds: string[]) => void): void {
     this.listeners.push(listener);
   }
 
-  /** A registration that replaces a live one also ends that one. Entries without a row were not written. */
+  /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written: no event. */
   async joined(all: readonly { row?: AgentRow; before?: AgentRow }[]): Promise<void> {
     const drafts = all.flatMap(({ row, before }): EventDraft[] => {
       if (!row) return [];
@@ -65,8 +65,8 @@ export class AgentEvents {
     await this.append(drafts);
   }
 
-  async left(leavers: readonly AgentLife[], reason: LeaveReason): Promise<void> {
-    await this.append(leavers.map((leaver) => leftDraft(leaver, reason)));
+  async left(agents: readonly AgentGeneration[], reason: LeaveReason): Promise<void> {
+    await this.append(agents.map((agent) => leftDraft(agent, reason)));
   }
 
   async suspected(agents: readonly SweptAgent[], missedBeats: number): Promise<void> {
@@ -91,7 +91,7 @@ export class AgentEvents {
     );
   }
 
-  /** Consumers that filter by a capability the agent no longer has receive the event too. */
+  /** The event has the capabilities before and after, so consumers that filter by a removed capability receive it too. */
   async updated(all: readonly AgentUpdated[]): Promise<void> {
     await this.append(
       all.map(({ row, changed, before }) => ({
@@ -103,18 +103,22 @@ export class AgentEvents {
     );
   }
 
-  async wanted({ agentId, desiredState, capabilities }: AgentRecord, by: string, note: string | null): Promise<void> {
+  async desiredStateChanged(
+    { agentId, desiredState, capabilities }: AgentRecord,
+    by: string,
+    note: string | null,
+  ): Promise<void> {
     const data = { by, ...(desiredState === 'quarantined' && note !== null && { reason: note }) };
-    await this.append([{ type: WISHES[desiredState], subject: agentId, data, capabilities }]);
+    await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject: agentId, data, capabilities }]);
   }
 
-  async circuitMoved(
-    { agentId, capabilities }: AgentLife,
+  async circuitChanged(
+    { agentId, capabilities }: AgentGeneration,
     transitions: readonly CircuitTransition[],
     state: CircuitState,
   ): Promise<void> {
     await this.append(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
-    this.announce([agentId]);
+    this.notify([agentId]);
   }
 
   async protectionChanged(before: ProtectionMode, { state, numbers }: ProtectionExplanation): Promise<void> {
@@ -126,22 +130,22 @@ export class AgentEvents {
     }
   }
 
-  /** Replicas load their directories again when they read this. */
+  /** Replicas reload their directories when they receive this event. */
   async clockSteppedBack(byMs: number): Promise<void> {
     await this.outbox.append('registry.clock_stepped_back', REGISTRY, { byMs });
   }
 
   private async append(drafts: readonly EventDraft[]): Promise<void> {
     await this.outbox.appendAll(drafts);
-    this.announce(drafts.map(({ subject }) => subject));
+    this.notify(drafts.map(({ subject }) => subject));
   }
 
-  private announce(agentIds: string[]): void {
+  private notify(agentIds: string[]): void {
     if (agentIds.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(agentIds)));
   }
 }
 
-function leftDraft({ agentId, generation, capabilities }: AgentLife, reason: LeaveReason): EventDraft {
+function leftDraft({ agentId, generation, capabilities }: AgentGeneration, reason: LeaveReason): EventDraft {
   return { type: 'agent.left', subject: agentId, data: { generation: Number(generation), reason }, capabilities };
 }
 

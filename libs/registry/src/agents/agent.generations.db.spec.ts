@@ -7,7 +7,7 @@ afterEach(async () => await replicas.stop());
 /** As if all who have left had left long ago. */
 async function forgetAll(): Promise<void> {
   await replicas.database.db.query(`UPDATE agent SET left_at = left_at - interval '1 year' WHERE left_at IS NOT NULL`);
-  await replicas.here.agents.forget(60_000);
+  await replicas.here.agents.prune(60_000);
 }
 
 describe('the generations of an agentId', () => {
@@ -53,7 +53,7 @@ describe('the generations of an agentId', () => {
     await here.agents.remove('a-1', 'evicted');
     await here.agents.remove('a-2', 'evicted');
     await replicas.database.db.query(`UPDATE agent SET left_at = left_at - interval '1 year'`);
-    await Promise.all([here.agents.forget(60_000), there.agents.forget(60_000)]);
+    await Promise.all([here.agents.prune(60_000), there.agents.prune(60_000)]);
     expect((await replicas.join('a-1')).record.generation).toBe(5);
   });
 });
@@ -66,7 +66,7 @@ describe('two who come at once with one lease token', () => {
       const agentId = `twin-${round}`;
       await Promise.all([here, there].map(async (at) => await replicas.join(agentId, {}, { leaseToken, at })));
     }
-    const lives = Map.groupBy(await replicas.told('agent.joined', 'agent.left'), ({ subject }) => subject);
+    const lives = Map.groupBy(await replicas.loggedEvents('agent.joined', 'agent.left'), ({ subject }) => subject);
     lives.delete('someone');
     const stories = [...lives.values()].map((events) => events.map(({ type, data }) => [type, data]));
     expect(stories).toHaveLength(10);

@@ -16,7 +16,7 @@ import { LeaseTokenStore } from './lease-token.store.js';
 
 const STORES = [AgentStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
 
-/** Agents, their leases and their circuits. */
+/** The providers for agents, leases and circuits. */
 export function agentProviders(options: RegistryOptions): Provider[] {
   const { flap, circuit, agentQuota: quota = NO_QUOTA } = options;
   return [

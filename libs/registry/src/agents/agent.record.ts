@@ -1,6 +1,6 @@
 import type { CircuitPhase } from '../circuit/circuit.breaker.js';
 
-/** Why an agent left. Closed: a new way to leave is a new word here, in the events and in the documentation. */
+/** All reasons why an agent left. A new reason also belongs in the events and in the documentation. */
 export const LEAVE_REASONS = [
   'deregistered',
   'evicted',
@@ -12,40 +12,40 @@ export const LEAVE_REASONS = [
 ] as const;
 export type LeaveReason = (typeof LEAVE_REASONS)[number];
 
-/** What an agent may say when it goes by itself. */
-export const FAREWELLS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
-export type Farewell = (typeof FAREWELLS)[number];
+/** The reasons that an agent may give when it deregisters itself. */
+export const DEREGISTRATION_REASONS = ['deregistered', 'shutdown'] as const satisfies LeaveReason[];
+export type DeregistrationReason = (typeof DEREGISTRATION_REASONS)[number];
 
 /**
- * Who goes while it is being drained has drained, whatever it says. Who gives no reason and has nothing left to spend goes
- * because of that.
+ * The reason that is recorded for a deregistration. It is `drained` while the desired state is draining, and `budget_exhausted`
+ * if the given reason is `deregistered` and the budget is used up.
  */
-export function reasonToLeave(
-  farewell: Farewell,
+export function leaveReasonOf(
+  given: DeregistrationReason,
   { desiredState, budget }: Pick<AgentRecord, 'desiredState' | 'budget'>,
 ): LeaveReason {
   if (desiredState === 'draining') return 'drained';
-  return farewell === 'deregistered' && budget.remaining === 0 ? 'budget_exhausted' : farewell;
+  return given === 'deregistered' && budget.remaining === 0 ? 'budget_exhausted' : given;
 }
 
-/** What the operator wants of an agent. It survives re-registration, and nothing the agent reports changes it. */
+/** The states that an operator can set. A desired state survives a new registration, and the agent cannot change it. */
 export const DESIRED_STATES = ['active', 'draining', 'quarantined'] as const;
 export type DesiredState = (typeof DESIRED_STATES)[number];
 
-/** What we observe of an agent's heartbeats. */
+/** The health of an agent, observed from its heartbeats. */
 export type HealthState = 'active' | 'suspect';
 
 export type AgentStatus = HealthState | Exclude<DesiredState, 'active'> | 'left';
 
 export interface AgentProviderFacts {
   adapter: string;
-  /** `subscription` costs nothing a task unless its cost model says otherwise; other types are `api`, `local`, … */
+  /** Such as `api`, `local` or `subscription`. The tasks of a `subscription` are free unless the cost model names a price. */
   type: string;
   plan: string | null;
 }
 
 export interface AgentBudget {
-  /** Null is unlimited; then `remaining` is null too. */
+  /** Null means unlimited; then `remaining` is null too. */
   totalTokens: number | null;
   usedTokens: number;
   remaining: number | null;
@@ -62,11 +62,11 @@ export interface AgentHealth {
 export interface AgentLoad {
   inFlight: number;
   capacity: number | null;
-  /** 0 is idle, 1 is full; `agentLoad` says how it comes about. */
+  /** 0 is idle, 1 is full. `agentLoad` computes it. */
   ratio: number;
 }
 
-/** US dollars, as people write them. Ranking compares whole micro-dollars (see price.ts). */
+/** Prices in US dollars. The ranking compares them as whole micro-dollars (see price.ts). */
 export interface CostModel {
   usdPerTask: number | null;
   usdPer1kTokens: number | null;
@@ -78,8 +78,8 @@ export interface AgentLatency {
 }
 
 /**
- * One live member of the registry, as the RFC's JSON spells it (agentId to lastTaskAt), with what the RFC left open
- * after it. Moments are ISO 8601 texts, so a record travels as it is.
+ * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; the others are
+ * extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
  */
 export interface AgentRecord {
   agentId: string;
@@ -94,9 +94,9 @@ export interface AgentRecord {
   health: AgentHealth;
   registeredAt: string;
   lastTaskAt: string | null;
-  /** Counts the registrations of this agentId; every write by the agent carries it. */
+  /** The number of this registration of the agentId. Every write by the agent contains it. */
   generation: number;
-  /** The definition an in-process agent was made from, as `name@revision`. */
+  /** The definition of an in-process agent, as `name@revision`. */
   definition: string | null;
   desiredState: DesiredState;
   load: AgentLoad;
@@ -109,8 +109,8 @@ export interface AgentRecord {
 }
 
 /**
- * The one word for three separate facts. Who left has left; otherwise the operator's wish says more than what we observe:
- * left, quarantined, draining, suspect, active, the first that holds. The circuit is not part of it.
+ * Combines three separate facts into one status: the first that applies of left, quarantined, draining, suspect, active. The
+ * desired state takes precedence over the observed health. The circuit is not part of the status.
  */
 export function agentStatus(facts: { left: boolean; desiredState: DesiredState; health: HealthState }): AgentStatus {
   if (facts.left) return 'left';
@@ -118,16 +118,16 @@ export function agentStatus(facts: { left: boolean; desiredState: DesiredState; 
   return facts.health;
 }
 
-/** An agent that declares no capacity counts as full at this many tasks, so that loads can be compared at all. */
+/** The capacity of agents that declare none, so that their load can be compared with others. */
 export const ASSUMED_CAPACITY = 8;
 
-/** What the agent reports goes before what we work out. */
+/** Uses the load ratio that the agent reports; otherwise computes it from tasks in flight and capacity. */
 export function agentLoad(facts: { inFlight: number; capacity: number | null; reportedRatio?: number }): AgentLoad {
   const { inFlight, capacity, reportedRatio } = facts;
   return { inFlight, capacity, ratio: reportedRatio ?? inFlight / Math.max(1, capacity ?? ASSUMED_CAPACITY) };
 }
 
-/** `remaining` never goes below zero: a task that was under way may use more than was left. */
+/** `remaining` is never negative, although a running task may use more tokens than were left. */
 export function agentBudget(facts: Omit<AgentBudget, 'remaining'>): AgentBudget {
   const { totalTokens, usedTokens, source } = facts;
   const remaining = totalTokens === null ? null : Math.max(0, totalTokens - usedTokens);

@@ -1,4 +1,4 @@
-import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
+import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import { rolled, type Budget } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from '../budgets/budget.row.js';
 import { circuitPhase } from '../circuit/circuit.breaker.js';
@@ -14,7 +14,7 @@ import {
   type DesiredState,
 } from './agent.record.js';
 
-/** An agent with its lease and the operator's wish, as `AGENT_COLUMNS` reads them. */
+/** An agent with its lease, desired state and budgets, as `AGENT_COLUMNS` selects them. */
 export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
   registeredAt: Date;
   lastTaskAt: Date | null;
@@ -26,7 +26,7 @@ export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'register
   loadRatio: number | null;
   observedMs: number | null;
   usedTokens: string | null;
-  /** Its budgets, as JSON. */
+  /** The agent's budgets, parsed from JSON. */
   budgets: BudgetRow[];
 }
 
@@ -45,12 +45,12 @@ export const AGENT_TABLES = `agent a
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
   LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
 
-/** Which writing of the record this is. Beats do not count: they report, they do not change what it says of itself. */
+/** The version of the record, for conditional updates. Heartbeats do not change it. */
 export function versionOf({ generation, revision }: AgentRow): string {
   return `${generation}.${revision}`;
 }
 
-/** Only what is named here gets out: the token's hash never does. */
+/** Copies each public field by name, so that the hash of the lease token is never included. */
 export function toRecord(row: AgentRow, now: number): AgentRecord {
   const health = row.suspect ? 'suspect' : 'active';
   return {
@@ -84,7 +84,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
   };
 }
 
-/** Every replica hears of suspicion through the feed, so the directory does not work it out from its own clock. */
+/** `suspectAt` is null, because replicas learn from the event feed that an agent is suspect, not from their own clock. */
 export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
   return {
     record: toRecord(row, now),
@@ -98,14 +98,14 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
   };
 }
 
-/** As of now, with what the last beat reported. */
+/** The budgets in the window of `now`, including the usage that the last heartbeat reported. */
 function budgetsOf({ budgets, usedTokens }: AgentRow, now: number): Budget[] {
   return budgets.map((row) => withReported(rolled(toBudget(row), now), Number(usedTokens ?? 0)));
 }
 
-/** The ledger's; what the agent declared only where there is none, as in the moment it joins. */
+/** The budget from the ledger. Before the ledger has one, during the registration, it is what the agent declared. */
 function budgetIn(row: AgentRow, budgets: readonly Budget[]): AgentBudget {
-  const binding = bindingOf(budgets);
+  const binding = bindingBudgetOf(budgets);
   if (binding) return toAgentBudget(binding);
   const totalTokens = row.budgetTotal === null ? null : Number(row.budgetTotal);
   return agentBudget({ totalTokens, usedTokens: Number(row.budgetUsed), source: row.budgetSource });

@@ -4,8 +4,8 @@ import { RegistryError } from '../errors.js';
 import type { AgentRecord } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
 
-/** Each holds a connection beside the pool. */
-const MOST_AT_ONCE = 4;
+/** Each open snapshot holds a database connection outside the pool. */
+const MAX_OPEN = 4;
 const SLICE = 500;
 
 export class SnapshotsBusyError extends RegistryError {
@@ -13,19 +13,19 @@ export class SnapshotsBusyError extends RegistryError {
   override readonly retryAfterMs = 1_000;
 
   constructor() {
-    super(`This replica reads ${MOST_AT_ONCE} snapshots already. Try again in a moment.`);
+    super(`This replica already reads ${MAX_OPEN} snapshots, which is the limit. Try again in a second.`);
   }
 }
 
-/** All agents that are there, as of one seq. */
+/** All live agents at one position of the event log. */
 export interface AgentSnapshot {
   position: LogPosition;
-  /** By agentId, in slices, read as they are asked for. Ends the snapshot when it is over or abandoned. */
+  /** Yields the agents in slices, ordered by agentId. Closes the snapshot at the end, also when the consumer stops early. */
   slices(): AsyncGenerator<AgentRecord[], void, void>;
   close(): Promise<void>;
 }
 
-/** Reads the whole fleet as it was at one place in the log, without holding anyone up. */
+/** Reads the whole fleet as of one position of the event log, without blocking writers. */
 @Injectable()
 export class AgentSnapshots {
   private open = 0;
@@ -33,7 +33,7 @@ export class AgentSnapshots {
   constructor(private readonly sequencer: EventSequencer) {}
 
   async take(): Promise<AgentSnapshot> {
-    if (this.open >= MOST_AT_ONCE) throw new SnapshotsBusyError();
+    if (this.open >= MAX_OPEN) throw new SnapshotsBusyError();
     this.open += 1;
     try {
       const shot = await this.sequencer.snapshot();
@@ -45,7 +45,7 @@ export class AgentSnapshots {
     }
   }
 
-  /** May be called more than once. */
+  /** Returns a function that closes the snapshot. It may be called more than once. */
   private closing(shot: EventSnapshot): () => Promise<void> {
     let closed: Promise<void> | undefined;
     return async () => {

@@ -6,7 +6,7 @@ import type { AgentStatus, LeaveReason } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow } from './agent.row.js';
 import type { AgentClaim } from './registration.js';
 
-/** An agentId's latest life under its lock: what others decide from. */
+/** The columns of a locked agent that decisions need. */
 export interface LockedAgent {
   agentId: string;
   generation: string;
@@ -16,17 +16,17 @@ export interface LockedAgent {
   leftAt: Date | null;
 }
 
-/** Who left, with what the event about it tells. */
-export interface Leaver {
+/** An agent that left, with the columns for its `agent.left` event. */
+export interface LeftAgent {
   agentId: string;
   name: string;
   generation: string;
   capabilities: string[];
-  /** What it reported with its beats to have used, which goes with its lease. */
+  /** The total usage from its heartbeats, which was stored in the deleted lease. */
   usedTokens: string | null;
 }
 
-/** A row as it is to be, with every capability by which a query may find the agent. */
+/** The new state of a row, with every capability by which a query may find the agent. */
 export interface Redeclared {
   row: AgentRow;
   capabilityKeys: readonly string[];
@@ -34,7 +34,7 @@ export interface Redeclared {
 
 export interface AgentListFilter {
   status?: AgentStatus;
-  /** Words of which the agent answers at least one. */
+  /** The agent has at least one of these keys. */
   capabilityKeys?: readonly string[];
 }
 
@@ -47,9 +47,9 @@ export class AgentStore {
     return rows[0]?.now.getTime() ?? 0;
   }
 
-  /** Ends the life the claim is about; undefined when it is not there, or not theirs to end. */
-  async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<Leaver | undefined> {
-    const rows = await this.db.query<Omit<Leaver, 'usedTokens'>>(
+  /** Marks the agent as left. Returns undefined if the claim does not match a live agent. */
+  async leave({ agentId, generation, tokenHash }: AgentClaim, reason: LeaveReason): Promise<LeftAgent | undefined> {
+    const rows = await this.db.query<Omit<LeftAgent, 'usedTokens'>>(
       `UPDATE agent SET left_at = clock_timestamp(), leave_reason = $2, revision = revision + 1
        WHERE agent_id = $1 AND left_at IS NULL AND ($3::bigint IS NULL OR generation = $3) AND ($4::text IS NULL OR token_hash = $4)
        RETURNING agent_id AS "agentId", name, generation, capabilities`,
@@ -63,7 +63,7 @@ export class AgentStore {
     return { ...rows[0], usedTokens: leases[0]?.usedTokens ?? null };
   }
 
-  /** Call with the rows locked. */
+  /** The caller has locked the rows. */
   async redeclare(changes: readonly Redeclared[]): Promise<void> {
     await this.db.query(REDECLARE, [JSON.stringify(changes.map(toItem))]);
   }
@@ -81,7 +81,7 @@ export class AgentStore {
     ]);
   }
 
-  /** By agentId, so that a page is stable while agents come and go. Without a status: all but those that have left. */
+  /** Ordered by agentId, so that pages stay stable while agents join and leave. Without a status, it returns all live agents. */
   async page(
     limit: number,
     after: string | undefined,
@@ -98,7 +98,7 @@ export class AgentStore {
     );
   }
 
-  /** The fleet in slices, for a directory that begins empty. */
+  /** One slice of the live fleet, for loading a directory. */
   async live(limit: number, after: string): Promise<AgentRow[]> {
     return await this.db.query<AgentRow>(
       `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES} WHERE a.left_at IS NULL AND a.agent_id > $2 ORDER BY a.agent_id LIMIT $1`,
@@ -106,7 +106,7 @@ export class AgentStore {
     );
   }
 
-  /** The row, locked until the transaction ends: for what is decided from what it says. */
+  /** Locks the row until the transaction ends, and returns it. */
   async lock(agentId: string): Promise<LockedAgent | undefined> {
     const rows = await this.db.query<LockedAgent>(
       `SELECT agent_id AS "agentId", generation, capabilities, circuit, flap, left_at AS "leftAt"
@@ -117,8 +117,8 @@ export class AgentStore {
   }
 
   /**
-   * Locks the rows until the transaction ends, in the one order in which everybody locks agents. Returns the agentIds that are
-   * locked: all that exist, or without `wait` those that no other transaction has locked.
+   * Locks the rows until the transaction ends, in the order that all writers use for agents. Returns the locked agentIds. Without
+   * `wait`, it skips rows that another transaction has locked.
    */
   async lockMany(agentIds: readonly string[], wait: boolean): Promise<Set<string>> {
     const rows = await this.db.query<{ agentId: string }>(
@@ -143,7 +143,7 @@ export class AgentStore {
     );
   }
 
-  /** What an operator wants; it stays when the agent leaves and comes back. Also bumps the record, for the directories. */
+  /** Sets the desired state. It survives a new registration. The new revision of the agent makes directories apply the change. */
   async setIntent(agentId: string, desiredState: string, note: string | null, setBy: string): Promise<void> {
     await this.db.query(
       `INSERT INTO agent_intent (agent_id, desired_state, note, set_by, set_at) VALUES ($1, $2, $3, $4, clock_timestamp())
@@ -154,7 +154,7 @@ export class AgentStore {
     await this.db.query('UPDATE agent SET revision = revision + 1 WHERE agent_id = $1', [agentId]);
   }
 
-  /** Forgets those that left long ago, all but how far their generations went; answers how many. */
+  /** Deletes agents that left longer than `keepMs` ago, but keeps their highest generation. Returns how many it deleted. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ pruned: number }>(
       `WITH gone AS (

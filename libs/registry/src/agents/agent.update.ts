@@ -3,16 +3,16 @@ import type { AgentRow } from './agent.row.js';
 import type { CostModel } from './agent.record.js';
 import type { Registration } from './registration.js';
 
-/** What a record says of itself and may say differently later. Its budget is changed where budgets are kept. */
+/** The part of a registration that an update may change. Budgets have their own routes. */
 export type Declaration = Omit<Registration, 'budget' | 'definition'>;
 
-/** What is to be different. A field left out stays; labels and prices are merged, and null takes one away. */
+/** A missing field stays unchanged. Labels and prices are merged; null removes one. */
 export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costModel'>> {
   labels?: Record<string, string | null>;
   costModel?: Partial<CostModel>;
 }
 
-export const MOST_LABELS = 64;
+export const MAX_LABELS = 64;
 
 const FIELDS = [
   'name',
@@ -32,7 +32,7 @@ export function declarationOf(row: AgentRow): Declaration {
   return Object.fromEntries(FIELDS.map((field) => [field, row[field]])) as unknown as Declaration;
 }
 
-/** The declaration after the update, and the names of the fields that are really different; none when it changes nothing. */
+/** Returns the declaration after the update, and the names of the fields that changed. */
 export function applyUpdate(before: Declaration, update: AgentUpdate): { after: Declaration; changed: string[] } {
   const { labels, costModel, ...plain } = update;
   const after: Declaration = {

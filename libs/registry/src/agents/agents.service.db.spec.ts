@@ -12,7 +12,7 @@ describe('updating', () => {
     const { record, version } = await here.agents.update(claim, { capabilities: ['review'], version: '2.0' });
     expect(record).toMatchObject({ capabilities: ['review'], version: '2.0', name: 'swarm-builder', generation: 1 });
     expect(await here.agents.update(claim, { capabilities: ['review'] })).toMatchObject({ version });
-    expect(await replicas.told('agent.updated')).toMatchObject([
+    expect(await replicas.loggedEvents('agent.updated')).toMatchObject([
       {
         subject: 'builder',
         capabilities: ['review', 'build'],
@@ -46,7 +46,7 @@ describe('updating', () => {
       await expect(here.agents.update(claim, { name: 'hijacked' })).rejects.toMatchObject({ code });
     await here.agents.deregister(now);
     await expect(here.agents.update(now, { name: 'late' })).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
-    expect(await replicas.told('agent.updated')).toEqual([]);
+    expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
   it('B4 by an operator needs no generation, and by a reader of an old version is refused', async () => {
@@ -71,13 +71,13 @@ describe('updating', () => {
       }),
     );
     expect(Object.keys((await here.agents.get('busy')).labels)).toHaveLength(20);
-    expect(await replicas.told('agent.updated')).toHaveLength(20);
+    expect(await replicas.loggedEvents('agent.updated')).toHaveLength(20);
   });
 });
 
 describe('the reason to leave', () => {
   const reasons = async (): Promise<unknown[]> =>
-    (await replicas.told('agent.left')).map(({ data }) => (data as { reason: string }).reason);
+    (await replicas.loggedEvents('agent.left')).map(({ data }) => (data as { reason: string }).reason);
 
   it('S3.3 is deregistered, or shutdown when its process ends', async () => {
     const { agents } = replicas.here;
@@ -90,7 +90,7 @@ describe('the reason to leave', () => {
   it('S3.3 is drained for who goes while it is being drained, whatever it says', async () => {
     const { agents } = replicas.here;
     const claim = replicas.claimOf(await replicas.join('tired'));
-    await agents.want('tired', 'draining', null, 'key:op');
+    await agents.setDesiredState('tired', 'draining', null, 'key:op');
     await agents.deregister(claim, 'shutdown');
     expect(await agents.get('tired')).toMatchObject({ status: 'left', leaveReason: 'drained' });
     expect(await reasons()).toEqual(['drained']);
@@ -101,7 +101,7 @@ describe('the reason to leave', () => {
     const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
     for (const [agentId, farewell] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
       const claim = replicas.claimOf(await replicas.join(agentId, { budget }));
-      if (agentId === 'drained') await agents.want(agentId, 'draining', null, 'key:op');
+      if (agentId === 'drained') await agents.setDesiredState(agentId, 'draining', null, 'key:op');
       await agents.deregister(claim, farewell);
     }
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
@@ -110,10 +110,15 @@ describe('the reason to leave', () => {
   it('S3.3 is quarantined for who was quarantined with force, and it comes back in quarantine', async () => {
     const { agents } = replicas.here;
     const joined = await replicas.join('bad');
-    expect(await agents.expel('bad', 'leaks', 'key:op')).toMatchObject({ status: 'left', leaveReason: 'quarantined' });
+    expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
+      status: 'left',
+      leaveReason: 'quarantined',
+    });
     await expect(agents.deregister(replicas.claimOf(joined))).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     expect((await replicas.join('bad')).record).toMatchObject({ status: 'quarantined', generation: 2 });
-    expect(await replicas.told('agent.quarantined')).toMatchObject([{ data: { by: 'key:op', reason: 'leaks' } }]);
+    expect(await replicas.loggedEvents('agent.quarantined')).toMatchObject([
+      { data: { by: 'key:op', reason: 'leaks' } },
+    ]);
     expect(await reasons()).toEqual(['quarantined']);
   });
 
@@ -140,7 +145,7 @@ describe('the reason to leave', () => {
     const ends = await Promise.allSettled([
       here.agents.deregister(claim),
       there.agents.remove('contested', 'evicted'),
-      there.agents.expel('contested', null, 'key:op'),
+      there.agents.quarantineAndRemove('contested', null, 'key:op'),
     ]);
     expect(ends.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
     expect(await reasons()).toHaveLength(1);
@@ -174,9 +179,9 @@ describe("an operator's wish", () => {
   it('B4 said twice is told once', async () => {
     const { agents } = replicas.here;
     await replicas.join('calm');
-    await agents.want('calm', 'draining', 'first', 'key:op');
-    await agents.want('calm', 'draining', 'second', 'key:op');
-    expect(await replicas.told('agent.draining')).toHaveLength(1);
+    await agents.setDesiredState('calm', 'draining', 'first', 'key:op');
+    await agents.setDesiredState('calm', 'draining', 'second', 'key:op');
+    expect(await replicas.loggedEvents('agent.draining')).toHaveLength(1);
   });
 });
 
@@ -187,7 +192,7 @@ describe('writes of an earlier life', () => {
     const old = replicas.claimOf(first);
     await replicas.join('phoenix', {}, { leaseToken: first.leaseToken });
     const before = await here.agents.getVersioned('phoenix');
-    const events = (await replicas.told()).length;
+    const events = (await replicas.loggedEvents()).length;
     const beats = Array.from({ length: 50 }, (_, inFlight) => ({ ...old, inFlight }));
     const results = [...(await here.heartbeats.beatAll(beats)), ...(await there.heartbeats.beatAll(beats))];
     expect(new Set(results.map((result) => (result.ok ? 'ok' : result.error.code)))).toEqual(
@@ -202,7 +207,7 @@ describe('writes of an earlier life', () => {
     for (const replay of await Promise.allSettled(replays))
       expect(replay).toMatchObject({ status: 'rejected', reason: { code: 'STALE_GENERATION' } });
     expect(await here.agents.getVersioned('phoenix')).toEqual(before);
-    expect(await replicas.told()).toHaveLength(events);
+    expect(await replicas.loggedEvents()).toHaveLength(events);
   });
 
   it('S3.4 from the future are refused too, and say so', async () => {

@@ -4,7 +4,13 @@ import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
 import { AgentEvents } from './agent.events.js';
-import { type AgentRecord, type DesiredState, type Farewell, type LeaveReason, reasonToLeave } from './agent.record.js';
+import {
+  type AgentRecord,
+  type DesiredState,
+  type DeregistrationReason,
+  type LeaveReason,
+  leaveReasonOf,
+} from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import { type AgentListFilter, AgentStore } from './agent.store.js';
 import type { AgentUpdate } from './agent.update.js';
@@ -20,9 +26,9 @@ export type { Joined, JoinResult } from './registration.group.js';
 export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
-  /** Proposed by the agent, or null to be given one. */
+  /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;
-  /** Sent by an agent that is registered already and comes again. */
+  /** The lease token of the previous registration, if the agent registers again. */
   leaseToken: string | null;
   by: string;
   facts: Registration;
@@ -30,7 +36,7 @@ export interface JoinRequest {
 
 const PRUNE_STEP = 500;
 
-/** Registers, updates and removes agents, and stores what operators want of them. Postgres decides every race. */
+/** Registers, updates and removes agents, and stores the desired state that operators set. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
   private readonly registrations: RegistrationGroup;
@@ -54,7 +60,7 @@ export class AgentsService {
     return result.joined;
   }
 
-  /** Each has a result of its own, in the order given; the rejection of one does not affect the others. */
+  /** Returns one result for each request, in the same order. A rejected request does not affect the others. */
   async registerAll(requests: readonly JoinRequest[]): Promise<JoinResult[]> {
     return await this.registrations.register(requests.map(toJoining));
   }
@@ -69,14 +75,14 @@ export class AgentsService {
     return { record: toRecord(row, await this.store.now()), version: versionOf(row) };
   }
 
-  /** Refuses a claim that may not act now: for edges that do something costly before they act. */
+  /** Throws if the claim may not act for the agent. Callers use it before expensive work; the change itself checks again. */
   async check(claim: AgentClaim): Promise<void> {
     await this.verify(claim);
   }
 
   /**
-   * Changes the declaration of the registration that the claim is about; with `ifVersion` only if the record still has that
-   * version. An update without a difference writes nothing and appends no event.
+   * Updates the declaration of the agent; with `ifVersion`, only if the record still has that version. An update without a
+   * difference writes nothing and appends no event.
    */
   async update(claim: AgentClaim, update: AgentUpdate, ifVersion?: string): Promise<VersionedAgent> {
     return await this.updates.update({ claim, update, ifVersion });
@@ -88,69 +94,74 @@ export class AgentsService {
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
 
-  /** The record, for who proves to be the agent, in the life the claim is about. */
+  /** Returns the record if the claim may act for the agent. */
   async identify(claim: AgentClaim): Promise<AgentRecord> {
     return toRecord(await this.verify(claim), await this.store.now());
   }
 
-  /** The agent's own goodbye, or an operator's in its place; the reason also depends on how it stands at that moment. */
-  async deregister(claim: AgentClaim, farewell: Farewell = 'deregistered'): Promise<void> {
+  /** Deregisters the agent, at its own or an operator's request. `leaveReasonOf` determines the recorded reason. */
+  async deregister(claim: AgentClaim, given: DeregistrationReason = 'deregistered'): Promise<void> {
     await this.db.transaction(async () => {
       const record = toRecord(await this.lockFor(claim), await this.store.now());
-      await this.leave(claim.agentId, reasonToLeave(farewell, record));
+      await this.leave(claim.agentId, leaveReasonOf(given, record));
     });
   }
 
-  /** An operator's, or a supervisor's, end of whichever life is the current one. */
+  /** Removes the agent whatever its generation, on behalf of an operator or a supervisor. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
     await this.db.transaction(async () => {
       if (!(await this.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
     });
   }
 
-  /** What an operator wants. It holds when the agent leaves and comes back; wanting the same again tells nobody. */
-  async want(agentId: string, desiredState: DesiredState, note: string | null, by: string): Promise<AgentRecord> {
+  /** Sets the desired state. It survives a new registration. Setting the same state again appends no event. */
+  async setDesiredState(
+    agentId: string,
+    desiredState: DesiredState,
+    note: string | null,
+    by: string,
+  ): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
       if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
       const before = await this.get(agentId);
       await this.store.setIntent(agentId, desiredState, note, by);
       const record = await this.get(agentId);
-      if (before.desiredState !== desiredState) await this.events.wanted(record, by, note);
+      if (before.desiredState !== desiredState) await this.events.desiredStateChanged(record, by, note);
       return record;
     });
   }
 
-  /** Quarantines, and ends the life it has now: the agent stops being listed at all, and comes back in quarantine. */
-  async expel(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
+  /** Quarantines the agent and ends its registration. If it registers again, it is still quarantined. */
+  async quarantineAndRemove(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
-      await this.want(agentId, 'quarantined', note, by);
+      await this.setDesiredState(agentId, 'quarantined', note, by);
       await this.leave(agentId, 'quarantined');
       return await this.get(agentId);
     });
   }
 
-  /** Forgets those that left longer ago than that; answers how many. */
-  async forget(keepMs: number): Promise<number> {
+  /** Deletes agents that left longer than `keepMs` ago. Returns how many it deleted. */
+  async prune(keepMs: number): Promise<number> {
     let total = 0;
     for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
       pruned = await this.store.prune(keepMs, PRUNE_STEP);
     return total;
   }
 
-  /** Answers whether there was someone to leave. */
+  /** Returns whether a live agent left. */
   private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
-    const leaver = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
-    if (!leaver) return false;
-    await this.budgets.applyLastReports([leaver]);
-    await this.events.left([leaver], reason);
+    const left = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
+    if (!left) return false;
+    await this.budgets.applyLastReports([left]);
+    await this.events.left([left], reason);
     return true;
   }
 
-  /** The agent as it is under its lock, which is held until the transaction ends, if the claim may act for it. */
+  /** Locks the agent until the transaction ends, and returns it if the claim may act for it. */
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
-    await this.verify(claim); // who may not act must not hold up those who may
+    await this.verify(claim); // before the lock: a claim that may not act must not delay others
     await this.store.lock(claim.agentId);
-    return await this.verify(claim); // a statement of its own: it sees what was committed while we waited
+    return await this.verify(claim); // the agent may have changed before the lock was granted
   }
 
   private async verify(claim: AgentClaim): Promise<AgentRow> {

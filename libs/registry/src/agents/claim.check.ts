@@ -3,7 +3,7 @@ import { AgentNotFoundError, LeaseTokenError, RegisterAgainError, wrongGeneratio
 import type { AgentRow } from './agent.row.js';
 import type { AgentClaim } from './registration.js';
 
-/** Why the claim may not act for the agent; undefined when it may. */
+/** Returns the reason why the claim may not act for the agent, or undefined if it may. */
 export function claimError(claim: AgentClaim, row: AgentRow | undefined): DomainError | undefined {
   const { agentId, generation, tokenHash } = claim;
   if (!row) return new AgentNotFoundError(agentId);

@@ -1,8 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
- * One row: the highest generation of all agents whose history was forgotten. An agentId that nobody remembers goes on after
- * it, so that whoever still speaks for an earlier life is not taken for the new one.
+ * One row: the highest generation of all deleted agents. The first registration of an agentId without a row gets the generation
+ * after it, so a client that still uses a deleted registration of that agentId is rejected.
  */
 @Entity('agent_forgotten')
 export class ForgottenEntity {

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { DesiredState } from './agent.record.js';
 
-/** What an operator wants of an agentId. Apart from the agent's own row, so that no registration can undo it. */
+/** The desired state that an operator set for an agentId. It has its own table, so that no registration overwrites it. */
 @Entity('agent_intent')
 export class IntentEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_intent_pkey' }) agentId: string;

@@ -1,10 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
 
 const PREFIX = 'rl_';
-/** The prefix and 32 bytes in base64url. */
+/** The length of the prefix and of 32 bytes in base64url. */
 const LENGTH = 46;
 
-/** 256 random bits. It proves an agent to us as an API key proves a caller; only its hash is stored. */
+/** Returns a new secret of 256 random bits. The agent authenticates with it; only its hash is stored. */
 export function newLeaseToken(): string {
   return PREFIX + randomBytes(32).toString('base64url');
 }
@@ -17,7 +17,7 @@ export function hashOfToken(token: string): string {
   return hash('sha256', token, 'base64url');
 }
 
-/** For an agent that proposes no agentId: its name, and something no other has. */
+/** Returns an agentId for an agent that proposes none: its name and a random suffix. */
 export function newAgentId(name: string): string {
   const stem = name
     .toLowerCase()

@@ -5,7 +5,7 @@ import { AgentAlreadyRegisteredError } from './agent.errors.js';
 import type { AgentRow } from './agent.row.js';
 import type { Registration } from './registration.js';
 
-/** A registration in its final form. */
+/** A registration with its agentId, lease token and capability keys, before it is decided. */
 export interface Joining {
   agentId: string;
   leaseToken: string;
@@ -23,7 +23,7 @@ export interface Accepted {
   flap: FlapState;
 }
 
-/** `contended`: another transaction works on this agentId; decide again after it has ended. */
+/** `contended`: another transaction has locked this agentId. The registration must be decided again after that transaction. */
 export type Decision =
   { state: 'accepted'; accepted: Accepted } | { state: 'rejected'; error: Error } | { state: 'contended' };
 
@@ -33,17 +33,17 @@ export interface AgentRules {
   quota: Quota;
 }
 
-/** What the database says about the agentIds of a batch. */
+/** The state of the database that the decisions of a batch are based on. */
 export interface BatchFacts {
   rows: readonly AgentRow[];
   locked: ReadonlySet<string>;
-  /** By the database's clock. */
+  /** The time of the database. */
   now: number;
-  /** The live agents of the principals to count, without the agentIds of this batch. */
+  /** How many live agents each principal has, without the agentIds of this batch. Principals far from their quota are missing. */
   owned: Record<string, number>;
 }
 
-/** Decides registrations, at most one of each agentId, one after the other. Pure: it knows neither the database nor the clock. */
+/** Decides the registrations of a batch in order, at most one per agentId. Pure: it uses neither the database nor a clock. */
 export class RegistrationBatch {
   private readonly rows: Map<string, AgentRow>;
   private readonly owned: OwnerCounts;
@@ -62,7 +62,7 @@ export class RegistrationBatch {
     const before = this.rows.get(agentId);
     if (before && !this.facts.locked.has(agentId)) return { state: 'contended' };
     const isLive = before?.leftAt === null;
-    const full = this.owned.refusalOf(registeredBy, isLive && before.registeredBy === registeredBy);
+    const full = this.owned.quotaError(registeredBy, isLive && before.registeredBy === registeredBy);
     if (full) return { state: 'rejected', error: full };
     if (isLive && before.tokenHash !== tokenHash)
       return { state: 'rejected', error: new AgentAlreadyRegisteredError(agentId) };

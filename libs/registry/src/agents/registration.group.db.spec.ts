@@ -33,7 +33,9 @@ describe('registrations that arrive together', () => {
          (SELECT count(*)::int FROM budget_entry) AS lines`,
     );
     expect(row).toEqual({ leases: 30, budgets: 30, lines: 30 });
-    expect((await replicas.told('agent.joined')).map(({ subject }) => subject).toSorted()).toEqual(ids(30).toSorted());
+    expect((await replicas.loggedEvents('agent.joined')).map(({ subject }) => subject).toSorted()).toEqual(
+      ids(30).toSorted(),
+    );
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
@@ -46,8 +48,8 @@ describe('registrations that arrive together', () => {
       const both = all.map((results) => outcomeOf(results[index]));
       expect(both.toSorted()).toEqual(['AGENT_ALREADY_REGISTERED', 'joined 1']);
     }
-    expect(await replicas.told('agent.joined')).toHaveLength(40);
-    expect(await replicas.told('agent.left')).toEqual([]);
+    expect(await replicas.loggedEvents('agent.joined')).toHaveLength(40);
+    expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
   it('do not wait for an agent whose row another transaction has locked', async () => {
@@ -74,7 +76,7 @@ describe('registrations that arrive together', () => {
     const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));
     const results = await replicas.here.agents.registerAll(again);
     expect(outcomes(results)).toEqual(['joined 2', 'joined 3', 'joined 4', 'joined 5']);
-    const reasons = (await replicas.told('agent.left')).map(({ data }) => data);
+    const reasons = (await replicas.loggedEvents('agent.left')).map(({ data }) => data);
     expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
   });
 
@@ -91,7 +93,7 @@ describe('registrations that arrive together', () => {
     const bad = request('bad', { facts: aRegistration({ name: 'a\0b' }) });
     const results = await replicas.here.agents.registerAll([request('one'), bad, request('two')]);
     expect(outcomes(results).map((outcome) => outcome.startsWith('joined'))).toEqual([true, false, true]);
-    expect(await replicas.told('agent.joined')).toHaveLength(2);
+    expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
   });
 
   it('in a transaction of the caller are part of it, also with one agentId twice', async () => {
@@ -101,7 +103,7 @@ describe('registrations that arrive together', () => {
       throw new Error('undo');
     });
     await expect(undone).rejects.toThrow('undo');
-    expect(await replicas.told()).toEqual([]);
+    expect(await replicas.loggedEvents()).toEqual([]);
     const results = await database.db.transaction(
       async () => await here.agents.registerAll([request('a'), request('a'), request('b')]),
     );
@@ -114,7 +116,7 @@ describe('the budget of an agent that registers', () => {
     const { here } = replicas;
     const budget = { totalTokens: 1_000, usedTokens: 400, source: 'reported' };
     await here.agents.deregister(replicas.claimOf(await replicas.join('phoenix', { budget })));
-    await here.agents.forget(0);
+    await here.agents.prune(0);
     const { record } = await replicas.join('phoenix', { budget: { ...budget, totalTokens: 2_000, usedTokens: 0 } });
     expect(record).toMatchObject({ generation: 2, budget: { totalTokens: 2_000, usedTokens: 400, remaining: 1_600 } });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
@@ -166,9 +168,8 @@ describe('updates that arrive together', () => {
     const after = await agents.getVersioned('busy');
     expect(after.record).toMatchObject({ version: '1', labels: { ring: '1' } });
     expect(results.at(-1)).toMatchObject({ value: { version: after.version } });
-    expect((await replicas.told('agent.updated')).map(({ data }) => (data as { changed: string[] }).changed)).toEqual([
-      ['version'],
-      ['labels'],
-    ]);
+    expect(
+      (await replicas.loggedEvents('agent.updated')).map(({ data }) => (data as { changed: string[] }).changed),
+    ).toEqual([['version'], ['labels']]);
   });
 });

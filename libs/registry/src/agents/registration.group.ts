@@ -17,7 +17,7 @@ import type { RegistrationStore } from './registration.store.js';
 
 export interface Joined {
   record: AgentRecord;
-  /** Proves, with every write, that the agent is the one that registered. A re-registration keeps it. */
+  /** The agent authenticates its writes with this token. A registration that sends it keeps it. */
   leaseToken: string;
 }
 
@@ -30,13 +30,13 @@ interface Stores {
 }
 
 const LARGEST_BATCH = 250;
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 const CONTENDED: Attempt = { state: 'contended' };
 
 /**
- * Commits registrations in groups: one transaction of three round trips locks and reads, decides in memory, and writes agents,
- * leases, budgets and events. A batch never waits for the row of an agent that another transaction has locked: that registration
- * is decided in a transaction of its own, so that it delays nobody else.
+ * Commits registrations in groups. One transaction of three round trips locks and reads, decides in memory, and writes agents,
+ * leases, budgets and events. A batch never waits for an agent that another transaction has locked: a separate transaction
+ * decides that registration, so that it does not delay the others.
  */
 export class RegistrationGroup {
   private readonly group: GroupCommit<Joining, Attempt>;
@@ -61,7 +61,7 @@ export class RegistrationGroup {
     });
   }
 
-  /** Each has a result of its own. In a transaction of the caller's they are part of that. */
+  /** Returns one result for each registration. Inside a transaction of the caller, they are part of that transaction. */
   async register(all: readonly Joining[]): Promise<JoinResult[]> {
     if (this.db.inTransaction) return await this.registerInside(all);
     const attempts = await this.group.runAll(all);
@@ -70,7 +70,7 @@ export class RegistrationGroup {
     );
   }
 
-  /** Registrations of one agentId follow one another in the order given. */
+  /** Decides several registrations of one agentId in the given order. */
   private async registerInside(all: readonly Joining[]): Promise<JoinResult[]> {
     const results: JoinResult[] = [];
     for (const round of roundsOf(all)) {
@@ -87,7 +87,7 @@ export class RegistrationGroup {
   }
 
   private async alone(joining: Joining): Promise<JoinResult> {
-    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
       try {
         const [attempt = CONTENDED] = await this.attempt([joining], true);
         if (attempt.state !== 'contended') return attempt;
@@ -96,10 +96,13 @@ export class RegistrationGroup {
         return { state: 'rejected', error };
       }
     }
-    return { state: 'rejected', error: new DatabaseBusyError('the agentId is registered by several callers at once') };
+    return {
+      state: 'rejected',
+      error: new DatabaseBusyError('several callers register this agentId at the same time'),
+    };
   }
 
-  /** One transaction. `wait` for rows that other transactions have locked, or leave them as contended. */
+  /** Runs one transaction. It waits for rows that other transactions have locked, or, without `wait`, returns `contended`. */
   private async attempt(batch: readonly Joining[], wait: boolean): Promise<Attempt[]> {
     return await this.db.transaction(async () => {
       const { facts, budgets } = await this.lock(batch, wait);
@@ -116,7 +119,7 @@ export class RegistrationGroup {
     });
   }
 
-  /** One round trip, in the one order in which everybody locks: principals, agents, budgets. */
+  /** Locks and reads in one round trip, in the order that all writers use: principals, agents, budgets. */
   private async lock(batch: readonly Joining[], wait: boolean): Promise<{ facts: BatchFacts; budgets: LockedBudgets }> {
     const { agents, registrations } = this.stores;
     const agentIds = batch.map(({ agentId }) => agentId);
@@ -129,7 +132,7 @@ export class RegistrationGroup {
       agents.now(),
       this.budgets.lock(agentIds),
     ]);
-    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // as if all were new
+    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound
     return { facts: { rows, locked, now, owned }, budgets };
   }
 
@@ -139,7 +142,7 @@ export class RegistrationGroup {
     return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
   }
 
-  /** The rows that were written, by agentId. One that lost an insert race is missing. */
+  /** Returns the written rows by agentId. An agent that lost an insert race is missing. */
   private async write(accepted: readonly Accepted[], budgets: LockedBudgets): Promise<Map<string, AgentRow>> {
     if (accepted.length === 0) return new Map();
     const ids = accepted.map(({ joining }) => joining.agentId);
@@ -161,7 +164,7 @@ export class RegistrationGroup {
     return byId;
   }
 
-  /** A budget that outlived the history of its agent, or was opened by an operator just now. */
+  /** For budgets that were not locked with the batch: their agent was deleted earlier, or an operator has just opened them. */
   private async redeclareLate(late: readonly Accepted[], agentIds: readonly string[]): Promise<AgentRow[]> {
     const budgets = await this.budgets.lock(late.map(({ joining }) => joining.agentId));
     await this.budgets.redeclare(late.map(declarationOf), budgets);
@@ -173,7 +176,7 @@ function declarationOf({ joining }: Accepted): BudgetDeclaration {
   return { agentId: joining.agentId, declared: joining.facts.budget, by: joining.registeredBy };
 }
 
-/** Indexes in rounds of a permitted size: no agentId twice in one round, and the order of each agentId is kept. */
+/** Splits the indexes into rounds of limited size. A round has each agentId once; the order within one agentId is kept. */
 function roundsOf(all: readonly Joining[]): number[][] {
   const rounds: number[][] = [];
   const next = new Map<string, number>();

@@ -3,19 +3,18 @@ import { Database } from '#rollcall/platform';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import type { Accepted } from './registration.batch.js';
 
-/** A registration that is written. */
+/** The result for a registration that was written. */
 export interface WrittenRegistration {
   agentId: string;
-  /** Whether it opened the agent's budget; false when the budget exists already. */
+  /** Whether the registration opened the agent's budget; false if the budget existed before. */
   budgetOpened: boolean;
 }
 
-/** The SQL of registrations. */
 @Injectable()
 export class RegistrationStore {
   constructor(private readonly db: Database) {}
 
-  /** Until the transaction ends, so that registrations of one principal count each other. */
+  /** Locks the principals until the transaction ends, so that concurrent registrations of one principal are counted exactly. */
   async lockOwners(owners: readonly string[]): Promise<void> {
     if (owners.length === 0) return;
     await this.db.query(
@@ -25,7 +24,7 @@ export class RegistrationStore {
     );
   }
 
-  /** The live agents of each owner without these agentIds. Reads no more rows of an owner than `most`. */
+  /** Counts the live agents of each owner, without these agentIds. Reads at most `most` rows of each owner. */
   async countOwned(
     owners: readonly string[],
     except: readonly string[],
@@ -42,8 +41,8 @@ export class RegistrationStore {
   }
 
   /**
-   * Writes agents, leases and first budgets. An agentId that is new here but was registered by another transaction in the
-   * meantime is not written and not in the result.
+   * Writes agents, leases and first budgets. If another transaction has inserted a new agentId in the meantime, the result does
+   * not contain that agentId.
    */
   async write(accepted: readonly Accepted[]): Promise<WrittenRegistration[]> {
     if (accepted.length === 0) return [];
@@ -56,7 +55,7 @@ export class RegistrationStore {
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
 
-/** The window of a budget begins at a whole millisecond, because the ledger compares it with times of JavaScript. */
+/** Truncates the start of a budget's window to milliseconds, because the ledger compares it with JavaScript times. */
 const WRITE = `
   WITH item AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, token_hash text, name text,

@@ -1,6 +1,6 @@
 import type { AgentProviderFacts, CostModel } from './agent.record.js';
 
-/** What an agent says of itself when it joins, checked by the edge; everything has its final form here. */
+/** The declaration of an agent at its registration. The API has validated and normalised it. */
 export interface Registration {
   name: string;
   endpoint: string | null;
@@ -17,15 +17,15 @@ export interface Registration {
   labels: Record<string, string>;
 }
 
-/** How an agent proves, with each write, that it is the one that registered. */
+/** Identifies the registration that a write belongs to. */
 export interface LeaseClaim {
   agentId: string;
   generation: number;
-  /** Null when an operator acts in its place. */
+  /** Null when an operator acts for the agent. */
   tokenHash: string | null;
 }
 
-/** As LeaseClaim; an operator may leave the generation open, and means whichever life is the current one. */
+/** Like LeaseClaim, but an operator may omit the generation to act on the current registration. */
 export interface AgentClaim {
   agentId: string;
   generation: number | null;

@@ -133,7 +133,7 @@ describe('leaving', () => {
     await db.query(
       `UPDATE agent SET left_at = left_at - interval '8 days', registered_at = registered_at - interval '9 days' WHERE agent_id IN ('old', 'alive')`,
     );
-    expect(await here.agents.forget(7 * 86_400_000)).toBe(1);
+    expect(await here.agents.prune(7 * 86_400_000)).toBe(1);
     await expect(here.agents.get('old')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     expect([(await here.agents.get('recent')).status, (await here.agents.get('alive')).status]).toEqual([
       'left',
@@ -161,14 +161,14 @@ describe('leaving', () => {
 
   it('B4 does not undo what an operator wants: it holds for the next life too', async () => {
     const joined = await join('drained');
-    await here.agents.want('drained', 'draining', 'maintenance', 'key:op');
+    await here.agents.setDesiredState('drained', 'draining', 'maintenance', 'key:op');
     await here.agents.deregister(claimOf(joined));
     expect((await join('drained')).record).toMatchObject({
       status: 'draining',
       desiredState: 'draining',
       generation: 2,
     });
-    expect((await here.agents.want('drained', 'active', null, 'key:op')).status).toBe('active');
+    expect((await here.agents.setDesiredState('drained', 'active', null, 'key:op')).status).toBe('active');
     expect((await told('agent.draining', 'agent.resumed')).map(({ type }) => type)).toEqual([
       'agent.draining',
       'agent.resumed',

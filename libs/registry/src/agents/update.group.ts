@@ -5,11 +5,11 @@ import type { AgentEvents, AgentUpdated } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
-import { type AgentUpdate, applyUpdate, declarationOf, MOST_LABELS } from './agent.update.js';
+import { type AgentUpdate, applyUpdate, declarationOf, MAX_LABELS } from './agent.update.js';
 import { claimError } from './claim.check.js';
 import type { AgentClaim } from './registration.js';
 
-/** A record and its version, for callers that change a record only if it is as they have read it. */
+/** A record and its version, for conditional updates. */
 export interface VersionedAgent {
   record: AgentRecord;
   version: string;
@@ -18,7 +18,7 @@ export interface VersionedAgent {
 export interface UpdateRequest {
   claim: AgentClaim;
   update: AgentUpdate;
-  /** Update only if this is still the version. */
+  /** Rejects the update if the record no longer has this version. */
   ifVersion?: string;
 }
 
@@ -28,9 +28,9 @@ type UpdateResult =
 const LARGEST_BATCH = 250;
 
 /**
- * Commits updates in groups: one transaction of three round trips locks and reads, decides in memory, and writes rows and events.
- * A batch never waits for a row that another transaction has locked: that update is decided in a transaction of its own. A claim
- * that may not act is rejected without waiting.
+ * Commits updates in groups. One transaction of three round trips locks and reads, decides in memory, and writes rows and events.
+ * A batch never waits for a row that another transaction has locked: a separate transaction decides that update. A claim that
+ * may not act is rejected without waiting.
  */
 export class UpdateGroup {
   private readonly group: GroupCommit<UpdateRequest, UpdateResult>;
@@ -50,7 +50,7 @@ export class UpdateGroup {
     });
   }
 
-  /** In a transaction of the caller's it is part of that. */
+  /** Inside a transaction of the caller, the update is part of that transaction. */
   async update(request: UpdateRequest): Promise<VersionedAgent> {
     let result: UpdateResult = this.db.inTransaction
       ? (await this.attempt([request], false))[0]
@@ -60,7 +60,7 @@ export class UpdateGroup {
     return result.agent;
   }
 
-  /** One transaction. `wait` for rows that other transactions have locked, or leave them as contended. */
+  /** Runs one transaction. It waits for rows that other transactions have locked, or, without `wait`, returns `contended`. */
   private async attempt(batch: readonly UpdateRequest[], wait: boolean): Promise<UpdateResult[]> {
     const agentIds = [...new Set(batch.map(({ claim }) => claim.agentId))];
     return await this.db.transaction(async () => {
@@ -84,7 +84,7 @@ export class UpdateGroup {
     });
   }
 
-  /** The last state of each row, and an event for each update. */
+  /** Writes the last state of each row, and one event for each update. */
   private async write(updated: readonly AgentUpdated[]): Promise<void> {
     if (updated.length === 0) return;
     const last = new Map(updated.map(({ row }) => [row.agentId, row]));
@@ -103,8 +103,7 @@ function decide(request: UpdateRequest, row: AgentRow | undefined, locked: Reado
   if (!locked.has(row.agentId)) return { state: 'contended' };
   if (ifVersion !== undefined && ifVersion !== versionOf(row)) return rejected(new AgentChangedError(claim.agentId));
   const { after, changed } = applyUpdate(declarationOf(row), update);
-  if (Object.keys(after.labels).length > MOST_LABELS)
-    return rejected(new TooManyLabelsError(claim.agentId, MOST_LABELS));
+  if (Object.keys(after.labels).length > MAX_LABELS) return rejected(new TooManyLabelsError(claim.agentId, MAX_LABELS));
   if (changed.length === 0) return { row, changed };
   return { row: { ...row, ...after, revision: String(Number(row.revision) + 1) }, changed };
 }

@@ -4,7 +4,7 @@ import { readAll, type TestDatabase, testDatabase, until } from '#rollcall/platf
 import type { Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
 import type { AgentRecord } from '../agents/agent.record.js';
-import { anAsk, testBudgets } from '../testing/test-budgets.js';
+import { aReserveRequest, testBudgets } from '../testing/test-budgets.js';
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import type { BudgetSource } from './usage.refresher.js';
 
@@ -27,7 +27,7 @@ async function join(agentId: string, totalTokens: number | null, source = 'ledge
 }
 
 async function spend(agentId: string, count: number): Promise<void> {
-  const { owner, key } = await here.budgets.ledger.reserve(anAsk(count, { agentId }));
+  const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(count, { agentId }));
   await here.budgets.ledger.settle({ owner, key }, { tokens: count, microUsd: 0 });
 }
 
@@ -181,11 +181,11 @@ describe('use that agents report to several replicas', () => {
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
     let used = 0;
-    const behind = jest.spyOn(store, 'behind').mockImplementation(async () => {
-      if (used < 50) sweeper.hear([{ agentId: 'builder', usedTokens: (used += 1) }]);
+    const behind = jest.spyOn(store, 'aheadOfLedger').mockImplementation(async () => {
+      if (used < 50) sweeper.onHeartbeats([{ agentId: 'builder', usedTokens: (used += 1) }]);
       return await Promise.resolve([]);
     });
-    sweeper.hear([{ agentId: 'builder', usedTokens: 1 }]);
+    sweeper.onHeartbeats([{ agentId: 'builder', usedTokens: 1 }]);
     await sweeper.sweep();
     expect(behind).toHaveBeenCalledTimes(1);
   });
@@ -196,7 +196,7 @@ describe('use that agents report to several replicas', () => {
     await sweeper.sweep();
     const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
     await here.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
-    jest.spyOn(store, 'behind').mockRejectedValueOnce(new Error('Postgres is away'));
+    jest.spyOn(store, 'aheadOfLedger').mockRejectedValueOnce(new Error('Postgres is away'));
     await expect(sweeper.sweep()).rejects.toThrow('Postgres is away');
     expect(await sweeper.sweep()).toMatchObject({ reported: 1 });
   });

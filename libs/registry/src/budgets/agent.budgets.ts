@@ -3,23 +3,23 @@ import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetSourceChange } from './budget.store.js';
 import type { Correction } from './correction.js';
 import type { LockedBudgets } from './ledger.store.js';
-import { takingIn, type ReportedTotal } from './usage.report.js';
+import { usageCorrection, type ReportedTotal } from './usage.report.js';
 
-/** What an agent says of its budget when it registers. */
+/** The budget that an agent declares when it registers. */
 export interface DeclaredBudget {
   totalTokens: number | null;
   usedTokens: number;
   source: string;
 }
 
-/** What the registration of an agent declares. */
+/** A declared budget with its agent and the principal that registered it. */
 export interface BudgetDeclaration {
   agentId: string;
   declared: DeclaredBudget;
   by: string;
 }
 
-/** Every agent has a budget, if only to count. It outlives the agent: who leaves and comes back goes on where it was. */
+/** The budgets of agents. Every agent has one, even without a limit. It survives a new registration of the agent. */
 @Injectable()
 export class AgentBudgets {
   constructor(
@@ -27,14 +27,14 @@ export class AgentBudgets {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  /** Locked until the transaction ends, with the fleet's clock. */
+  /** Locks the budgets of these agents until the transaction ends. */
   async lock(agentIds: readonly string[]): Promise<LockedBudgets> {
     return await this.ledger.lockAgents(agentIds);
   }
 
   /**
-   * In the transaction of registrations, for budgets that exist already and are locked. The limit follows what the agent
-   * declares until an operator has set one; use is only ever counted up.
+   * Applies declarations to existing budgets, in the transaction of the registrations that locked them. The limit follows the
+   * declaration until an operator sets a limit. The usage never decreases.
    */
   async redeclare(declarations: readonly BudgetDeclaration[], locked: LockedBudgets): Promise<void> {
     const totals = new Map(
@@ -53,10 +53,10 @@ export class AgentBudgets {
     await Promise.all([this.ledger.correctLocked(locked, corrections), this.store.setSources(sources)]);
   }
 
-  /** In the transaction that ends their leases: what the last beats told and no sweep has taken in yet is not lost. */
-  async applyLastReports(leavers: readonly ReportedTotal[]): Promise<void> {
-    const told = leavers.filter(({ usedTokens }) => usedTokens !== null);
-    const ahead = told.length > 0 ? await this.store.behind(told) : [];
-    await this.ledger.applyAll(ahead.map(takingIn));
+  /** Charges usage from the last beats that no sweep has applied yet. Runs in the transaction that deletes the leases. */
+  async applyLastReports(agents: readonly ReportedTotal[]): Promise<void> {
+    const reports = agents.filter(({ usedTokens }) => usedTokens !== null);
+    const ahead = reports.length > 0 ? await this.store.aheadOfLedger(reports) : [];
+    await this.ledger.applyAll(ahead.map(usageCorrection));
   }
 }

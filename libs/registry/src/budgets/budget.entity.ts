@@ -3,8 +3,8 @@ import type { BudgetKind } from './budget.js';
 import type { BudgetWindow } from './budget.window.js';
 
 /**
- * A budget with its limits and counters. Half-filled pages and no index on what a charge changes, so that a charge is a HOT
- * update. Rows are locked in the order of their ids, by everyone.
+ * A budget with its limits and counters. Pages are half filled and no index contains a column that a charge changes, so a charge
+ * is a HOT update. All writers lock rows in the order of their ids.
  */
 @Entity('budget')
 @Index('budget_subject', ['kind', 'subject', 'window'], { unique: true })
@@ -20,7 +20,7 @@ export class BudgetEntity {
   @Column({ type: 'text' }) subject: string;
   @Column({ type: 'text', name: 'window_kind' }) window: BudgetWindow;
   @Column({ type: 'text', name: 'time_zone' }) timeZone: string;
-  /** The budgets of the runs above, the root first. */
+  /** The ids of the budgets of the ancestor runs, the root first. */
   @Column({ type: 'bigint', array: true }) path: string[];
   @Index('budget_root', { where: 'root_id IS NOT NULL' })
   @Column({ type: 'bigint', name: 'root_id', nullable: true })

@@ -5,7 +5,7 @@ export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
 
   constructor(which: string) {
-    super(`There is no budget ${which}. GET /v1/budgets lists them, POST /v1/budgets makes one.`);
+    super(`There is no budget ${which}. GET /v1/budgets lists budgets, POST /v1/budgets creates one.`);
   }
 }
 
@@ -13,7 +13,7 @@ export class BudgetExistsError extends RegistryError {
   readonly code = 'BUDGET_EXISTS';
 
   constructor(kind: string, subject: string, window: string) {
-    super(`The ${kind} "${subject}" has a ${window} budget already. Top it up or adjust it.`);
+    super(`The ${kind} "${subject}" already has a ${window} budget. Top it up or adjust it.`);
   }
 }
 
@@ -21,35 +21,35 @@ export class InvalidBudgetError extends RegistryError {
   readonly code = 'INVALID_BUDGET';
 }
 
-/** Without a limit there is nothing to add to. */
+/** A top-up needs a limit that it can raise. */
 export class BudgetUnlimitedError extends RegistryError {
   readonly code = 'BUDGET_UNLIMITED';
 
   constructor(id: number, unit: Unit) {
-    super(`The budget ${id} has no limit of ${unit} that could be raised. Adjust it to set one.`);
+    super(`The budget ${id} has no limit for ${unit}, so it cannot be topped up. Adjust the budget to set a limit.`);
   }
 }
 
-/** A reservation does not fit. The budget that stands in the way is named with its numbers. */
+/** A budget has too little left for a reservation. The details contain the numbers of that budget. */
 export class BudgetExhaustedError extends RegistryError {
   readonly code = 'BUDGET_EXHAUSTED';
   override readonly details: Record<string, unknown>;
   override readonly retryAfterMs?: number;
 
-  constructor(budget: Budget, unit: Unit, ask: Amount, now: number) {
+  constructor(budget: Budget, unit: Unit, requested: Amount, now: number) {
     const { id, kind, subject, window, limit, used, reserved, windowEnd } = budget;
     const left = available(budget)[unit] ?? 0;
     super(
       `The ${window} budget ${id} of the ${kind} "${subject}" has ${left} of ${limit[unit]} ${unit} left; ` +
-        `${ask[unit]} were asked for. ${windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up'}.`,
+        `${requested[unit]} are requested. ${windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up'}.`,
     );
     const facts = { id: String(id), kind, subject, window, unit, limit: limit[unit], used: used[unit] };
-    this.details = { budget: { ...facts, reserved: reserved[unit] }, asked: ask[unit] };
+    this.details = { budget: { ...facts, reserved: reserved[unit] }, asked: requested[unit] };
     if (windowEnd !== null) this.retryAfterMs = Math.max(0, windowEnd - now);
   }
 }
 
-/** A caller without `budgets:write` settles far more than it reserved. The reservation stays as it is. */
+/** A caller without `budgets:write` settles far more than it reserved. The reservation stays unchanged. */
 export class SettlementTooLargeError extends RegistryError {
   readonly code = 'SETTLEMENT_TOO_LARGE';
   override readonly details: Record<string, unknown>;
@@ -61,21 +61,22 @@ export class SettlementTooLargeError extends RegistryError {
   ) {
     super(
       `The reservation "${key}" holds ${held[unit]} ${unit}, so you may settle at most ${limit}, not ${used[unit]}. ` +
-        'Reserve what a call may use, or have a credential with budgets:write settle it (ROLLCALL_BUDGET_SETTLE_MULTIPLE).',
+        'Reserve as much as a call may use, or settle with a credential that has budgets:write. ' +
+        'The setting is ROLLCALL_BUDGET_SETTLE_MULTIPLE.',
     );
     this.details = { unit, reserved: held[unit], used: used[unit], limit };
   }
 }
 
-/** A caller without `budgets:write` reserves more, or for longer, than one reservation may. */
+/** A caller without `budgets:write` exceeds the amount or duration that is allowed for one reservation. */
 export class ReservationTooLargeError extends RegistryError {
   readonly code = 'RESERVATION_TOO_LARGE';
   override readonly details: Record<string, unknown>;
 
   constructor(field: Unit | 'ttlSeconds', asked: number, limit: number) {
     super(
-      `One reservation may have at most ${limit} ${field}, not ${asked}, unless its caller has budgets:write. ` +
-        `Reserve less, or have the operator raise ${LIMIT_SETTINGS[field]}.`,
+      `Without budgets:write, a reservation may have at most ${limit} ${field}, but ${asked} are requested. ` +
+        `Reserve less, or ask the operator to raise ${LIMIT_SETTINGS[field]}.`,
     );
     this.details = { field, asked, limit };
   }
@@ -87,7 +88,7 @@ const LIMIT_SETTINGS: Record<Unit | 'ttlSeconds', string> = {
   ttlSeconds: 'ROLLCALL_BUDGET_LONGEST_RESERVATION',
 };
 
-/** A run would be too far below the root of its tree: each level costs every reservation below it. */
+/** A run would exceed the depth limit of its tree. The limit exists because a reservation locks the budgets of all ancestors. */
 export class RunTreeTooDeepError extends RegistryError {
   readonly code = 'RUN_TREE_TOO_DEEP';
   override readonly details: Record<string, unknown>;
@@ -95,7 +96,7 @@ export class RunTreeTooDeepError extends RegistryError {
   constructor(runId: string, limit: number) {
     super(
       `The run "${runId}" would be at level ${limit + 1} of its tree; the limit is ${limit}. ` +
-        'Delegate from a run nearer to the root, or have the operator raise ROLLCALL_BUDGET_RUN_DEPTH.',
+        'Delegate from a run nearer to the root, or ask the operator to raise ROLLCALL_BUDGET_RUN_DEPTH.',
     );
     this.details = { limit };
   }
@@ -106,7 +107,7 @@ export class ReservationNotFoundError extends RegistryError {
 
   constructor(key: string) {
     super(
-      `You hold no reservation with the key "${key}". It may be someone else's, or was forgotten long after its end.`,
+      `You have no reservation with the key "${key}". It may belong to another owner, or was deleted long after its end.`,
     );
   }
 }
@@ -115,7 +116,7 @@ export class ReservationClosedError extends RegistryError {
   readonly code = 'RESERVATION_CLOSED';
 
   constructor(key: string, state: string) {
-    super(`The reservation "${key}" is ${state} already, so this can no longer be done to it.`);
+    super(`The reservation "${key}" is already ${state} and can no longer change. Open a new reservation.`);
   }
 }
 
@@ -123,6 +124,6 @@ export class ReservationKeyReusedError extends RegistryError {
   readonly code = 'RESERVATION_KEY_REUSED';
 
   constructor(key: string) {
-    super(`The key "${key}" belongs to a reservation with other contents. Use a new key for a new reservation.`);
+    super(`A reservation with the key "${key}" and different contents exists. Use a new key for a new reservation.`);
   }
 }

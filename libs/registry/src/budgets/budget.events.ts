@@ -1,6 +1,6 @@
 import type { Database, EventDraft, EventOutbox, EventPayloads } from '#rollcall/platform';
 import { remaining, UNITS, type Budget, type LowBudgetPolicy, type Unit } from './budget.js';
-import type { LedgerBatch, Turn } from './ledger.batch.js';
+import type { ConditionChange, LedgerBatch } from './ledger.batch.js';
 
 const TYPES = {
   ample: 'budget.replenished',
@@ -9,8 +9,8 @@ const TYPES = {
 } as const;
 
 /**
- * Tells what became of budgets: the feed, in the transaction that makes it so, of those that became low, exhausted or ample;
- * and this replica, after the commit, of every one that changed.
+ * Appends an event when a budget becomes low, exhausted or ample, in the transaction of the change. After the commit it notifies
+ * the listeners in this process about every budget that changed.
  */
 export class BudgetEvents {
   private readonly listeners: ((budgets: readonly Budget[]) => void)[] = [];
@@ -21,33 +21,33 @@ export class BudgetEvents {
     private readonly policy: LowBudgetPolicy,
   ) {}
 
-  /** Called after a commit of this replica's, with the budgets as they are now. */
+  /** The listener is called after each commit of this replica, with the new state of the changed budgets. */
   onChange(listener: (budgets: readonly Budget[]) => void): void {
     this.listeners.push(listener);
   }
 
-  async tell(batch: LedgerBatch, changed: readonly Budget[]): Promise<void> {
-    const turns = batch.turns(this.policy);
-    if (turns.length > 0) await this.outbox.appendAll(await this.drafts(turns));
-    this.announce(changed);
+  async append(batch: LedgerBatch, changed: readonly Budget[]): Promise<void> {
+    const changes = batch.conditionChanges(this.policy);
+    if (changes.length > 0) await this.outbox.appendAll(await this.drafts(changes));
+    this.notify(changed);
   }
 
-  announce(changed: readonly Budget[]): void {
+  notify(changed: readonly Budget[]): void {
     if (changed.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(changed)));
   }
 
-  private async drafts(turns: readonly Turn[]): Promise<EventDraft[]> {
-    const capabilities = await this.capabilitiesOf(turns);
-    return turns.map(({ budget, from, to }): EventDraft => {
+  private async drafts(changes: readonly ConditionChange[]): Promise<EventDraft[]> {
+    const capabilities = await this.capabilitiesOf(changes);
+    return changes.map(({ budget, from, to }): EventDraft => {
       const type = from === 'exhausted' ? TYPES.ample : TYPES[to];
       const ofAgent = budget.kind === 'agent' ? capabilities.get(budget.subject) : undefined;
       return { type, subject: String(budget.id), data: factsOf(budget), capabilities: ofAgent ?? [] };
     });
   }
 
-  /** So that consumers who choose events by capability hear of the agents they care for. */
-  private async capabilitiesOf(turns: readonly Turn[]): Promise<Map<string, string[]>> {
-    const agentIds = turns.filter(({ budget }) => budget.kind === 'agent').map(({ budget }) => budget.subject);
+  /** Budget events of an agent contain its capabilities, so that consumers can filter by them. */
+  private async capabilitiesOf(changes: readonly ConditionChange[]): Promise<Map<string, string[]>> {
+    const agentIds = changes.filter(({ budget }) => budget.kind === 'agent').map(({ budget }) => budget.subject);
     if (agentIds.length === 0) return new Map();
     const rows = await this.db.query<{ agentId: string; capabilities: string[] }>(
       'SELECT agent_id AS "agentId", capabilities FROM agent WHERE agent_id = ANY ($1)',
@@ -65,7 +65,7 @@ function factsOf(budget: Budget): EventPayloads['budget.low'] {
   return kind === 'agent' ? { ...facts, agentId: subject } : facts;
 }
 
-/** The unit of which the smaller share is left. */
+/** Returns the unit of which the smaller share is left. */
 function scarcest(budget: Budget): Unit {
   const left = remaining(budget);
   const share = (unit: Unit): number => {

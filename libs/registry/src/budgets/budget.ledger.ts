@@ -18,11 +18,11 @@ import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } f
 import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
-  checkAsk,
+  checkRequest,
   checkKey,
   checkTtl,
   type Reservation,
-  type ReserveAsk,
+  type ReserveRequest,
   type Usage,
 } from './reservation.js';
 import { checkLife, checkSize, type Spender, type SpendingLimits } from './spending.limits.js';
@@ -31,20 +31,21 @@ export interface LedgerRules {
   limits: SpendingLimits;
   /** How many reservations one owner may hold. */
   quota: Quota;
-  /** In tests, where windows end by hand. */
+  /** Replaces the clock of the database in tests. */
   clock?: () => number;
 }
 
 const LARGEST_BATCH = 500;
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
- * Spending, exact to the token. A call reserves what it may use on every budget it concerns, all or nothing; then it settles what
- * it really used, or releases the reservation. Reservations never exceed a limit, whatever races and whichever process dies. Only
- * a call that used more than it reserved exceeds one, and then the next call is rejected.
+ * Reserves, settles and releases amounts, exact to the token. Before a call, a reservation sets aside an amount on every budget
+ * that the call concerns, all or nothing. After the call, the caller settles what was really used, or releases the reservation.
+ * Reservations together never exceed a limit, even if processes race or crash. Only a call that uses more than it reserved can
+ * exceed a limit; the next reservation is then rejected.
  *
- * Operations commit in groups, so a hot budget costs one lock and one commit for many callers. Inside a transaction of the
- * caller, an operation is part of that transaction instead.
+ * Operations commit in groups, so many callers of a hot budget share one lock and one commit. Inside a transaction of the caller,
+ * an operation is part of that transaction instead.
  */
 @Injectable()
 export class BudgetLedger {
@@ -67,15 +68,15 @@ export class BudgetLedger {
     });
   }
 
-  async reserve(ask: ReserveAsk, as: Spender = 'trusted'): Promise<Reservation> {
-    checkAsk(ask);
-    if (as === 'limited') checkSize(ask, this.rules.limits);
-    return reservationOf(await this.run({ op: 'reserve', ask }));
+  async reserve(request: ReserveRequest, as: Spender = 'trusted'): Promise<Reservation> {
+    checkRequest(request);
+    if (as === 'limited') checkSize(request, this.rules.limits);
+    return reservationOf(await this.run({ op: 'reserve', request }));
   }
 
   /**
-   * Charged in full. A second settlement answers the first one. The limit of a `limited` caller is decided under the lock of
-   * its reservation; beyond it nothing is charged, and the reservation stays open.
+   * Charges the usage in full. A repeated settlement returns the result of the first. A `limited` caller that exceeds its limit
+   * is rejected: nothing is charged, and the reservation stays open.
    */
   async settle(of: ReservationKey, usage: Usage, as: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
@@ -89,7 +90,7 @@ export class BudgetLedger {
     return reservationOf(await this.run({ op: 'release', of }));
   }
 
-  /** For a call that takes longer than its reservation was to live. It never shortens it. */
+  /** Extends a reservation for a call that takes longer than expected. It never shortens a reservation. */
   async renew(of: ReservationKey, ttlMs: number, as: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
     checkTtl(ttlMs);
@@ -109,27 +110,27 @@ export class BudgetLedger {
     return outcome.budget;
   }
 
-  /** All of them in one transaction, each with an outcome of its own. */
+  /** Applies all operations in one transaction. Returns one outcome for each operation. */
   async applyAll(ops: readonly LedgerOp[]): Promise<LedgerOutcome[]> {
     const joined = this.db.inTransaction;
     for (let attempt = 0; ops.length > 0; attempt++) {
       try {
-        // new keys are not looked up at first, because they nearly always are new
+        // the first attempt does not look up the keys of new reservations, because they are almost always unused
         return await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
       } catch (error) {
-        if (!(error instanceof KeyTaken)) throw error;
-        if (joined || attempt === MOST_ATTEMPTS) throw new DatabaseBusyError(error);
+        if (!(error instanceof KeyTakenError)) throw error;
+        if (joined || attempt === MAX_ATTEMPTS) throw new DatabaseBusyError(error);
       }
     }
     return [];
   }
 
-  /** The budgets of these agents, locked until the open transaction ends. */
+  /** Locks the budgets of these agents until the open transaction ends, and returns them. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
     return await this.store.lockAgents(agentIds);
   }
 
-  /** Corrections of budgets that the caller has locked in the open transaction. */
+  /** Corrects budgets that the caller has locked in the open transaction. */
   async correctLocked({ budgets, now }: LockedBudgets, corrections: readonly Correction[]): Promise<void> {
     if (corrections.length === 0) return;
     const batch = new LedgerBatch(budgets, [], this.rules.clock?.() ?? now);
@@ -137,7 +138,7 @@ export class BudgetLedger {
     await this.write(batch);
   }
 
-  /** Settles when nothing is under way. */
+  /** Resolves when no operation is in progress. */
   @StopsIn('writes')
   async idle(): Promise<void> {
     await this.group.idle();
@@ -164,7 +165,7 @@ export class BudgetLedger {
       new OwnerCounts(held, quota, 'held reservations'),
     );
     const outcomes = ops.map((op) => batch.apply(op));
-    if (!lookUp) await this.checkRefusals(ops, outcomes);
+    if (!lookUp) await this.checkRejections(ops, outcomes);
     await this.write(batch);
     return outcomes;
   }
@@ -173,28 +174,28 @@ export class BudgetLedger {
     const writes = batch.writes();
     const { budgets: changed, opened, renewed, closed } = writes;
     if (changed.length + opened.length + renewed.length + closed.length === 0) return;
-    if ((await this.store.write(writes)) < opened.length) throw new KeyTaken();
-    await this.events.tell(batch, changed);
+    if ((await this.store.write(writes)) < opened.length) throw new KeyTakenError();
+    await this.events.append(batch, changed);
   }
 
   private ownersToCount(ops: readonly LedgerOp[]): string[] {
-    const asked = new Map<string, number>();
-    for (const op of ops) if (op.op === 'reserve') asked.set(op.ask.owner, (asked.get(op.ask.owner) ?? 0) + 1);
-    return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
+    const added = new Map<string, number>();
+    for (const op of ops) if (op.op === 'reserve') added.set(op.request.owner, (added.get(op.request.owner) ?? 0) + 1);
+    return [...added].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
   }
 
-  /** What looks like too much may be the repetition of what was granted before. */
-  private async checkRefusals(ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): Promise<void> {
-    const refused = ops.filter((op, index) => op.op === 'reserve' && !outcomes[index]?.ok);
-    if (refused.length > 0 && (await this.store.isAnyKnown(keysIn(refused, true)))) throw new KeyTaken();
+  /** A rejected request may repeat a reservation that was granted before. Then the batch must be decided again. */
+  private async checkRejections(ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): Promise<void> {
+    const rejected = ops.filter((op, index) => op.op === 'reserve' && !outcomes[index]?.ok);
+    if (rejected.length > 0 && (await this.store.isAnyKnown(keysIn(rejected, true)))) throw new KeyTakenError();
   }
 }
 
-/** There is a reservation with one of the keys already: all is to be decided again, with a look at them. */
-class KeyTaken extends Error {}
+/** A reservation with one of the keys exists. The batch must be decided again, with the stored reservations. */
+class KeyTakenError extends Error {}
 
 function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
-  return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.ask] : []));
+  return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.request] : []));
 }
 
 function idsIn(ops: readonly LedgerOp[]): number[] {
@@ -208,7 +209,7 @@ function scopesIn(ops: readonly LedgerOp[]): BudgetScope[] {
   };
   for (const op of ops) {
     if (op.op !== 'reserve') continue;
-    const { agentId, callerId, runId } = op.ask.scopes;
+    const { agentId, callerId, runId } = op.request.scopes;
     add('agent', agentId);
     add('caller', callerId);
     add('run', runId);
@@ -223,7 +224,7 @@ function reservationOf(outcome: LedgerOutcome): Reservation {
 }
 
 function errorOf(outcome: LedgerOutcome | undefined): Error {
-  return outcome && !outcome.ok ? outcome.error : new Error('a ledger operation had no result');
+  return outcome && !outcome.ok ? outcome.error : new Error('a ledger operation returned no result');
 }
 
 function failureOf(error: unknown): LedgerOutcome {

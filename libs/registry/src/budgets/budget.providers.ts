@@ -2,7 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { Database, EventOutbox, NO_QUOTA } from '#rollcall/platform';
 import type { BudgetRules } from '../registry.options.js';
 import { AgentBudgets } from './agent.budgets.js';
-import { USUAL_LOW_BUDGET } from './budget.js';
+import { DEFAULT_LOW_BUDGET } from './budget.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
@@ -10,16 +10,16 @@ import { BudgetSweeper } from './budget.sweeper.js';
 import { BudgetsService } from './budgets.service.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
-import { USUAL_SPENDING_LIMITS } from './spending.limits.js';
+import { DEFAULT_SPENDING_LIMITS } from './spending.limits.js';
 import { UsageLoops } from './usage.loops.js';
 import { UsageRefresher } from './usage.refresher.js';
 
-const USUAL_RUN_DEPTH = 32;
+const DEFAULT_RUN_DEPTH = 32;
 
-/** Budgets and the ledger. */
+/** The providers for budgets and the ledger. */
 export function budgetProviders(rules: BudgetRules = {}): Provider[] {
-  const { low = USUAL_LOW_BUDGET, limits = USUAL_SPENDING_LIMITS, clock } = rules;
-  const { runDepth = USUAL_RUN_DEPTH, heldQuota: quota = NO_QUOTA } = rules;
+  const { low = DEFAULT_LOW_BUDGET, limits = DEFAULT_SPENDING_LIMITS, clock } = rules;
+  const { runDepth = DEFAULT_RUN_DEPTH, heldQuota: quota = NO_QUOTA } = rules;
   return [
     BudgetStore,
     LedgerStore,

@@ -3,7 +3,7 @@ import type { BudgetWindow } from './budget.window.js';
 import type { LockedReservation } from './ledger.batch.js';
 import type { ReservationState } from './reservation.js';
 
-/** A budget as `BUDGET_COLUMNS` reads it: what Postgres calls bigint comes as text. */
+/** A budget as `BUDGET_COLUMNS` selects it. The driver returns a bigint as a string. */
 export interface BudgetRow {
   id: string;
   kind: BudgetKind;
@@ -21,7 +21,7 @@ export interface BudgetRow {
   ownMicroUsd: string;
   reservedTokens: string;
   reservedMicroUsd: string;
-  /** Text when it comes out of JSON. */
+  /** A string if the row comes from JSON. */
   windowStart: Date | string;
   windowEnd: Date | string | null;
   source: string;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import { aBudgetState, anAsk } from '../testing/test-budgets.js';
-import { bindingOf, toAgentBudget } from './agent.standing.js';
-import { available, conditionOf, type Budget, rolled, shortOf, USUAL_LOW_BUDGET } from './budget.js';
+import { aBudgetState, aReserveRequest } from '../testing/test-budgets.js';
+import { bindingBudgetOf, toAgentBudget } from './binding.budget.js';
+import { available, conditionOf, type Budget, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
 import { isTimeZone, nextWindow } from './budget.window.js';
 import { forecast } from './forecast.js';
 import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
@@ -18,14 +18,14 @@ describe('budget arithmetic', () => {
 
   it('S3.10 allows exactly up to the limit, and at the limit not even nothing', () => {
     const budget = aBudgetState({ limit: limit(10, 5), used: spent(7) });
-    expect(shortOf(budget, spent(3, 5))).toBeUndefined();
-    expect(shortOf(budget, spent(4))).toBe('tokens');
-    expect(shortOf(budget, spent(3, 6))).toBe('microUsd');
-    expect(shortOf(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
+    expect(insufficientUnit(budget, spent(3, 5))).toBeUndefined();
+    expect(insufficientUnit(budget, spent(4))).toBe('tokens');
+    expect(insufficientUnit(budget, spent(3, 6))).toBe('microUsd');
+    expect(insufficientUnit(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
   });
 
   it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
-    const of = (overrides: Partial<Budget>): string => conditionOf(aBudgetState(overrides), USUAL_LOW_BUDGET);
+    const of = (overrides: Partial<Budget>): string => conditionOf(aBudgetState(overrides), DEFAULT_LOW_BUDGET);
     expect(of({ limit: limit(1_000), used: spent(900) })).toBe('ample');
     expect(of({ limit: limit(1_000), used: spent(901) })).toBe('low');
     expect(of({ kind: 'agent', limit: limit(100_000), used: spent(80_001) })).toBe('low');
@@ -38,9 +38,9 @@ describe('budget arithmetic', () => {
   it('S3.10 shows in the record the budget that binds: what does not pass by waiting first', () => {
     const total = aBudgetState({ id: 1, limit: limit(1_000), used: spent(100) });
     const daily = aBudgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
-    expect(toAgentBudget(bindingOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
+    expect(toAgentBudget(bindingBudgetOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
     const empty = { ...total, used: spent(1_000) };
-    expect(bindingOf([daily, empty])).toBe(empty);
+    expect(bindingBudgetOf([daily, empty])).toBe(empty);
     const money = aBudgetState({ limit: limit(null, 5), used: spent(3, 5) });
     expect(toAgentBudget(money)).toEqual({ totalTokens: null, usedTokens: 3, remaining: 0, source: 'ledger' });
   });
@@ -159,10 +159,10 @@ describe('a batch of operations', () => {
         const held = new Map<string, number>();
         for (const { kind, who, count, node } of steps) {
           const of = { owner: 'test', key: `k${who}` };
-          const ask = anAsk(count, { ...of, runId: `r${node + 1}` });
+          const request = aReserveRequest(count, { ...of, runId: `r${node + 1}` });
           const op: LedgerOp =
             kind === 'reserve'
-              ? { op: kind, ask }
+              ? { op: kind, request }
               : kind === 'settle'
                 ? { op: kind, of, usage: { tokens: count, microUsd: 0 } }
                 : { op: kind, of };

@@ -24,21 +24,21 @@ export interface NewBudget {
 export interface BudgetFilter {
   kind?: BudgetKind;
   subject?: string;
-  /** The runs below this one. */
+  /** Only the descendants of this run. */
   under?: Budget;
 }
 
-/** A budget with what is known of how fresh its counters are. */
+/** A budget with the freshness of its counters. */
 export interface BudgetReading {
   budget: Budget;
   createdAt: Date;
   refreshedAt: Date | null;
   refreshError: string | null;
-  /** When it was read, by the database's clock. */
+  /** The time of the read, by the database's clock. */
   now: number;
 }
 
-/** The name of what a budget's use is read from. */
+/** Sets the name of the source that counts the usage of a budget. */
 export interface BudgetSourceChange {
   id: number;
   source: string;
@@ -50,6 +50,7 @@ type ReadingRow = BudgetRow & { createdAt: Date; refreshedAt: Date | null; refre
 const READING = `${BUDGET_COLUMNS}, b.created_at AS "createdAt", b.refreshed_at AS "refreshedAt",
   b.refresh_error AS "refreshError", clock_timestamp() AS now`;
 
+/** The most ledger lines that a burn rate is computed from. */
 const BURN_LINES = 10_000;
 
 @Injectable()
@@ -61,7 +62,7 @@ export class BudgetStore {
     return rows[0]?.now.getTime() ?? 0;
   }
 
-  /** With its first line in the ledger; undefined when there is one already. */
+  /** Inserts the budget and its first ledger line. Returns undefined if the budget exists already. */
   async insert(budget: NewBudget, { start, end }: WindowSpan): Promise<Budget | undefined> {
     const { kind, subject, window, timeZone, path, limit, low, used, source, declared, by } = budget;
     const rows = await this.db.query<BudgetRow>(
@@ -112,7 +113,7 @@ export class BudgetStore {
     return rows.map(toReading);
   }
 
-  /** A run that another is to be below of: its tree stays as long as the transaction lasts. */
+  /** The budget of the parent of a new run. Locks the root, so that the tree is not pruned before the transaction ends. */
   async findParent(runId: string): Promise<Budget | undefined> {
     const rows = await this.db.query<BudgetRow>(
       `SELECT ${BUDGET_COLUMNS} FROM budget b JOIN budget root ON root.id = coalesce(b.root_id, b.id)
@@ -143,7 +144,7 @@ export class BudgetStore {
     );
   }
 
-  /** What was charged in the last `overMs`, and since when: a budget may be younger, or its lines too many to look at. */
+  /** The amounts charged in the last `overMs`. The period is shorter for a new budget, and for one with too many lines. */
   async burn(id: number, overMs: number): Promise<Burn> {
     const rows = await this.db.query<{ tokens: string; microUsd: string; overMs: string }>(
       `WITH span AS (
@@ -161,7 +162,7 @@ export class BudgetStore {
     return { tokens: Number(row?.tokens), microUsd: Number(row?.microUsd), overMs: Math.max(1, Number(row?.overMs)) };
   }
 
-  /** The windows that are over and that nobody has begun anew. */
+  /** The budgets whose window has ended and whose next window has not begun. */
   async endedWindows(limit: number): Promise<number[]> {
     const rows = await this.db.query<{ id: string }>(
       'SELECT id FROM budget WHERE window_end <= statement_timestamp() ORDER BY window_end LIMIT $1',
@@ -170,8 +171,8 @@ export class BudgetStore {
     return rows.map(({ id }) => Number(id));
   }
 
-  /** Agents that told more by heartbeat than their ledger knows. Looks at the whole fleet. */
-  async reportedAhead(limit: number): Promise<UsageReport[]> {
+  /** Reports by heartbeat that exceed the ledger. Scans the whole fleet. */
+  async allAheadOfLedger(limit: number): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
        JOIN budget b ON b.kind = 'agent' AND b.subject = l.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
@@ -181,8 +182,8 @@ export class BudgetStore {
     return rows.map(toReport);
   }
 
-  /** Those of these reports that tell more than the ledger knows. */
-  async behind(reports: readonly ReportedTotal[]): Promise<UsageReport[]> {
+  /** The given reports that exceed the ledger. */
+  async aheadOfLedger(reports: readonly ReportedTotal[]): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)
        JOIN budget b ON b.kind = 'agent' AND b.subject = r.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
@@ -192,7 +193,7 @@ export class BudgetStore {
     return rows.map(toReport);
   }
 
-  /** Of agents that are live, with a usage source of this name; those that were refreshed the longest ago first. */
+  /** The budgets of live agents with this usage source, the least recently refreshed first. */
   async ofSource(source: string): Promise<Budget[]> {
     const rows = await this.db.query<BudgetRow>(
       `SELECT ${BUDGET_COLUMNS} FROM budget b JOIN agent a ON a.agent_id = b.subject AND a.left_at IS NULL
@@ -220,7 +221,7 @@ export class BudgetStore {
     );
   }
 
-  /** The agents' budgets that changed since: how replicas that did not charge them hear of it. */
+  /** The budgets of agents that changed since then, for replicas that did not make the change. */
   async changedSince(since: Date): Promise<Budget[]> {
     const rows = await this.db.query<BudgetRow>(
       `SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.changed_at >= $1`,

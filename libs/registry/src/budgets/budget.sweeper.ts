@@ -5,38 +5,38 @@ import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
-import { takingIn, type UsageReport } from './usage.report.js';
+import { usageCorrection, type UsageReport } from './usage.report.js';
 
 export interface BudgetSweep {
-  /** Reservations whose owner has neither settled nor released them in time. */
+  /** Reservations that were neither settled nor released in time. */
   expired: number;
   /** Budgets whose new window has begun. */
   rolled: number;
-  /** Budgets that learned of use by a heartbeat. */
+  /** Budgets that were charged with usage from heartbeats. */
   reported: number;
 }
 
 export interface BudgetRetention {
   reservationsMs: number;
   linesMs: number;
-  /** Of trees of runs in which nothing happens any more. */
+  /** For trees of runs without activity. */
   runsMs: number;
 }
 
-const MOST_AT_ONCE = 500;
+const MAX_BATCH = 500;
 const SWEEP_EVERY_MS = 1_000;
-/** How often the whole fleet is asked what it reported, for reports whose replica died before it took them in. */
-const ASK_ALL_EVERY_MS = 60_000;
+/** How often the reports of the whole fleet are checked, because a replica may die before it applies its reports. */
+const CHECK_ALL_EVERY_MS = 60_000;
 
 /**
- * Gives back what dead owners held, begins windows that nobody else began, and takes in what agents reported. Any number of
- * replicas may sweep at once: each operation is decided again under its locks, so what another has done is not done twice.
+ * Expires reservations of owners that crashed, begins new windows, and charges usage that agents reported. Any number of replicas
+ * may sweep at the same time: the ledger decides each operation under its locks, so nothing is applied twice.
  */
 @Injectable()
 export class BudgetSweeper {
-  /** What agents told this replica since the last sweep. The leases have it too: this only says where to look. */
-  private readonly told = new Map<string, number>();
-  private askedAllAt = -Infinity;
+  /** Total usage by agentId from the beats since the last sweep. The leases contain it too; this only avoids a scan of them. */
+  private readonly reports = new Map<string, number>();
+  private checkedAllAt = -Infinity;
 
   constructor(
     private readonly budgets: BudgetStore,
@@ -45,9 +45,9 @@ export class BudgetSweeper {
     private readonly reconciliation: ReconciliationStore,
   ) {}
 
-  hear(beats: readonly { agentId: string; usedTokens?: number }[]): void {
+  onHeartbeats(beats: readonly { agentId: string; usedTokens?: number }[]): void {
     for (const { agentId, usedTokens } of beats) {
-      if (usedTokens !== undefined) this.told.set(agentId, Math.max(usedTokens, this.told.get(agentId) ?? 0));
+      if (usedTokens !== undefined) this.reports.set(agentId, Math.max(usedTokens, this.reports.get(agentId) ?? 0));
     }
   }
 
@@ -60,62 +60,64 @@ export class BudgetSweeper {
     };
   }
 
-  /** Forgets ended reservations and runs, and sums up old lines of the ledger; answers how many went. */
-  async forget({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
+  /** Deletes old reservations and runs, and combines old ledger lines. Returns how many rows it deleted. */
+  async prune({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
     const { reconciliation } = this;
     const reservations = await this.repeat(
-      async () => await reconciliation.pruneReservations(reservationsMs, MOST_AT_ONCE),
+      async () => await reconciliation.pruneReservations(reservationsMs, MAX_BATCH),
     );
-    const runs = await this.repeat(async () => await reconciliation.pruneRuns(runsMs, MOST_AT_ONCE));
-    return reservations + runs + (await this.repeat(async () => await reconciliation.compact(linesMs, MOST_AT_ONCE)));
+    const runs = await this.repeat(async () => await reconciliation.pruneRuns(runsMs, MAX_BATCH));
+    return reservations + runs + (await this.repeat(async () => await reconciliation.compact(linesMs, MAX_BATCH)));
   }
 
   private async expire(): Promise<number> {
-    const overdue = await this.reservations.overdue(MOST_AT_ONCE);
+    const overdue = await this.reservations.overdue(MAX_BATCH);
     const outcomes = await this.ledger.applyAll(overdue.map((of): LedgerOp => ({ op: 'expire', of })));
     return outcomes.filter((outcome) => outcome.ok && !outcome.replayed).length;
   }
 
   private async roll(): Promise<number> {
-    const ids = await this.budgets.endedWindows(MOST_AT_ONCE);
+    const ids = await this.budgets.endedWindows(MAX_BATCH);
     await this.ledger.applyAll(ids.map((budgetId): LedgerOp => ({ op: 'roll', budgetId })));
     return ids.length;
   }
 
   private async applyReports(): Promise<number> {
     const now = performance.now();
-    if (now - this.askedAllAt < ASK_ALL_EVERY_MS) return await this.applyRecentReports();
-    this.told.clear();
-    const taken = await this.repeat(async () => await this.applyUsage(await this.budgets.reportedAhead(MOST_AT_ONCE)));
-    this.askedAllAt = now;
-    return taken;
+    if (now - this.checkedAllAt < CHECK_ALL_EVERY_MS) return await this.applyRecentReports();
+    this.reports.clear();
+    const applied = await this.repeat(
+      async () => await this.applyUsage(await this.budgets.allAheadOfLedger(MAX_BATCH)),
+    );
+    this.checkedAllAt = now;
+    return applied;
   }
 
-  /** What is told meanwhile is for the next sweep: this one must end, for the other things it does. */
+  /** Reports that arrive during this call wait for the next sweep, so that this sweep ends. */
   private async applyRecentReports(): Promise<number> {
-    const told = Array.from(this.told, ([agentId, usedTokens]) => ({ agentId, usedTokens }));
-    this.told.clear();
-    let taken = 0;
+    const reports = Array.from(this.reports, ([agentId, usedTokens]) => ({ agentId, usedTokens }));
+    this.reports.clear();
+    let applied = 0;
     try {
-      for (let from = 0; from < told.length; from += MOST_AT_ONCE) {
-        taken += await this.applyUsage(await this.budgets.behind(told.slice(from, from + MOST_AT_ONCE)));
+      for (let from = 0; from < reports.length; from += MAX_BATCH) {
+        applied += await this.applyUsage(await this.budgets.aheadOfLedger(reports.slice(from, from + MAX_BATCH)));
       }
     } catch (error) {
-      this.askedAllAt = -Infinity; // the next sweep finds the rest in the leases
+      this.checkedAllAt = -Infinity; // the next sweep reads the rest from the leases
       throw error;
     }
-    return taken;
+    return applied;
   }
 
   private async applyUsage(reports: readonly UsageReport[]): Promise<number> {
-    await this.ledger.applyAll(reports.map(takingIn));
+    await this.ledger.applyAll(reports.map(usageCorrection));
     return reports.length;
   }
 
-  /** In transactions that stay short, until less than a full one is left. */
+  /** Repeats a pass of limited size, which keeps transactions short, until a pass is not full. */
   private async repeat(pass: () => Promise<number>): Promise<number> {
     let total = 0;
-    for (let done = MOST_AT_ONCE; done === MOST_AT_ONCE; total += done) done = await pass();
+    for (let done = MAX_BATCH; done === MAX_BATCH; total += done) done = await pass();
     return total;
   }
 }

@@ -1,25 +1,25 @@
 import { nextWindow, type BudgetWindow } from './budget.window.js';
 
-/** Whose spending it limits. A `run` is one node of a delegation tree; the `fleet` is everybody together. */
+/** Whose spending a budget limits. A `run` is one node of a delegation tree; the `fleet` is all agents together. */
 export const BUDGET_KINDS = ['agent', 'caller', 'run', 'fleet'] as const;
 export type BudgetKind = (typeof BUDGET_KINDS)[number];
-/** The subject of the fleet's budgets: there is one fleet. */
+/** The only subject of budgets of the kind `fleet`. */
 export const FLEET = 'fleet';
 
-/** What is counted: tokens, and money in whole micro-dollars. */
+/** A budget counts tokens, and money in whole micro-dollars. */
 export const UNITS = ['tokens', 'microUsd'] as const;
 export type Unit = (typeof UNITS)[number];
 export type Amount = Record<Unit, number>;
-/** Null is unlimited. */
+/** Null means unlimited. */
 export type Limit = Record<Unit, number | null>;
 
-export const NOTHING: Amount = { tokens: 0, microUsd: 0 };
-/** Of one operation: a quadrillion would still be far from where JavaScript's integers end. */
+export const ZERO: Amount = { tokens: 0, microUsd: 0 };
+/** The largest amount of one operation. Sums of such amounts stay far below the limit of exact integers in JavaScript. */
 export const LARGEST_AMOUNT = 1_000_000_000_000;
 
 /**
- * A budget and its counters. `used` is what was charged in the current window, `reserved` what is promised to calls under way;
- * both include the runs below, `own` does not. Every number is a whole one.
+ * A budget and its counters, which are whole numbers. `used` is the amount charged in the current window, and `reserved` is the
+ * amount held by open reservations. Both include descendant runs; `own` is the part of `used` without them.
  */
 export interface Budget {
   readonly id: number;
@@ -27,41 +27,41 @@ export interface Budget {
   readonly subject: string;
   readonly window: BudgetWindow;
   readonly timeZone: string;
-  /** The budgets of the runs above, the root first. */
+  /** The ids of the budgets of the ancestor runs, the root first. */
   readonly path: readonly number[];
   readonly limit: Limit;
-  /** Low when less than this is left; null leaves it to the policy. */
+  /** The budget is low when less than this is left. Null means that the policy decides. */
   readonly low: Limit;
   readonly used: Amount;
   readonly own: Amount;
   readonly reserved: Amount;
   readonly windowStart: number;
   readonly windowEnd: number | null;
-  /** Who counts: `ledger`, `reported` by the agent, or a usage source such as `langfuse`. */
+  /** What counts the usage: `ledger`, `reported` (by the agent), or a usage source such as `langfuse`. */
   readonly source: string;
-  /** The limit is what the agent declared, and no operator has said otherwise. */
+  /** Whether the agent declared the limit, and no operator has changed it. */
   readonly declared: boolean;
-  /** Counts the writes, so that late news is recognised. */
+  /** The number of writes, so that stale versions are recognised. */
   readonly version: number;
 }
 
 export interface LowBudgetPolicy {
-  /** Low when less than this share of the total is left … */
+  /** A budget is low when less than this share of its limit is left. */
   fraction: number;
-  /** … or, of an agent, fewer tokens than this, whatever the total. */
+  /** The budget of an agent is also low when fewer tokens than this are left. */
   tokens: number;
 }
 
-export const USUAL_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
+export const DEFAULT_LOW_BUDGET: LowBudgetPolicy = { fraction: 0.1, tokens: 20_000 };
 
-/** The same budget as of this moment: when its window is over, a new one begins with nothing used. It never goes back. */
+/** Returns the budget in the window of `now`. If its window has ended, a new one begins with nothing used. */
 export function rolled(budget: Budget, now: number): Budget {
   if (budget.windowEnd === null || now < budget.windowEnd) return budget;
   const { start, end } = nextWindow(budget.window, now, budget.timeZone);
-  return { ...budget, used: NOTHING, own: NOTHING, windowStart: start, windowEnd: end };
+  return { ...budget, used: ZERO, own: ZERO, windowStart: start, windowEnd: end };
 }
 
-/** What can still be reserved; null is without limit. */
+/** The amount that can still be reserved; null means unlimited. */
 export function available({ limit, used, reserved }: Budget): Limit {
   const left = (unit: Unit): number | null => {
     const most = limit[unit];
@@ -70,7 +70,7 @@ export function available({ limit, used, reserved }: Budget): Limit {
   return { tokens: left('tokens'), microUsd: left('microUsd') };
 }
 
-/** What is not charged yet, whoever may hold it; null is without limit. */
+/** The amount that is not charged yet, including open reservations; null means unlimited. */
 export function remaining({ limit, used }: Budget): Limit {
   const left = (unit: Unit): number | null => {
     const most = limit[unit];
@@ -79,12 +79,12 @@ export function remaining({ limit, used }: Budget): Limit {
   return { tokens: left('tokens'), microUsd: left('microUsd') };
 }
 
-/** The unit that does not allow it, if one does not. At the limit even nothing is too much: the next call is refused. */
-export function shortOf(budget: Budget, ask: Amount): Unit | undefined {
+/** Returns the unit of which too little is left for the request, if any. At the limit, even a request for 0 is rejected. */
+export function insufficientUnit(budget: Budget, requested: Amount): Unit | undefined {
   const left = available(budget);
   return UNITS.find((unit) => {
     const most = left[unit];
-    return most !== null && (ask[unit] > most || most === 0);
+    return most !== null && (requested[unit] > most || most === 0);
   });
 }
 
@@ -92,11 +92,11 @@ export function hold(budget: Budget, amount: Amount): Budget {
   return { ...budget, reserved: plus(budget.reserved, amount) };
 }
 
-export function letGo(budget: Budget, amount: Amount): Budget {
+export function releaseHold(budget: Budget, amount: Amount): Budget {
   return { ...budget, reserved: minus(budget.reserved, amount) };
 }
 
-/** In full, also beyond the limit: what was spent was spent. */
+/** Charges the amount in full, even beyond the limit, because it was already spent. */
 export function charge(budget: Budget, amount: Amount, own: boolean): Budget {
   const charged = { ...budget, used: plus(budget.used, amount) };
   return own ? { ...charged, own: plus(budget.own, amount) } : charged;
@@ -104,18 +104,18 @@ export function charge(budget: Budget, amount: Amount, own: boolean): Budget {
 
 export type BudgetCondition = 'ample' | 'low' | 'exhausted';
 
-/** By what was charged, not by what is held: a promise may yet come back. */
+/** Based on charged amounts only, because open reservations may be released. */
 export function conditionOf(budget: Budget, policy: LowBudgetPolicy): BudgetCondition {
   const left = remaining(budget);
   if (UNITS.some((unit) => left[unit] === 0)) return 'exhausted';
   const isLow = (unit: Unit): boolean => {
     const most = left[unit];
-    return most !== null && most < lowMark(budget, unit, policy);
+    return most !== null && most < lowThreshold(budget, unit, policy);
   };
   return UNITS.some(isLow) ? 'low' : 'ample';
 }
 
-function lowMark({ kind, limit, low }: Budget, unit: Unit, policy: LowBudgetPolicy): number {
+function lowThreshold({ kind, limit, low }: Budget, unit: Unit, policy: LowBudgetPolicy): number {
   const share = (limit[unit] ?? 0) * policy.fraction;
   const floor = kind === 'agent' && unit === 'tokens' ? policy.tokens : 0;
   return low[unit] ?? Math.max(share, floor);
@@ -129,6 +129,6 @@ export function minus(one: Amount, other: Amount): Amount {
   return { tokens: one.tokens - other.tokens, microUsd: one.microUsd - other.microUsd };
 }
 
-export function isNothing({ tokens, microUsd }: Amount): boolean {
+export function isZero({ tokens, microUsd }: Amount): boolean {
   return tokens === 0 && microUsd === 0;
 }

@@ -1,16 +1,16 @@
-/** How long a budget counts before it begins again. */
+/** The period after which a budget starts again with nothing used. */
 export const BUDGET_WINDOWS = ['total', 'daily', 'monthly'] as const;
 export type BudgetWindow = (typeof BUDGET_WINDOWS)[number];
 
 export interface WindowSpan {
   start: number;
-  /** When the next one begins; null never. */
+  /** When the next window begins; null means never. */
   end: number | null;
 }
 
 interface CivilDate {
   year: number;
-  /** 0 is January, and 12 the January after, as `Date.UTC` has it. */
+  /** 0 is January; 12 is January of the next year, as in `Date.UTC`. */
   month: number;
   day: number;
 }
@@ -18,17 +18,17 @@ interface CivilDate {
 const DAY_MS = 86_400_000;
 const FORMATS = new Map<string, Intl.DateTimeFormat>();
 
-/** Whether it names a time zone we can reckon in. */
+/** Whether the runtime knows this time zone. */
 export function isTimeZone(timeZone: string): boolean {
   try {
     formatOf(timeZone);
     return true;
   } catch {
-    return false; // that is the answer: Intl has no other way to ask
+    return false; // Intl has no other test for a time zone
   }
 }
 
-/** The window a moment lies in. It begins and ends at midnight in the time zone, also when clocks are changed there. */
+/** The window that contains `now`. It begins and ends at midnight in the time zone, also when daylight saving time changes. */
 export function nextWindow(window: BudgetWindow, now: number, timeZone: string): WindowSpan {
   if (window === 'total') return { start: now, end: null };
   const { year, month, day } = civilDate(now, timeZone);
@@ -42,7 +42,7 @@ function civilDate(at: number, timeZone: string): CivilDate {
   return { year: local.getUTCFullYear(), month: local.getUTCMonth(), day: local.getUTCDate() };
 }
 
-/** The first moment of a day there: the first of two midnights where clocks go back over one, and if they leave it out, the change. */
+/** The start of a day. If the day has two midnights, it is the first; if it has none, it is the time of the clock change. */
 function midnight({ year, month, day }: CivilDate, timeZone: string): number {
   const local = Date.UTC(year, month, day);
   const offsets = [offsetMs(local - DAY_MS, timeZone), offsetMs(local + DAY_MS, timeZone)];
@@ -51,7 +51,7 @@ function midnight({ year, month, day }: CivilDate, timeZone: string): number {
   return [early, late].find((at) => shown(at) === local) ?? firstBetween(early, late, (at) => shown(at) >= local);
 }
 
-/** The first moment that passes, if all after it do too. */
+/** Binary search: the first time for which `passes` is true. It must be true for all later times. */
 function firstBetween(from: number, to: number, passes: (at: number) => boolean): number {
   let [low, high] = [from, to];
   while (low < high) {
@@ -62,7 +62,7 @@ function firstBetween(from: number, to: number, passes: (at: number) => boolean)
   return low;
 }
 
-/** How far local time is ahead of UTC at that moment. */
+/** The difference between local time and UTC at that time. */
 function offsetMs(at: number, timeZone: string): number {
   if (timeZone === 'UTC') return 0;
   const parts = Object.fromEntries(

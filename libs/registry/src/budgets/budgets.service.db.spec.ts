@@ -1,6 +1,6 @@
 import type { Database, RegistryEvent } from '#rollcall/platform';
 import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { aBudget, anAsk, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
+import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
 
 let database: TestDatabase;
 let db: Database;
@@ -46,7 +46,7 @@ describe('windows', () => {
     let charged = 0;
     const work = Array.from({ length: 400 }, async (_, index) => {
       const { ledger } = index % 2 ? early : late;
-      const held = await ledger.reserve(anAsk(2)).catch(() => undefined);
+      const held = await ledger.reserve(aReserveRequest(2)).catch(() => undefined);
       if (index === 60) now = DAY_2;
       if (!held) return;
       await ledger.settle(of(held), { tokens: 2, microUsd: 0 });
@@ -56,7 +56,7 @@ describe('windows', () => {
     await Promise.all(work);
     await Promise.all(
       Array.from({ length: 200 }, async () => {
-        const held = await late.ledger.reserve(anAsk(2)).catch(() => undefined);
+        const held = await late.ledger.reserve(aReserveRequest(2)).catch(() => undefined);
         if (!held) return;
         await late.ledger.settle(of(held), { tokens: 2, microUsd: 0 });
         charged += 2;
@@ -75,7 +75,7 @@ describe('windows', () => {
 
   it('B2 begin anew by the sweeper when nobody spends, and tell of it', async () => {
     const { id } = await here.budgets.open(aBudget(10, { window: 'monthly' }));
-    const held = await here.ledger.reserve(anAsk(10));
+    const held = await here.ledger.reserve(aReserveRequest(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
     await db.query(`UPDATE budget SET window_end = clock_timestamp() - interval '1 second'`);
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(0));
@@ -88,10 +88,10 @@ describe('events', () => {
   it('S3.10 tell when a budget becomes low, exhausted and ample again, once each', async () => {
     const { id } = await here.budgets.open(aBudget(100));
     for (let call = 0; call < 11; call++) {
-      const held = await here.ledger.reserve(anAsk(9)).catch(() => undefined);
+      const held = await here.ledger.reserve(aReserveRequest(9)).catch(() => undefined);
       if (held) await here.ledger.settle(of(held), { tokens: 9, microUsd: 0 });
     }
-    const last = await here.ledger.reserve(anAsk(1));
+    const last = await here.ledger.reserve(aReserveRequest(1));
     await here.ledger.settle(of(last), { tokens: 1, microUsd: 0 });
     await here.budgets.topUp(id, { tokens: 5 }, { by: 'op', note: null });
     await here.budgets.topUp(id, { tokens: 500 }, { by: 'op', note: null });
@@ -146,11 +146,13 @@ describe('operators', () => {
 
   it('S3.10 keep a ledger that is summed up when it is old, without changing what it says', async () => {
     const { id } = await here.budgets.open(aBudget(1_000));
-    const all = await Promise.all(Array.from({ length: 20 }, async () => await here.ledger.reserve(anAsk(3))));
+    const all = await Promise.all(
+      Array.from({ length: 20 }, async () => await here.ledger.reserve(aReserveRequest(3))),
+    );
     await Promise.all(all.map(async (held) => await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 })));
     await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
     await db.query(`UPDATE budget_reservation SET closed_at = closed_at - interval '2 days'`);
-    expect(await here.sweeper.forget({ reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 })).toBe(40);
+    expect(await here.sweeper.prune({ reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 })).toBe(40);
     expect(
       (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
     ).toEqual([
@@ -164,10 +166,10 @@ describe('operators', () => {
     const { id } = await here.budgets.open(aBudget(1_000));
     const forget = { reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 };
     for (let day = 0; day < 4; day++) {
-      const held = await here.ledger.reserve(anAsk(3));
+      const held = await here.ledger.reserve(aReserveRequest(3));
       await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 });
       await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
-      await Promise.all([here.sweeper.forget(forget), there.sweeper.forget(forget)]);
+      await Promise.all([here.sweeper.prune(forget), there.sweeper.prune(forget)]);
     }
     expect(
       (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
@@ -175,7 +177,7 @@ describe('operators', () => {
       ['carried', 12],
       ['opened', 0],
     ]);
-    expect(await here.sweeper.forget(forget)).toBe(0);
+    expect(await here.sweeper.prune(forget)).toBe(0);
     await expectSound();
   });
 
@@ -186,14 +188,14 @@ describe('operators', () => {
     for (const root of ['old', 'held', 'growing']) {
       await openRun(root, null);
       await openRun(`${root}/child`, root);
-      const held = await here.ledger.reserve(anAsk(3, { runId: `${root}/child` }));
+      const held = await here.ledger.reserve(aReserveRequest(3, { runId: `${root}/child` }));
       if (root !== 'held') await here.ledger.settle(of(held), { tokens: 3, microUsd: 0 });
     }
     await here.budgets.open(aBudget(1_000));
     await db.query(`UPDATE budget SET changed_at = changed_at - interval '2 days'`);
     await openRun('growing/late', 'growing');
     const forget = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
-    await Promise.all([here.sweeper.forget(forget), there.sweeper.forget(forget)]);
+    await Promise.all([here.sweeper.prune(forget), there.sweeper.prune(forget)]);
     const left = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
     expect(left.map(({ subject }) => subject)).toEqual([
       'fleet',
@@ -212,7 +214,7 @@ describe('operators', () => {
 
   it('S3.10 hear when it runs out at this rate', async () => {
     const { id } = await here.budgets.open(aBudget(1_000));
-    const held = await here.ledger.reserve(anAsk(600));
+    const held = await here.ledger.reserve(aReserveRequest(600));
     await here.ledger.settle(of(held), { tokens: 600, microUsd: 0 });
     await db.query(`UPDATE budget SET created_at = created_at - interval '6 hours'`);
     const { tokens: burn, overMs, runsOutAt } = await here.budgets.forecast(id);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import { NOTHING, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
+import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
 import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError, RunTreeTooDeepError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
@@ -16,21 +16,22 @@ export interface BudgetRequest {
   timeZone?: string;
   limit: Limit;
   low?: Limit;
-  /** Of a run's budget: the run it was delegated by. */
+  /** Only for the budget of a run: the run that delegated to it. */
   parentRunId?: string | null;
   source?: string;
   by: string;
 }
 
-export interface Act {
+/** Who changes a budget, and why. */
+export interface Attribution {
   by: string;
   note: string | null;
 }
 
 const NO_LIMIT: Limit = { tokens: null, microUsd: null };
-const USUAL_LOOK_BACK_MS = 86_400_000;
+const DEFAULT_LOOK_BACK_MS = 86_400_000;
 
-/** Makes budgets, shows them, and lets operators change what they allow. Spending is the ledger's. */
+/** Creates and reads budgets, and changes their limits for operators. `BudgetLedger` handles spending. */
 @Injectable()
 export class BudgetsService {
   constructor(
@@ -38,23 +39,23 @@ export class BudgetsService {
     private readonly store: BudgetStore,
     private readonly ledger: BudgetLedger,
     private readonly events: BudgetEvents,
-    /** Levels of a tree of runs; 0 is no limit. */
+    /** How many levels a tree of runs may have; 0 means no limit. */
     private readonly runDepth: number,
   ) {}
 
-  async open(wish: BudgetRequest): Promise<Budget> {
+  async open(request: BudgetRequest): Promise<Budget> {
     return await this.db.transaction(async () => {
-      const budget = await this.make(await this.complete(wish));
-      if (!budget) throw new BudgetExistsError(wish.kind, wish.subject, wish.window ?? 'total');
+      const budget = await this.insert(await this.complete(request));
+      if (!budget) throw new BudgetExistsError(request.kind, request.subject, request.window ?? 'total');
       return budget;
     });
   }
 
-  /** The node of a run in its tree: made when it is not there yet. Its limit binds it and everything below it. */
+  /** Returns the budget of a run; creates it if it does not exist. Its limit applies to the run and all its descendants. */
   async openRun(runId: string, parentRunId: string | null, limit: Limit, by: string): Promise<Budget> {
     return await this.db.transaction(async () => {
-      const wish = await this.complete({ kind: 'run', subject: runId, limit, parentRunId, by });
-      return (await this.make(wish)) ?? (await this.onlyOf('run', runId)).budget;
+      const budget = await this.complete({ kind: 'run', subject: runId, limit, parentRunId, by });
+      return (await this.insert(budget)) ?? (await this.getOnly('run', runId)).budget;
     });
   }
 
@@ -78,12 +79,16 @@ export class BudgetsService {
   }
 
   /** Raises the limit. */
-  async topUp(id: number, raise: Partial<Amount>, { by, note }: Act): Promise<Budget> {
+  async topUp(id: number, raise: Partial<Amount>, { by, note }: Attribution): Promise<Budget> {
     return await this.ledger.correct({ budgetId: id, as: 'topped_up', raise, declared: false, by, note });
   }
 
-  /** Sets limits or counters to exactly this. */
-  async adjust(id: number, to: { limit?: Partial<Limit>; used?: Partial<Amount> }, { by, note }: Act): Promise<Budget> {
+  /** Sets limits or counters to exact values. */
+  async adjust(
+    id: number,
+    to: { limit?: Partial<Limit>; used?: Partial<Amount> },
+    { by, note }: Attribution,
+  ): Promise<Budget> {
     const isLimit = to.limit && Object.keys(to.limit).length > 0;
     return await this.ledger.correct({
       budgetId: id,
@@ -95,40 +100,46 @@ export class BudgetsService {
     });
   }
 
-  async forecast(id: number, overMs: number = USUAL_LOOK_BACK_MS): Promise<Forecast> {
+  async forecast(id: number, overMs: number = DEFAULT_LOOK_BACK_MS): Promise<Forecast> {
     const { budget, now } = await this.get(id);
     return forecast(budget, await this.store.burn(id, overMs), now);
   }
 
-  private async complete(wish: BudgetRequest): Promise<NewBudget> {
-    const { kind, subject, window = 'total', timeZone = 'UTC', limit, parentRunId = null, by } = wish;
-    const { low = NO_LIMIT, source = 'ledger' } = wish;
-    if (kind === 'run' && window !== 'total') throw new InvalidBudgetError('The budget of a run has no windows.');
-    if (kind !== 'run' && parentRunId !== null) throw new InvalidBudgetError('Only runs have a run above them.');
+  private async complete(request: BudgetRequest): Promise<NewBudget> {
+    const { kind, subject, window = 'total', timeZone = 'UTC', limit, parentRunId = null, by } = request;
+    const { low = NO_LIMIT, source = 'ledger' } = request;
+    if (kind === 'run' && window !== 'total')
+      throw new InvalidBudgetError('The budget of a run must have the window "total".');
+    if (kind !== 'run' && parentRunId !== null)
+      throw new InvalidBudgetError('Only the budget of a run may have a parentRunId.');
     if (kind === 'fleet' && subject !== FLEET)
-      throw new InvalidBudgetError(`There is one fleet: its subject is "${FLEET}".`);
-    if (!isTimeZone(timeZone)) throw new InvalidBudgetError(`"${timeZone}" is no time zone. Use a name such as UTC.`);
+      throw new InvalidBudgetError(`A budget of the kind fleet must have the subject "${FLEET}".`);
+    if (!isTimeZone(timeZone))
+      throw new InvalidBudgetError(`"${timeZone}" is not a known time zone. Use a name such as UTC or Europe/Berlin.`);
     const parent = parentRunId === null ? undefined : await this.store.findParent(parentRunId);
     if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${parentRunId}"`);
     const path = parent ? [...parent.path, parent.id] : [];
     if (this.runDepth > 0 && path.length >= this.runDepth) throw new RunTreeTooDeepError(subject, this.runDepth);
-    return { kind, subject, window, timeZone, path, limit, low, used: NOTHING, source, declared: false, by };
+    return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
   }
 
-  private async make(budget: NewBudget): Promise<Budget | undefined> {
-    const made = await this.store.insert(budget, nextWindow(budget.window, await this.store.now(), budget.timeZone));
-    if (made) this.events.announce([made]);
-    return made;
+  private async insert(budget: NewBudget): Promise<Budget | undefined> {
+    const inserted = await this.store.insert(
+      budget,
+      nextWindow(budget.window, await this.store.now(), budget.timeZone),
+    );
+    if (inserted) this.events.notify([inserted]);
+    return inserted;
   }
 
-  private async onlyOf(kind: BudgetKind, subject: string): Promise<BudgetReading> {
+  private async getOnly(kind: BudgetKind, subject: string): Promise<BudgetReading> {
     const [found] = await this.store.findOf(kind, subject);
     if (!found) throw new BudgetNotFoundError(`of the ${kind} "${subject}"`);
     return found;
   }
 }
 
-/** What is read is of now, also when nobody has begun the new window yet. */
+/** Returns the reading in the current window, even if no write has begun that window yet. */
 function current(reading: BudgetReading): BudgetReading {
   return { ...reading, budget: rolled(reading.budget, reading.now) };
 }

@@ -1,18 +1,18 @@
-import { isNothing, minus, NOTHING, plus, UNITS, type Amount, type Budget, type Limit, type Unit } from './budget.js';
+import { isZero, minus, plus, UNITS, ZERO, type Amount, type Budget, type Limit, type Unit } from './budget.js';
 import type { EntryKind, LedgerLine } from './ledger.entry.js';
 
-/** A change to one budget that is no spending of a reservation. What is left out stays. */
+/** A change of one budget outside of a reservation. A missing field stays unchanged. */
 export interface Correction {
   budgetId: number;
   as: EntryKind;
-  /** Added to the limit. */
+  /** The amount that is added to the limit. */
   raise?: Partial<Amount>;
   limit?: Partial<Limit>;
-  /** Exactly so much was used. */
+  /** Sets the usage to this amount. */
   used?: Partial<Amount>;
-  /** So much at least was used: never lowers the count. */
+  /** Raises the usage to this amount; never lowers it. */
   usedAtLeast?: Partial<Amount>;
-  /** Only while this window lasts: what was used in one says nothing about the next. */
+  /** The start of a window. The correction applies only in that window. */
   inWindow?: number;
   declared?: boolean;
   by: string | null;
@@ -21,7 +21,7 @@ export interface Correction {
 
 export type Corrected = { budget: Budget; line: LedgerLine | null } | { unlimited: Unit };
 
-/** The budget after a correction, and the line that tells of it; the same budget when nothing changes. */
+/** Returns the corrected budget and its ledger line; the same budget and no line if nothing changes. */
 export function corrected(budget: Budget, correction: Correction): Corrected {
   if (correction.inWindow !== undefined && correction.inWindow !== budget.windowStart) return { budget, line: null };
   const limit = newLimit(budget, correction);
@@ -29,7 +29,7 @@ export function corrected(budget: Budget, correction: Correction): Corrected {
   const amount = minus(newUsed(budget, correction), budget.used);
   const isLimit = UNITS.some((unit) => limit[unit] !== budget.limit[unit]);
   const declared = correction.declared ?? budget.declared;
-  const isLine = isLimit || !isNothing(amount);
+  const isLine = isLimit || !isZero(amount);
   if (!isLine && declared === budget.declared) return { budget, line: null };
   const next = { ...budget, limit, declared, used: plus(budget.used, amount), own: plus(budget.own, amount) };
   return { budget: next, line: isLine ? lineOf(budget, correction, amount, isLimit ? limit : null) : null };
@@ -52,7 +52,7 @@ function newLimit({ limit }: Budget, { raise, limit: wanted }: Correction): Limi
   return next;
 }
 
-function newUsed({ used }: Budget, { used: exact, usedAtLeast = NOTHING }: Correction): Amount {
+function newUsed({ used }: Budget, { used: exact, usedAtLeast = ZERO }: Correction): Amount {
   const known = { ...used, ...exact };
   return {
     tokens: Math.max(known.tokens, usedAtLeast.tokens ?? 0),

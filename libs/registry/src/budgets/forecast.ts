@@ -1,6 +1,6 @@
 import { available, type Budget, type Unit, UNITS } from './budget.js';
 
-/** What was charged lately, and over how long. */
+/** The amounts charged in the recent past, and the length of that period. */
 export interface Burn {
   tokens: number;
   microUsd: number;
@@ -10,14 +10,14 @@ export interface Burn {
 export interface UnitForecast {
   perHour: number;
   available: number | null;
-  /** When it runs out at this rate: null when it does not, or when its window ends before. */
+  /** When the budget runs out at this rate; null if it does not, or if its window ends before that. */
   runsOutAt: number | null;
 }
 
 export type Forecast = Record<Unit, UnitForecast> & {
-  /** How long the look back is. A rate over a short time says little. */
+  /** The length of the period that the rate is based on. A short period gives an unreliable rate. */
   overMs: number;
-  /** The first of the two to run out. */
+  /** When the first of the two units runs out. */
   runsOutAt: number | null;
 };
 
@@ -42,9 +42,9 @@ function runsOutAt(left: number | null, perMs: number, windowEnd: number | null,
   if (left === null) return null;
   if (left === 0) return now;
   const at = now + left / perMs;
-  if (!Number.isFinite(at) || at > FARTHEST || (windowEnd !== null && at >= windowEnd)) return null;
+  if (!Number.isFinite(at) || at > LATEST_DATE || (windowEnd !== null && at >= windowEnd)) return null;
   return Math.floor(at);
 }
 
-/** The last moment a Date can be. */
-const FARTHEST = 8.64e15;
+/** The latest time that a Date can represent. */
+const LATEST_DATE = 8.64e15;

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { ChargeMark, EntryKind } from './ledger.entry.js';
 
-/** The ledger: a line for each change of a budget's use or limit, written together with the counters. Never changed. */
+/** A ledger line. Each change of a budget's usage or limit adds one in the same transaction. Lines are never updated. */
 @Entity('budget_entry')
 export class LedgerEntryEntity {
   @PrimaryColumn({ type: 'bigint', name: 'budget_id', primaryKeyConstraintName: 'budget_entry_pkey' }) budgetId: string;

@@ -5,10 +5,10 @@ import {
   conditionOf,
   FLEET,
   hold,
-  letGo,
-  isNothing,
+  isZero,
+  insufficientUnit,
+  releaseHold,
   rolled,
-  shortOf,
   UNITS,
   type Amount,
   type Budget,
@@ -28,7 +28,7 @@ import {
 import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
-import type { Reservation, ReserveAsk, Scopes, Usage } from './reservation.js';
+import type { Reservation, ReserveRequest, Scopes, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -37,33 +37,34 @@ export interface ReservationKey {
 }
 
 export type LedgerOp =
-  | { op: 'reserve'; ask: ReserveAsk }
-  /** With `atMostTimes`, only if no unit exceeds so many times what was reserved. */
+  | { op: 'reserve'; request: ReserveRequest }
+  /** With `atMostTimes`, it is rejected if a unit exceeds this multiple of its reserved amount. */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
   | { op: 'release'; of: ReservationKey }
-  /** Lives so long from now, unless it would live longer anyway. */
+  /** Extends the lifetime to at least `ttlMs` from now. */
   | { op: 'renew'; of: ReservationKey; ttlMs: number }
-  /** Only if its time is over. */
+  /** Has no effect before the reservation expires. */
   | { op: 'expire'; of: ReservationKey }
   | { op: 'correct'; correction: Correction }
-  /** Begins a new window, if the old one is over. */
+  /** Begins a new window if the old one has ended. */
   | { op: 'roll'; budgetId: number };
 
 export type LedgerOutcome =
   { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: DomainError };
 
-/** A reservation as it was found, and whether its time is over by the database's clock. */
+/** A stored reservation, and whether it has expired by the database's clock. */
 export interface LockedReservation extends Reservation {
   isOver: boolean;
 }
 
-export interface Turn {
+/** A budget whose condition changed in this batch. */
+export interface ConditionChange {
   budget: Budget;
   from: BudgetCondition;
   to: BudgetCondition;
 }
 
-/** What is to be written when all operations of a batch were decided. */
+/** The rows to write after all operations of a batch are decided. */
 export interface LedgerWrites {
   budgets: Budget[];
   opened: (Reservation & { ttlMs: number })[];
@@ -76,8 +77,8 @@ const keyOf = ({ owner, key }: ReservationKey): string => `${owner}\n${key}`;
 const scopeOf = (kind: string, subject: string): string => `${kind}\n${subject}`;
 
 /**
- * Decides a batch of ledger operations, one after the other, on budgets and reservations whose rows are locked. Pure: it
- * knows neither the database nor the clock. Each operation happens in full or not at all.
+ * Decides a batch of ledger operations in order, on budgets and reservations whose rows are locked. Pure: it uses neither the
+ * database nor a clock. Each operation is applied completely or not at all.
  */
 export class LedgerBatch {
   private readonly budgets = new Map<number, Budget>();
@@ -107,7 +108,7 @@ export class LedgerBatch {
   apply(op: LedgerOp): LedgerOutcome {
     switch (op.op) {
       case 'reserve':
-        return this.reserve(op.ask);
+        return this.reserve(op.request);
       case 'settle':
         return this.settle(op.of, op.usage, op.atMostTimes);
       case 'release':
@@ -119,7 +120,7 @@ export class LedgerBatch {
       case 'correct':
         return this.correct(op.correction);
       case 'roll':
-        return this.answer(op.budgetId);
+        return this.outcomeOf(op.budgetId);
     }
   }
 
@@ -140,46 +141,45 @@ export class LedgerBatch {
     };
   }
 
-  /** The budgets whose condition is another one than before. */
-  turns(policy: LowBudgetPolicy): Turn[] {
-    const turns: Turn[] = [];
+  conditionChanges(policy: LowBudgetPolicy): ConditionChange[] {
+    const changes: ConditionChange[] = [];
     for (const [id, before] of this.before) {
       const budget = this.budgets.get(id) ?? before;
       if (budget === before) continue;
       const [from, to] = [conditionOf(before, policy), conditionOf(budget, policy)];
-      if (from !== to) turns.push({ budget, from, to });
+      if (from !== to) changes.push({ budget, from, to });
     }
-    return turns;
+    return changes;
   }
 
-  private reserve(ask: ReserveAsk): LedgerOutcome {
-    const known = this.reservations.get(keyOf(ask));
-    if (known) return isSame(known, ask) ? { ok: true, reservation: known, replayed: true } : reused(ask.key);
-    const refusal = this.held.refusalOf(ask.owner);
-    if (refusal) return { ok: false, error: refusal };
-    const found = this.budgetsOf(ask.scopes);
+  private reserve(request: ReserveRequest): LedgerOutcome {
+    const known = this.reservations.get(keyOf(request));
+    if (known) return isSame(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
+    const quotaError = this.held.quotaError(request.owner);
+    if (quotaError) return { ok: false, error: quotaError };
+    const found = this.budgetsOf(request.scopes);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
-    const amount = fitting(ask, found.budgets);
+    const amount = fittingAmount(request, found.budgets);
     for (const budget of found.budgets) {
-      const unit = shortOf(budget, amount);
-      if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, ask.amount, this.now) };
+      const unit = insufficientUnit(budget, amount);
+      if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, request.amount, this.now) };
     }
     for (const budget of found.budgets) this.budgets.set(budget.id, hold(budget, amount));
-    return { ok: true, reservation: this.open(ask, amount, found.budgets) };
+    return { ok: true, reservation: this.open(request, amount, found.budgets) };
   }
 
-  private open(ask: ReserveAsk, held: Amount, budgets: readonly Budget[]): Reservation {
-    const { owner, key, scopes, ttlMs } = ask;
+  private open(request: ReserveRequest, held: Amount, budgets: readonly Budget[]): Reservation {
+    const { owner, key, scopes, ttlMs } = request;
     const ids = budgets.map(({ id }) => id);
     const facts = { owner, key, scopes, budgetIds: ids, held, used: null, overdraft: false, estimated: false };
     const reservation = { ...facts, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
-    this.reservations.set(keyOf(ask), reservation);
-    this.opened.set(keyOf(ask), ttlMs);
+    this.reservations.set(keyOf(request), reservation);
+    this.opened.set(keyOf(request), ttlMs);
     this.held.add(owner, 1);
     return reservation;
   }
 
-  /** Charged in full, above the reservation and after its expiry too. Unknown usage is charged as it was reserved. */
+  /** Charges in full, even beyond the reservation and after its expiry. Unknown usage is charged as reserved. */
   private settle(of: ReservationKey, usage: Usage, atMostTimes = 0): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
@@ -188,32 +188,34 @@ export class LedgerBatch {
     const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
     const excess = excessOf(used, found, atMostTimes);
     if (excess) return { ok: false, error: new SettlementTooLargeError(found, used, excess) };
-    const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.counts(unit, found));
+    const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.countsAsOverdraft(unit, found));
     const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
     const marks: ChargeMark[] = [];
     if (overdraft) marks.push('overdraft');
     if (found.state === 'expired') marks.push('late');
     if (estimated) marks.push('estimated');
-    for (const budget of this.concerned(found)) this.chargeOne(budget, found, used, marks);
+    for (const budget of this.affectedBy(found)) this.chargeOne(budget, found, used, marks);
     return { ok: true, reservation: this.end(found, { state: 'settled', used, overdraft, estimated }) };
   }
 
-  /** Who reserves tokens only, where nobody limits money, did not promise to spend none. */
-  private counts(unit: Unit, found: Reservation): boolean {
-    return unit === 'tokens' || found.held[unit] > 0 || this.concerned(found).some(({ limit }) => limit[unit] !== null);
+  /** Money that was not reserved is an overdraft only if a budget limits money. */
+  private countsAsOverdraft(unit: Unit, found: Reservation): boolean {
+    return (
+      unit === 'tokens' || found.held[unit] > 0 || this.affectedBy(found).some(({ limit }) => limit[unit] !== null)
+    );
   }
 
   private chargeOne(budget: Budget, reservation: Reservation, used: Amount, marks: ChargeMark[]): void {
     const { owner, key, scopes, held, state } = reservation;
     const own = budget.kind !== 'run' || budget.subject === scopes.runId;
-    const free = state === 'held' ? letGo(budget, held) : budget;
-    this.budgets.set(budget.id, charge(free, used, own));
-    if (isNothing(used)) return;
+    const released = state === 'held' ? releaseHold(budget, held) : budget;
+    this.budgets.set(budget.id, charge(released, used, own));
+    if (isZero(used)) return;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
     this.lines.push({ ...at, kind: 'charged', amount: used, own, limit: null, marks, by: owner, note: null });
   }
 
-  /** As long as it is held, also when its time is over but nobody has noticed: what it holds is still its own. */
+  /** Renews a held reservation, even after its expiry time, as long as no sweep has expired it. */
   private renew(of: ReservationKey, ttlMs: number): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
@@ -235,7 +237,7 @@ export class LedgerBatch {
       return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     }
     if (as === 'expired' && !found.isOver) return { ok: true, reservation: found, replayed: true };
-    for (const budget of this.concerned(found)) this.budgets.set(budget.id, letGo(budget, found.held));
+    for (const budget of this.affectedBy(found)) this.budgets.set(budget.id, releaseHold(budget, found.held));
     return { ok: true, reservation: this.end(found, { state: as }) };
   }
 
@@ -254,21 +256,27 @@ export class LedgerBatch {
     if ('unlimited' in result) return { ok: false, error: new BudgetUnlimitedError(budget.id, result.unlimited) };
     this.budgets.set(budget.id, result.budget);
     if (result.line) this.lines.push(result.line);
-    return this.answer(budget.id);
+    return this.outcomeOf(budget.id);
   }
 
-  private answer(budgetId: number): LedgerOutcome {
+  private outcomeOf(budgetId: number): LedgerOutcome {
     const budget = this.budgets.get(budgetId);
     return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(String(budgetId)) };
   }
 
-  /** In the order of their ids, which is the order they are locked in. */
+  /** Returns the budgets in the order of their ids, which is the order of the locks. */
   private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: string } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
     if (agentId !== null && agent.length === 0) return { missing: `of the agent "${agentId}"` };
     if (runId !== null && run.length === 0) return { missing: `of the run "${runId}"` };
-    const above = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
-    const ids = new Set([...agent, ...run, ...above, ...this.idsOf('caller', callerId), ...this.idsOf('fleet', FLEET)]);
+    const ancestors = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
+    const ids = new Set([
+      ...agent,
+      ...run,
+      ...ancestors,
+      ...this.idsOf('caller', callerId),
+      ...this.idsOf('fleet', FLEET),
+    ]);
     const sorted = [...ids].toSorted((one, other) => one - other);
     return { budgets: sorted.map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined) };
   }
@@ -277,13 +285,13 @@ export class LedgerBatch {
     return subject === null ? [] : (this.byScope.get(scopeOf(kind, subject)) ?? []);
   }
 
-  private concerned({ budgetIds }: Reservation): Budget[] {
+  private affectedBy({ budgetIds }: Reservation): Budget[] {
     return budgetIds.map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined);
   }
 }
 
-/** As many tokens as every budget has, if the caller is content with fewer. */
-function fitting({ amount, atLeastTokens }: ReserveAsk, budgets: readonly Budget[]): Amount {
+/** Reduces the tokens to what all budgets have left, if the request allows fewer. */
+function fittingAmount({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
   if (atLeastTokens === undefined) return amount;
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);
@@ -294,15 +302,15 @@ function nextVersion(budget: Budget): Budget {
   return { ...budget, version: budget.version + 1 };
 }
 
-function isSame({ scopes, held }: Reservation, ask: ReserveAsk): boolean {
-  const least = ask.atLeastTokens ?? ask.amount.tokens;
+function isSame({ scopes, held }: Reservation, request: ReserveRequest): boolean {
+  const least = request.atLeastTokens ?? request.amount.tokens;
   return (
-    scopes.agentId === ask.scopes.agentId &&
-    scopes.callerId === ask.scopes.callerId &&
-    scopes.runId === ask.scopes.runId &&
-    held.microUsd === ask.amount.microUsd &&
-    held.tokens <= ask.amount.tokens &&
-    held.tokens >= Math.min(least, ask.amount.tokens)
+    scopes.agentId === request.scopes.agentId &&
+    scopes.callerId === request.scopes.callerId &&
+    scopes.runId === request.scopes.runId &&
+    held.microUsd === request.amount.microUsd &&
+    held.tokens <= request.amount.tokens &&
+    held.tokens >= Math.min(least, request.amount.tokens)
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Amount, Limit } from './budget.js';
 
-/** Why a counter or a limit changed. What only holds or lets go is in the reservations, not here. */
+/** Why a counter or a limit changed. The ledger does not contain holds; the reservations do. */
 export const ENTRY_KINDS = [
   'opened',
   'charged',
@@ -13,18 +13,18 @@ export const ENTRY_KINDS = [
 ] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
-/** What is remarkable about a charge: above its reservation, after its expiry, or by estimate. */
+/** `overdraft`: the charge exceeds its reservation. `late`: the reservation had expired. `estimated`: the usage is unknown. */
 export const CHARGE_MARKS = ['overdraft', 'late', 'estimated'] as const;
 export type ChargeMark = (typeof CHARGE_MARKS)[number];
 
-/** One line of one budget's ledger. The sum of a window's lines is what the budget says was used in it. */
+/** One line in the ledger of a budget. The lines of a window add up to the usage of that window. */
 export interface LedgerLine {
   budgetId: number;
   kind: EntryKind;
   amount: Amount;
-  /** Of this run itself, and not of one below it. */
+  /** Whether the run itself used the amount, not one of its descendants. */
   own: boolean;
-  /** The limit from here on, where the line changed it. */
+  /** The new limit, if the line changed it. */
   limit: Limit | null;
   windowStart: number;
   reservation: { owner: string; key: string } | null;

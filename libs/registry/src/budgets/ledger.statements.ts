@@ -3,7 +3,7 @@ import type { LedgerWrites } from './ledger.batch.js';
 import type { LedgerLine } from './ledger.entry.js';
 import type { Reservation } from './reservation.js';
 
-/** A statement that writes rows, and the rows as JSON, which `jsonb_to_recordset` reads. */
+/** A statement and the rows that it writes. The rows are passed as one JSON parameter to `jsonb_to_recordset`. */
 export interface RowsStatement {
   sql: string;
   rows: readonly Record<string, unknown>[];
@@ -41,7 +41,7 @@ export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
   return { sql: UPDATE_BUDGETS, rows };
 }
 
-/** A reservation may be opened and closed in one batch. Returns a row for each that is new. */
+/** A reservation may be opened and closed in one batch. Returns one row for each new reservation. */
 const OPEN_RESERVATIONS = `
   INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, state,
     used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)

@@ -27,13 +27,13 @@ export interface BudgetScope {
 
 export interface LockedBudgets {
   budgets: Budget[];
-  /** By the database's clock, as it was when the last of them was read. */
+  /** The time of the database when the last budget was read. */
   now: number;
-  /** Reservations held by each owner that was to be counted. */
+  /** The number of reservations that each counted owner holds. */
   held: Record<string, number>;
 }
 
-/** Whose held reservations are counted, and up to which number. */
+/** The owners whose held reservations are counted, and the number at which counting stops. */
 export interface CountedOwners {
   owners: readonly string[];
   upTo: number;
@@ -41,12 +41,12 @@ export interface CountedOwners {
 
 type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null };
 
-/** The SQL of the ledger: everything is read under locks, decided by `LedgerBatch`, and written in one round trip. */
+/** The SQL of the ledger. It locks and reads the rows that `LedgerBatch` needs, and writes its result in one round trip. */
 @Injectable()
 export class LedgerStore {
   constructor(private readonly db: Database) {}
 
-  /** Locked, in the order of their keys; always before budgets are. */
+  /** Locks and returns reservations, in the order of their keys. Callers lock reservations before budgets. */
   async lockReservations(keys: readonly ReservationKey[]): Promise<LockedReservation[]> {
     if (keys.length === 0) return [];
     const rows = await this.db.query<ReservationRow>(
@@ -58,8 +58,8 @@ export class LedgerStore {
   }
 
   /**
-   * All budgets of these subjects with those above them, and of these ids: locked in the order of their ids, which is the
-   * one order everybody locks budgets in.
+   * Locks and returns the budgets of these subjects with their ancestors, and the budgets with these ids. It locks in the order
+   * of the ids, like all writers of budgets.
    */
   async lockBudgets(
     scopes: readonly BudgetScope[],
@@ -82,7 +82,7 @@ export class LedgerStore {
     return { budgets: rows.map(toBudget), now: Math.max(...moments), held: rows[0].held ?? {} };
   }
 
-  /** The budgets of these agents without those of runs, callers and the fleet. */
+  /** Locks and returns only the budgets of these agents. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
     const rows = await this.db.query<BudgetRow & { now: Date }>(
       `SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
@@ -101,8 +101,8 @@ export class LedgerStore {
   }
 
   /**
-   * One round trip. Returns how many reservations were new: one that is missing was opened by another transaction in the
-   * meantime.
+   * Writes everything in one round trip. Returns how many reservations were inserted. A missing one was inserted by another
+   * transaction in the meantime.
    */
   async write({ budgets, opened, renewed, closed, lines }: LedgerWrites): Promise<number> {
     const [newReservations] = await Promise.all([
@@ -115,7 +115,7 @@ export class LedgerStore {
     return newReservations;
   }
 
-  /** Returns how many rows the statement returns. */
+  /** Returns the number of rows that the statement returns. */
   private async writeRows({ sql, rows }: RowsStatement): Promise<number> {
     return rows.length === 0 ? 0 : (await this.db.query(sql, [JSON.stringify(rows)])).length;
   }
@@ -137,7 +137,7 @@ export class LedgerStore {
     return rows.length > 0;
   }
 
-  /** Held although their time is over, the longest over first. */
+  /** The held reservations that have expired, the oldest first. */
   async overdue(limit: number): Promise<ReservationKey[]> {
     return await this.db.query<{ owner: string; key: string }>(
       `SELECT owner, key FROM budget_reservation WHERE state = 'held' AND expires_at <= statement_timestamp()
@@ -147,7 +147,7 @@ export class LedgerStore {
   }
 }
 
-/** How many reservations each of these owners holds, as JSON. Reads no more rows of an owner than it is asked to count. */
+/** SQL for the number of reservations that each owner holds, as JSON. Reads at most `upTo` rows of each owner. */
 function heldBy(owners: string, upTo: string): string {
   return `(SELECT coalesce(jsonb_object_agg(o.owner, (SELECT count(*) FROM (
       SELECT FROM budget_reservation r WHERE r.owner = o.owner AND r.state = 'held' LIMIT ${upTo}::bigint) AS held)), '{}')

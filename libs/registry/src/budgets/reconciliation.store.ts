@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 
-/** A budget whose counters are not what its ledger says. There is none, unless someone wrote past the ledger. */
+/** A budget whose counters differ from its ledger. This happens only if other code writes the tables directly. */
 export interface Discrepancy {
   id: string;
   counters: Numbers;
@@ -19,19 +19,19 @@ export interface Reconciliation {
   discrepancies: Discrepancy[];
 }
 
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 const PAIRS = `
   jsonb_build_object('usedTokens', used_tokens::text, 'usedMicroUsd', used_micro_usd::text, 'ownTokens', own_tokens::text,
     'ownMicroUsd', own_micro_usd::text, 'heldTokens', reserved_tokens::text, 'heldMicroUsd', reserved_micro_usd::text,
     'limitTokens', limit_tokens::text, 'limitMicroUsd', limit_micro_usd::text)`;
 
-/** Proves that counters and ledger say the same, and keeps the ledger from growing without end. */
+/** Checks that counters and ledger agree, and limits the growth of the ledger. */
 @Injectable()
 export class ReconciliationStore {
   constructor(private readonly db: Database) {}
 
-  /** Everything in one statement, so as of one moment, whatever is being spent meanwhile. */
+  /** Checks all budgets in one statement, so the result is consistent while others spend. */
   async reconcile(): Promise<Reconciliation> {
     const rows = await this.db.query<{ checked: string; discrepancies: Discrepancy[] | null }>(
       `WITH lines AS (
@@ -56,13 +56,13 @@ export class ReconciliationStore {
              LEFT JOIN limits m ON m.budget_id = b.id) AS sums),
        wrong AS (
          SELECT c.id::text AS id, c.numbers AS counters, l.numbers AS ledger FROM counters c JOIN ledger l USING (id)
-         WHERE c.numbers <> l.numbers ORDER BY c.id LIMIT ${MOST_SHOWN})
+         WHERE c.numbers <> l.numbers ORDER BY c.id LIMIT ${MAX_SHOWN})
        SELECT (SELECT count(*) FROM counters) AS checked, (SELECT jsonb_agg(to_jsonb(wrong)) FROM wrong) AS discrepancies`,
     );
     return { checked: Number(rows[0]?.checked), discrepancies: rows[0]?.discrepancies ?? [] };
   }
 
-  /** Forgets reservations that ended long ago; answers how many. */
+  /** Deletes reservations that ended longer than `keepMs` ago. Returns how many it deleted. */
   async pruneReservations(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query(
       `DELETE FROM budget_reservation WHERE (owner, key) IN (SELECT owner, key FROM budget_reservation
@@ -73,8 +73,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * Forgets trees of runs that nobody has spent from, nor opened a run in, for so long, with their lines; answers how many
-   * trees. A charge anywhere in a tree changes its root.
+   * Deletes trees of runs without a charge or a new run for `keepMs`, with their ledger lines. Returns how many trees it deleted.
+   * A charge anywhere in a tree also changes its root.
    */
   async pruneRuns(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ roots: string }>(
@@ -95,9 +95,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * Puts one line in the place of the old ones of each budget and window, the line that stands for older ones among them;
-   * answers how many old ones went. The sums stay what they are, and so does the last limit, so this needs no lock on the
-   * budgets.
+   * Replaces the old lines of each budget and window, including an earlier combined line, by one combined line. Returns how many
+   * old lines it replaced. The sums and the last limit stay the same, so this needs no lock on the budgets.
    */
   async compact(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ old: string }>(

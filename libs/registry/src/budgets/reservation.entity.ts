@@ -1,10 +1,10 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { ReservationState } from './reservation.js';
 
-/** What is promised to a call under way, on all its budgets at once. Kept for a while after its end, for repetitions. */
+/** An amount held for a call on all its budgets. The row is kept for a while after its end, to answer repeated requests. */
 @Entity('budget_reservation')
 export class ReservationEntity {
-  /** The index counts what an owner holds, for its quota. */
+  /** The index counts the held reservations of an owner, for its quota. */
   @Index('budget_reservation_held', { where: "state = 'held'" })
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'budget_reservation_pkey' })
   owner: string;

@@ -3,43 +3,43 @@ import { InvalidBudgetError } from './budget.errors.js';
 
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
-/** Whose budgets a call is on. The fleet's always is; of an agent or a run that is named there must be one. */
+/** The subjects whose budgets a call concerns, in addition to the fleet. A named agent or run must have a budget. */
 export interface Scopes {
   agentId: string | null;
   callerId: string | null;
   runId: string | null;
 }
 
-/** A promise of so much, out of every budget concerned, until it is settled, released, or its time is over. */
+/** An amount held on every budget that a call concerns, until it is settled, released or expired. */
 export interface Reservation {
-  /** Whose it is; keys are each owner's own. */
+  /** The principal that opened it. Each owner has its own keys. */
   readonly owner: string;
   readonly key: string;
   readonly scopes: Scopes;
   readonly budgetIds: readonly number[];
   readonly held: Amount;
   readonly state: ReservationState;
-  /** What was really used, once it is settled. */
+  /** The actual usage, after the settlement. */
   readonly used: Amount | null;
-  /** It used more than it had reserved. */
+  /** Whether the usage exceeds the reserved amount. */
   readonly overdraft: boolean;
-  /** What was used is not known; what was reserved stands for it. */
+  /** Whether the usage is unknown, and the reserved amount was charged instead. */
   readonly estimated: boolean;
   readonly expiresAt: number;
 }
 
-export interface ReserveAsk {
+export interface ReserveRequest {
   owner: string;
-  /** Reserving twice with one key reserves once. */
+  /** A repeated request with the same key returns the same reservation. */
   key: string;
   scopes: Scopes;
   amount: Amount;
-  /** Take fewer tokens if there are not so many, down to this. */
+  /** If not enough tokens are left, reserve fewer, but at least this many. */
   atLeastTokens?: number;
   ttlMs: number;
 }
 
-/** Null is "not known", which is not the same as nothing. */
+/** Null means unknown, which is not the same as 0. */
 export interface Usage {
   tokens: number | null;
   microUsd: number | null;
@@ -47,27 +47,29 @@ export interface Usage {
 
 export const SHORTEST_TTL_MS = 1_000;
 export const LONGEST_TTL_MS = 86_400_000;
-export const USUAL_TTL_MS = 900_000;
+export const DEFAULT_TTL_MS = 900_000;
 
-/** One bad operation would spoil the batch it goes with, so each is looked at before. */
-export function checkAsk(ask: ReserveAsk): void {
-  checkKey(ask);
-  checkAmount(ask.amount);
-  checkTtl(ask.ttlMs);
-  const { atLeastTokens = 0, amount } = ask;
+/** Validates a request before it joins a batch, because one invalid operation would make the whole batch fail. */
+export function checkRequest(request: ReserveRequest): void {
+  checkKey(request);
+  checkAmount(request.amount);
+  checkTtl(request.ttlMs);
+  const { atLeastTokens = 0, amount } = request;
   if (!(atLeastTokens >= 0 && atLeastTokens <= amount.tokens))
-    throw new InvalidBudgetError('The least number of tokens must not be more than what is asked for.');
+    throw new InvalidBudgetError('atLeastTokens must not be more than the requested tokens.');
 }
 
 export function checkTtl(ttlMs: number): void {
   if (!(ttlMs >= SHORTEST_TTL_MS && ttlMs <= LONGEST_TTL_MS))
-    throw new InvalidBudgetError(`A reservation lives ${SHORTEST_TTL_MS} to ${LONGEST_TTL_MS} ms, not ${ttlMs}.`);
+    throw new InvalidBudgetError(
+      `The lifetime of a reservation must be from ${SHORTEST_TTL_MS} to ${LONGEST_TTL_MS} ms, not ${ttlMs}.`,
+    );
 }
 
 export function checkKey({ owner, key }: { owner: string; key: string }): void {
-  const isFine = (text: string): boolean => text.length > 0 && text.length <= LONGEST_KEY && !text.includes('\0');
-  if (!isFine(owner) || !isFine(key))
-    throw new InvalidBudgetError(`A reservation needs an owner and a key of 1 to ${LONGEST_KEY} characters.`);
+  const isValid = (text: string): boolean => text.length > 0 && text.length <= LONGEST_KEY && !text.includes('\0');
+  if (!isValid(owner) || !isValid(key))
+    throw new InvalidBudgetError(`The owner and the key of a reservation must have 1 to ${LONGEST_KEY} characters.`);
 }
 
 export function checkAmount(amount: Amount): void {

@@ -5,7 +5,7 @@ import { type BudgetSource, UsageRefresher } from './usage.refresher.js';
 
 const NO_SOURCES: UsageOptions = { sources: [], refreshEveryMs: 60_000 };
 
-/** Refreshes budgets from each usage source at its interval. A source that asks for a longer pause gets it. */
+/** Refreshes budgets from each usage source periodically. If a source requests a longer pause, the next refresh waits for it. */
 @Injectable()
 export class UsageLoops implements OnApplicationBootstrap {
   private readonly log = new Logger('budgets');

@@ -4,8 +4,8 @@ import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 
-/** What agents used since a moment, or ever when it is null. */
-export interface UsageQuestion {
+/** Asks for the usage of agents since a time; null means in total. */
+export interface UsageQuery {
   agentIds: readonly string[];
   since: Date | null;
 }
@@ -15,25 +15,25 @@ export interface ReportedUsage {
   microUsd: number;
 }
 
-/** Someone else who counts what agents use. An agent that is not in the answer has used nothing there. */
+/** An external system that counts the usage of agents. An agent that is missing in the result has used nothing there. */
 export interface BudgetSource {
-  /** As agents name it in `budget.source`. */
+  /** The name that agents declare in `budget.source`. */
   readonly name: string;
-  usage(question: UsageQuestion): Promise<ReadonlyMap<string, ReportedUsage>>;
+  usage(query: UsageQuery): Promise<ReadonlyMap<string, ReportedUsage>>;
 }
 
 export interface RefreshResult {
   refreshed: number;
-  /** Why it did not work for some: their counters stay what they were. */
+  /** Failed refreshes. The counters of these budgets stay unchanged. */
   failures: { budgets: number; error: Error }[];
 }
 
 const LONGEST_REASON = 300;
-const MOST_AT_ONCE = 200;
+const MAX_BATCH = 200;
 
 /**
- * Takes over what a usage source counted. A count only ever rises by it: a source that lags, or answers nothing after an
- * outage, never gives tokens back. When it fails, the budgets keep their numbers, and say since when those are true.
+ * Charges budgets with the usage that a source counted. A refresh never lowers a counter, so a source that lags or has lost data
+ * never gives tokens back. If the source fails, the budgets keep their counters and the time of the last refresh.
  */
 @Injectable()
 export class UsageRefresher {
@@ -42,7 +42,7 @@ export class UsageRefresher {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  /** Those whose count is the oldest first, and not all of many at once: what was learned before a fault is kept. */
+  /** Refreshes in batches, the least recently refreshed budgets first, so the results before a failure are kept. */
   async refresh(source: BudgetSource): Promise<RefreshResult> {
     const result: RefreshResult = { refreshed: 0, failures: [] };
     const now = await this.store.now();
@@ -51,10 +51,10 @@ export class UsageRefresher {
     return result;
   }
 
-  /** Those that count from the same moment. After a fault the rest is left for the next time. */
+  /** Refreshes budgets that count from the same time. After a failure, the rest waits for the next refresh. */
   private async refreshAll(source: BudgetSource, budgets: readonly Budget[], result: RefreshResult): Promise<void> {
-    for (let start = 0; start < budgets.length; start += MOST_AT_ONCE) {
-      const some = budgets.slice(start, start + MOST_AT_ONCE);
+    for (let start = 0; start < budgets.length; start += MAX_BATCH) {
+      const some = budgets.slice(start, start + MAX_BATCH);
       const error = await this.refreshSome(source, some);
       if (error) {
         const rest = budgets.slice(start);
@@ -69,10 +69,10 @@ export class UsageRefresher {
     }
   }
 
-  /** Asks the source once for all of them. */
+  /** Queries the source once for all these budgets. Returns the error if it fails. */
   private async refreshSome(source: BudgetSource, budgets: readonly Budget[]): Promise<Error | undefined> {
     try {
-      const usage = await source.usage(questionFor(budgets));
+      const usage = await source.usage(queryFor(budgets));
       await this.ledger.applyAll(
         budgets.flatMap(({ id, subject, windowStart: inWindow }): LedgerOp[] => {
           const usedAtLeast = usage.get(subject);
@@ -95,7 +95,7 @@ function sinceOf({ window, windowStart }: Budget): number | null {
   return window === 'total' ? null : windowStart;
 }
 
-function questionFor(budgets: readonly Budget[]): UsageQuestion {
+function queryFor(budgets: readonly Budget[]): UsageQuery {
   const [first] = budgets;
   const since = first ? sinceOf(first) : null;
   return { agentIds: budgets.map(({ subject }) => subject), since: since === null ? null : new Date(since) };

@@ -1,19 +1,19 @@
 import type { LedgerOp } from './ledger.batch.js';
 
-/** What an agent told to have used in all. */
+/** The total usage that an agent reported by heartbeat. */
 export interface ReportedTotal {
   agentId: string;
   usedTokens: number | string | null;
 }
 
-/** What an agent told to have used in all, where its ledger knows of less. */
+/** A reported total that exceeds the ledger. */
 export interface UsageReport {
   budgetId: number;
   tokens: number;
 }
 
-/** It only ever counts up, so a report that is taken in twice, or late, does no harm. */
-export function takingIn({ budgetId, tokens }: UsageReport): LedgerOp {
+/** Returns the operation that applies a report. It never lowers a counter, so repeated and late reports are harmless. */
+export function usageCorrection({ budgetId, tokens }: UsageReport): LedgerOp {
   const facts = { budgetId, as: 'reported' as const, by: null, note: null };
   return { op: 'correct', correction: { ...facts, usedAtLeast: { tokens } } };
 }

@@ -6,7 +6,7 @@ import {
   nextCircuitChange,
   probeIsFree,
   stepCircuit,
-  USUAL_CIRCUIT_POLICY,
+  DEFAULT_CIRCUIT_POLICY,
   type CircuitInput,
   type CircuitState,
 } from './circuit.breaker.js';
@@ -119,7 +119,7 @@ describe('the circuit breaker', () => {
   });
 
   it('teaches which settings do not fit', () => {
-    expect(circuitPolicyFaults(USUAL_CIRCUIT_POLICY)).toEqual([]);
+    expect(circuitPolicyFaults(DEFAULT_CIRCUIT_POLICY)).toEqual([]);
     const faults = circuitPolicyFaults({
       failuresToOpen: 0,
       coolDownMs: 0,

@@ -1,18 +1,18 @@
 export type CircuitPhase = 'closed' | 'open' | 'half_open';
 
 export interface CircuitPolicy {
-  /** So many failures in a row open the circuit. */
+  /** This many consecutive failures open the circuit. */
   failuresToOpen: number;
   coolDownMs: number;
-  /** Each probe that fails makes the next cool-down this many times longer … */
+  /** The factor by which each failed probe lengthens the next cool-down. */
   backOff: number;
-  /** … up to this. */
+  /** The upper limit of a cool-down. */
   longestCoolDownMs: number;
-  /** A probe that has not reported by then is given up, and the slot is free again. */
+  /** After this time without an outcome, the probe slot is free again. */
   probeMs: number;
 }
 
-export const USUAL_CIRCUIT_POLICY: CircuitPolicy = {
+export const DEFAULT_CIRCUIT_POLICY: CircuitPolicy = {
   failuresToOpen: 5,
   coolDownMs: 10_000,
   backOff: 2,
@@ -20,23 +20,23 @@ export const USUAL_CIRCUIT_POLICY: CircuitPolicy = {
   probeMs: 30_000,
 };
 
-/** A plain value: it is stored in one shared row, and each change of it is one conditional UPDATE. */
+/** A plain value, stored in the row of the agent that all replicas share. */
 export interface CircuitState {
-  /** As last written. What holds at a moment is `circuitPhase`: a cool-down ends without anyone writing. */
+  /** The phase at the last write. Use `circuitPhase` for the current one: a cool-down ends without a write. */
   phase: CircuitPhase;
   consecutiveFailures: number;
-  /** How often it opened since it was last closed. */
+  /** How many times it opened since it was last closed. */
   openings: number;
-  /** From this moment one probe may go; null while closed. */
+  /** When the next probe is allowed; null while closed. */
   openUntil: number | null;
-  /** Who holds the one probe slot, and until when. */
+  /** The holder of the probe slot, and when the slot becomes free. */
   probe: { id: string; expiresAt: number } | null;
 }
 
 export type CircuitInput =
   | { kind: 'outcome'; ok: boolean; probeId?: string }
   | { kind: 'claim'; probeId: string }
-  /** The probe was not made after all, or told nothing. */
+  /** Frees the probe slot: there was no probe call, or it gave no information about the agent. */
   | { kind: 'return'; probeId: string }
   | { kind: 'tick' };
 
@@ -49,9 +49,9 @@ export interface CircuitTransition {
 
 export interface CircuitStep {
   state: CircuitState;
-  /** In order; a claim of a cooled-down circuit first makes it half open. Empty when nothing happened. */
+  /** In order, because a claim after the cool-down first makes the circuit half open. Empty when the phase did not change. */
   transitions: CircuitTransition[];
-  /** Whether this input was a claim and got the slot. */
+  /** Whether the input was a claim and got the slot. */
   claimed: boolean;
 }
 
@@ -63,17 +63,17 @@ export const CLOSED_CIRCUIT: CircuitState = Object.freeze({
   probe: null,
 });
 
-/** What holds at `now`. */
+/** The phase at `now`. */
 export function circuitPhase(state: CircuitState, now: number): CircuitPhase {
   return state.phase === 'open' && now >= (state.openUntil ?? 0) ? 'half_open' : state.phase;
 }
 
-/** Half open, and nobody is probing: one caller may claim the slot. */
+/** Whether a caller may claim the probe slot: the circuit is half open, and no caller holds the slot. */
 export function probeIsFree(state: CircuitState, now: number): boolean {
   return circuitPhase(state, now) === 'half_open' && !hasLiveProbe(state, now);
 }
 
-/** The next moment at which time alone changes what holds; undefined when it never does. */
+/** When the phase or the probe slot changes next without any input; undefined if it never does. */
 export function nextCircuitChange(state: CircuitState, now: number): number | undefined {
   if (state.phase === 'open' && state.openUntil !== null && state.openUntil > now) return state.openUntil;
   if (hasLiveProbe(state, now)) return state.probe?.expiresAt;
@@ -81,10 +81,10 @@ export function nextCircuitChange(state: CircuitState, now: number): number | un
 }
 
 /**
- * The breaker of one agent: closed → open after so many failures in a row → half open when the cool-down is over, for ONE
- * probe → closed when it succeeds, open for longer when it fails. While open, outcomes of calls that were already under way
- * change nothing. While half open only the holder of the slot is heard; when nobody holds it, an outcome counts as the
- * probe, so that callers who never claim cannot keep a recovered agent out.
+ * The state machine of one agent's circuit. Consecutive failures open a closed circuit. After the cool-down it is half open and
+ * allows exactly one probe: success closes it, failure opens it for longer. While it is open, outcomes of calls that started
+ * earlier are ignored. While it is half open, only the outcome of the slot's holder counts. If no caller holds the slot, any
+ * outcome counts as the probe, so an agent can recover even if its callers never claim the slot.
  */
 export function stepCircuit(
   before: CircuitState,
@@ -99,7 +99,7 @@ export function stepCircuit(
     case 'claim':
       return claim(step, input.probeId, now, policy);
     case 'return':
-      return giveBack(step, input.probeId);
+      return freeSlot(step, input.probeId);
     case 'outcome':
       return step.state.phase === 'half_open'
         ? probeOutcome(step, input, now, policy)
@@ -113,7 +113,7 @@ function coolDown(state: CircuitState, now: number): CircuitStep {
   return { state: halfOpen, transitions: [transition('open', 'half_open', now, 'cool_down_over')], claimed: false };
 }
 
-/** The holder may claim again, which lengthens nothing: a prober that asks twice has one slot, not two. */
+/** The holder may repeat its claim. This does not extend the time it holds the slot. */
 function claim(step: CircuitStep, probeId: string, now: number, policy: CircuitPolicy): CircuitStep {
   const { state } = step;
   if (state.phase !== 'half_open') return step;
@@ -121,8 +121,8 @@ function claim(step: CircuitStep, probeId: string, now: number, policy: CircuitP
   return { ...step, state: { ...state, probe: { id: probeId, expiresAt: now + policy.probeMs } }, claimed: true };
 }
 
-/** Only by its holder: who comes late finds the slot someone else's. */
-function giveBack(step: CircuitStep, probeId: string): CircuitStep {
+/** Only the holder frees the slot. A late call does not free the slot of the next holder. */
+function freeSlot(step: CircuitStep, probeId: string): CircuitStep {
   return step.state.probe?.id === probeId ? { ...step, state: { ...step.state, probe: null } } : step;
 }
 
@@ -174,19 +174,19 @@ function transition(
   return { from, to, at, reason };
 }
 
-/** Settings that do not fit together, each with what to change. */
+/** Returns one message for each invalid setting. */
 export function circuitPolicyFaults(policy: CircuitPolicy): string[] {
   const faults: string[] = [];
   if (policy.failuresToOpen < 1)
     faults.push('failuresToOpen must be at least 1: the circuit would be open from the start');
   if (policy.backOff < 1)
     faults.push('backOff must be at least 1: cool-downs would get shorter with every failed probe');
-  if (policy.coolDownMs <= 0) faults.push('coolDownMs must be more than 0: an open circuit would be no circuit');
+  if (policy.coolDownMs <= 0) faults.push('coolDownMs must be more than 0: an open circuit would admit calls at once');
   if (policy.longestCoolDownMs < policy.coolDownMs) {
     faults.push(
       `longestCoolDownMs (${policy.longestCoolDownMs}) must not be shorter than coolDownMs (${policy.coolDownMs})`,
     );
   }
-  if (policy.probeMs <= 0) faults.push('probeMs must be more than 0: nobody could hold the probe slot');
+  if (policy.probeMs <= 0) faults.push('probeMs must be more than 0: no caller could hold the probe slot');
   return faults;
 }

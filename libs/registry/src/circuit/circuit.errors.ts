@@ -1,6 +1,6 @@
 import { RegistryError } from '../errors.js';
 
-/** The agent failed too often, and one caller at most may try it now. */
+/** The circuit of the agent is open, or another caller holds its probe slot. */
 export class CircuitOpenError extends RegistryError {
   readonly code = 'CIRCUIT_OPEN';
 
@@ -9,6 +9,6 @@ export class CircuitOpenError extends RegistryError {
     override readonly retryAfterMs: number,
   ) {
     const seconds = Math.ceil(retryAfterMs / 1_000);
-    super(`The circuit of the agent "${agentId}" is open. Ask another one, or this one again in ${seconds} s.`);
+    super(`The circuit of the agent "${agentId}" is open. Call another agent, or call this one again in ${seconds} s.`);
   }
 }

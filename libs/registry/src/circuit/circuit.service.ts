@@ -14,30 +14,30 @@ import {
   type CircuitState,
 } from './circuit.breaker.js';
 
-/** How a call to an agent went, as its caller saw it. */
+/** The result of a call to an agent, as reported by its caller. */
 export interface CallOutcome {
   ok: boolean;
-  /** The probe this call was, if it was one. */
+  /** The id of the probe, if this call was the probe. */
   probeId?: string;
 }
 
 export interface CircuitView {
   phase: CircuitPhase;
   consecutiveFailures: number;
-  /** From this moment one probe may go; null while closed. */
+  /** When the next probe is allowed; null while closed. */
   openUntil: string | null;
-  /** How long that is from now, for callers with a clock of their own; null while closed. */
+  /** The same as a duration, because the caller's clock may differ; null while closed. */
   retryAfterMs: number | null;
 }
 
 export interface ProbeClaim {
   claimed: boolean;
   circuit: CircuitView;
-  /** Until when the slot is held, by this caller or by another. */
+  /** When the slot becomes free, whether this caller or another one holds it. */
   heldUntil: string | null;
 }
 
-/** The breaker of each agent, shared by all replicas: every step is taken under the agent's row lock. */
+/** The circuit breakers of all agents. Replicas share their state: every step holds the row lock of the agent. */
 @Injectable()
 export class CircuitService {
   constructor(
@@ -55,7 +55,7 @@ export class CircuitService {
     });
   }
 
-  /** Asks for the one probe a half-open circuit lets through. Of any number of callers, on any replica, one gets it. */
+  /** Claims the probe slot of a half-open circuit. Exactly one caller among all replicas gets it. */
   async claimProbe(agentId: string, probeId: string): Promise<ProbeClaim> {
     return await this.db.transaction(async () => {
       const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
@@ -64,8 +64,8 @@ export class CircuitService {
   }
 
   /**
-   * Lets a call through: all of them while the circuit is closed, one while it is half open, which then is the probe and
-   * gets its id back. Anyone else gets a CircuitOpenError that says when to ask again.
+   * Admits every call while the circuit is closed. While it is half open, it admits one call as the probe and returns the call's
+   * id. It rejects all other calls with a CircuitOpenError that contains the time to wait.
    */
   async admit(agentId: string, callId: string): Promise<string | undefined> {
     return await this.db.transaction(async () => {
@@ -76,7 +76,7 @@ export class CircuitService {
     });
   }
 
-  /** The call that was the probe said nothing about the agent, so that the next caller may probe at once. */
+  /** Frees the slot of a probe that gave no information about the agent, so that the next caller may probe at once. */
   async returnProbe(agentId: string, probeId: string): Promise<void> {
     await this.db.transaction(async () => void (await this.step(agentId, { kind: 'return', probeId })));
   }
@@ -91,7 +91,7 @@ export class CircuitService {
     const { state, transitions, claimed } = stepCircuit(agent.circuit, input, now, this.policy);
     if (state !== agent.circuit) {
       await this.store.saveCircuit(agentId, state);
-      await this.events.circuitMoved(agent, transitions, state);
+      await this.events.circuitChanged(agent, transitions, state);
     }
     return { state, claimed, now };
   }

@@ -1,4 +1,4 @@
-/** Sets of capabilities: all of the first, at least one of the second, none of the third. */
+/** An agent matches if it has all capabilities of `all`, at least one of `any`, and none of `none`. */
 export interface CapabilitySets {
   all?: readonly string[];
   any?: readonly string[];
@@ -7,31 +7,31 @@ export interface CapabilitySets {
 
 export interface AgentFilter {
   provider?: { adapter?: string; type?: string; plan?: string };
-  /** A number is exactly that level. */
+  /** A number means exactly that level. */
   sandboxLevel?: number | { min?: number; max?: number };
-  /** Bounds on the two parts of a price, in US dollars. An agent whose price is unknown passes neither. */
+  /** Upper limits for the two parts of a price, in US dollars. An agent with an unknown price does not match. */
   maxUsdPerTask?: number;
   maxUsdPer1kTokens?: number;
-  /** Unlimited agents always have enough. */
+  /** Agents with an unlimited budget always match. */
   minRemainingTokens?: number;
-  /** Each must be there with this value. */
+  /** The agent has all these labels with these values. */
   labels?: Readonly<Record<string, string>>;
 }
 
 export interface AgentQuery {
-  /** A plain list means all of them. Without any, the whole fleet is asked. */
+  /** A list means all of its capabilities. Without capabilities, all agents match. */
   capabilities?: readonly string[] | CapabilitySets;
   filter?: AgentFilter;
-  /** The name of a strategy; `cheapest` unless told. */
+  /** The name of a strategy; the default is `cheapest`. */
   prefer?: string;
   limit?: number;
-  /** Also say who was left out, why, and what would make it eligible. */
+  /** Whether the answer also lists the excluded agents, with the reasons and what would make them eligible. */
   explain?: boolean;
-  /** Where nobody claims a capability, take the most similarly spelled ones. */
+  /** Whether similarly spelled capabilities match if no agent claims the requested one. */
   fuzzy?: boolean;
 }
 
-export const USUAL_LIMIT = 10;
+export const DEFAULT_LIMIT = 10;
 export const LARGEST_LIMIT = 100;
-export const MOST_CAPABILITIES = 32;
-export const USUAL_STRATEGY = 'cheapest';
+export const MAX_CAPABILITIES = 32;
+export const DEFAULT_STRATEGY = 'cheapest';

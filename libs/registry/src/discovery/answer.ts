@@ -2,12 +2,12 @@ import { judge, type Match } from './candidate.js';
 import type { Ranking } from './ranking.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
-/** What a search found for a query, before it is turned into objects or JSON. */
+/** The result of a query before it is converted to objects or JSON. */
 export interface Answer {
   strategy: SelectionStrategy;
   /** Best first. */
   matches: readonly Match[];
-  /** Everything but the candidates. */
+  /** All fields of the ranking except the candidates. */
   facts: Omit<Ranking, 'candidates'>;
 }
 
@@ -16,7 +16,7 @@ export function toRanking({ strategy, matches, facts }: Answer): Ranking {
   return { ...facts, candidates };
 }
 
-/** The same ranking as JSON. It copies the serialised agents instead of serialising them for every answer. */
+/** Returns the same ranking as JSON. It reuses the serialised agents instead of serialising them for every answer. */
 export function rankingJson({ strategy, matches, facts }: Answer): string {
   const { prefer, scoreMeaning, ...rest } = facts;
   const candidates = matches.map((match, at) =>
@@ -26,7 +26,7 @@ export function rankingJson({ strategy, matches, facts }: Answer): string {
   return `${head.slice(0, -1)},${JSON.stringify(rest).slice(1)}`;
 }
 
-/** Appends a member to a JSON object that has at least one. */
+/** Appends a member to a JSON object that has at least one member. */
 function withMember(object: string, name: string, value: string): string {
   return `${object.slice(0, -1)},"${name}":${value}}`;
 }

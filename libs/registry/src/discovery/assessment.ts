@@ -4,28 +4,28 @@ import type { DirectoryEntry } from './directory.entry.js';
 import { priceOf, type Price } from './price.js';
 import { isLow, isRoutable, nextChangeAt, type LowBudgetPolicy } from './routability.js';
 
-/** What a caller should know before picking this candidate. */
+/** Remarks about a candidate that a caller should consider. */
 export type CandidateMark = 'low_budget' | 'saturated' | 'suspect' | 'probe' | 'fuzzy_match';
 
-/** Whatever the strategy: who is well and has room goes first, then the full, the silent, and last who needs a probe. */
+/** All strategies rank by standing first. `saturated`: no free capacity. `probe`: the circuit is half open. */
 export const STANDINGS = ['ready', 'saturated', 'suspect', 'probe'] as const;
 export type Standing = (typeof STANDINGS)[number];
 
-/** One agent as judged at one moment: everything a strategy may compare. Never changed, only replaced by a newer one. */
+/** The state of one agent at one time: everything that a strategy may compare. Immutable; a newer assessment replaces it. */
 export interface Assessment {
   readonly agentId: string;
-  /** With status, health state and circuit as they hold at the moment. */
+  /** Has the status, health state and circuit of that time. */
   readonly record: AgentRecord;
   readonly routable: boolean;
-  /** The place in STANDINGS. */
+  /** The index in STANDINGS. */
   readonly standing: number;
   readonly marks: readonly CandidateMark[];
   readonly lowBudget: boolean;
   readonly price: Price | undefined;
-  /** Observed before declared; Infinity when neither is known. */
+  /** The observed latency, else the declared one, else Infinity. */
   readonly latencyMs: number;
   readonly load: number;
-  /** Until then nothing here changes by time alone. */
+  /** Until this time, the assessment stays the same unless the agent changes. */
   readonly validUntil: number;
 }
 
@@ -47,19 +47,19 @@ export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowB
   };
 }
 
-/** The record itself when it says what holds, which is nearly always: a copy of each would double the memory. */
+/** Returns the record itself if it is up to date, which is the usual case: a copy of each record would double the memory. */
 function recordAt({ record, circuit, suspectAt }: DirectoryEntry, now: number): AgentRecord {
   const state = suspectAt !== null && suspectAt <= now ? 'suspect' : record.health.state;
   const status = agentStatus({ left: false, desiredState: record.desiredState, health: state });
   const { consecutiveFailures } = circuit;
   const circuitBreakerState = circuitPhase(circuit, now);
   const { health } = record;
-  const holds =
+  const isCurrent =
     record.status === status &&
     health.state === state &&
     health.consecutiveFailures === consecutiveFailures &&
     health.circuitBreakerState === circuitBreakerState;
-  if (holds) return record;
+  if (isCurrent) return record;
   return { ...record, status, health: { ...health, state, consecutiveFailures, circuitBreakerState } };
 }
 
@@ -69,9 +69,9 @@ function standingOf({ health, load }: AgentRecord): Standing {
   return load.ratio >= 1 ? 'saturated' : 'ready';
 }
 
-const UNREMARKABLE: readonly CandidateMark[] = [];
+const NO_MARKS: readonly CandidateMark[] = [];
 
 function marksOf(standing: Standing, lowBudget: boolean): readonly CandidateMark[] {
-  if (standing === 'ready') return lowBudget ? ['low_budget'] : UNREMARKABLE;
+  if (standing === 'ready') return lowBudget ? ['low_budget'] : NO_MARKS;
   return lowBudget ? ['low_budget', standing] : [standing];
 }

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { BeatRow } from '../leases/lease.store.js';
 
-/** An agent's last beat, and which writing of it Postgres has. */
+/** The last beat of an agent, with the versions of its record and budgets in Postgres. */
 export interface MatchedRow extends BeatRow {
   revision: string;
-  /** Of all its budgets together: the ledger writes past the agent. */
+  /** The sum of the versions of its budgets, because the ledger does not change the revision of the agent. */
   budgetVersions: string;
 }
 
@@ -13,7 +13,7 @@ export interface MatchedRow extends BeatRow {
 export class CandidateStore {
   constructor(private readonly db: Database) {}
 
-  /** The live agents that have at least one word of each group among their keys: narrow rows, by the index alone. */
+  /** The live agents that have at least one key of each group. Finds them by the index on capability keys. */
   async matching(groups: readonly (readonly string[])[]): Promise<MatchedRow[]> {
     const conditions = groups.map((_, at) => `a.capability_keys && $${at + 1}::text[]`).join(' AND ');
     return await this.db.query<MatchedRow>(

@@ -10,7 +10,7 @@ export interface Match {
   fuzzy: boolean;
 }
 
-/** A candidate without the agent itself: its place and the reasons for it. */
+/** A candidate without the agent itself: its rank and the reasons for it. */
 export type Verdict = Omit<RankedCandidate, 'agent'>;
 
 export function judge({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): Verdict {
@@ -23,17 +23,17 @@ export function judge({ listing, fuzzy }: Match, strategy: SelectionStrategy, ra
 
 const MARK_TEXTS: Record<CandidateMark, string> = {
   low_budget: 'low budget',
-  saturated: 'no free capacity: ranked after those that have some',
-  suspect: 'heartbeats are missing: ranked after those that are heard',
-  probe: 'its circuit is half open: claim the probe slot before calling it',
-  fuzzy_match: 'claims nothing asked for exactly, only something spelled like it',
+  saturated: 'no free capacity: ranked after agents with free capacity',
+  suspect: 'heartbeats are missing: ranked after agents that send them',
+  probe: 'its circuit is half open: claim the probe slot before you call it',
+  fuzzy_match: 'matches only by a similarly spelled capability',
 };
 
 function budgetText({ remaining }: AgentBudget): string {
   return remaining === null ? 'unlimited tokens' : `${compactCount(remaining)} tokens remaining`;
 }
 
-/** 376k, 1.2M, 999. Rounds down, so that an answer never promises more than there is. */
+/** Formats a count as 376k, 1.2M or 999. Rounds down, so that an answer never shows more than is left. */
 function compactCount(count: number): string {
   if (count >= 1_000_000) return `${Math.floor(count / 100_000) / 10}M`;
   return count >= 1_000 ? `${Math.floor(count / 1_000)}k` : String(count);

@@ -1,10 +1,10 @@
 import { CapabilityAliasError } from './discovery.errors.js';
-import { answers, normaliseCapability, withContainers } from './capability.js';
+import { matchesCapability, normaliseCapability, withAncestors } from './capability.js';
 
 /**
- * Other words for capabilities, as the operator configured them. Every claim and every question passes through here, so an
- * alias and its meaning are the same everywhere. An alias also holds for what is below it: with `coding` → `code`,
- * `coding.rust` is `code.rust`. Aliases of aliases are followed; a circle is refused when it is configured.
+ * Other names for capabilities, configured by the operator. Every claim and every query is resolved here, so an alias and its
+ * target are always equivalent. An alias also applies to its descendants: with `coding` → `code`, `coding.rust` is `code.rust`.
+ * An alias may lead to another alias; the constructor rejects cycles.
  */
 export class CapabilityAliases {
   private readonly meanings = new Map<string, string>();
@@ -14,43 +14,43 @@ export class CapabilityAliases {
       Object.entries(aliases).map(([alias, meaning]) => [normaliseCapability(alias), normaliseCapability(meaning)]),
     );
     for (const [alias, meaning] of given) {
-      if (alias === '' || meaning === '') throw new CapabilityAliasError(`"${alias}" → "${meaning}" has an empty side`);
+      if (alias === '' || meaning === '') throw new CapabilityAliasError(`"${alias}" → "${meaning}" has an empty name`);
       this.meanings.set(alias, follow(given, alias));
     }
   }
 
-  /** The capability meant, in its normal form. */
+  /** Returns the capability that the name stands for, in its normal form. */
   resolve(text: string): string {
     let capability = normaliseCapability(text);
-    // What one alias leads to may lie below another; there are no circles, so each alias is met once at most.
+    // The target of one alias may be a descendant of another. There are no cycles, so each alias applies at most once.
     for (let left = this.meanings.size; left > 0; left -= 1) capability = translate(this.meanings, capability);
     return capability;
   }
 
   /**
-   * Every word of which a claim has at least one among its keys (see capabilityKeys) if it answers what is asked. Some that
-   * have one may not answer after all: who asks Postgres by these looks again.
+   * Returns keys for a search in Postgres: every agent that matches the capability has at least one of them (see capabilityKeys).
+   * An agent that has one of them may still not match, so the caller must check the results.
    */
-  wordsFor(asked: string): string[] {
-    const words = new Set([this.resolve(asked)]);
-    // As many steps back as resolving may take forward.
+  searchKeysFor(requested: string): string[] {
+    const keys = new Set([this.resolve(requested)]);
+    // Reverses the steps of `resolve`, which takes at most one step for each alias.
     for (let left = this.meanings.size; left > 0; left -= 1) {
-      for (const origin of [...words].flatMap((word) => this.originsOf(word))) words.add(origin);
+      for (const origin of [...keys].flatMap((key) => this.originsOf(key))) keys.add(origin);
     }
-    return [...words];
+    return [...keys];
   }
 
-  /** What one step of resolving turns into this word, or into something it contains. */
-  private originsOf(word: string): string[] {
+  /** The names that one step of `resolve` turns into this capability or into one of its descendants. */
+  private originsOf(capability: string): string[] {
     const origins: string[] = [];
     for (const [alias, meaning] of this.meanings) {
-      if (answers(word, meaning)) origins.push(alias + word.slice(meaning.length));
-      else if (answers(meaning, word)) origins.push(alias);
+      if (matchesCapability(capability, meaning)) origins.push(alias + capability.slice(meaning.length));
+      else if (matchesCapability(meaning, capability)) origins.push(alias);
     }
     return origins;
   }
 
-  /** The distinct capabilities meant, sorted; what is empty after normalising is dropped. */
+  /** Resolves each name, removes duplicates and empty names, and sorts the result. */
   resolveAll(texts: readonly string[]): string[] {
     const resolved = new Set(texts.map((text) => this.resolve(text)));
     resolved.delete('');
@@ -59,23 +59,23 @@ export class CapabilityAliases {
 }
 
 function translate(meanings: ReadonlyMap<string, string>, capability: string): string {
-  for (const container of withContainers(capability)) {
-    const meaning = meanings.get(container);
-    if (meaning !== undefined) return meaning + capability.slice(container.length);
+  for (const ancestor of withAncestors(capability)) {
+    const meaning = meanings.get(ancestor);
+    if (meaning !== undefined) return meaning + capability.slice(ancestor.length);
   }
   return capability;
 }
 
 function follow(given: ReadonlyMap<string, string>, alias: string): string {
   const path = [alias];
-  for (let word = alias; ;) {
-    const next = translate(given, word);
-    if (next === word) return word;
+  for (let current = alias; ;) {
+    const next = translate(given, current);
+    if (next === current) return current;
     path.push(next);
-    // An alias to something below itself (`code` → `code.build`) would grow for ever without ever meeting itself.
+    // An alias to its own descendant (`code` → `code.build`) grows with every step and never repeats a name.
     if (path.indexOf(next) < path.length - 1 || path.length > given.size + 1) {
-      throw new CapabilityAliasError(`${path.join(' → ')} goes round in a circle`);
+      throw new CapabilityAliasError(`${path.join(' → ')} is a cycle`);
     }
-    word = next;
+    current = next;
   }
 }

@@ -2,7 +2,7 @@ import type { Listing } from './listing.js';
 import { OrderedList } from './ordered.list.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
-/** The agents that answer one capability, and their orders by strategy. A query creates an order on first use. */
+/** The agents that match one capability, and their orders by strategy. The first query with a strategy creates its order. */
 export class CapabilityBucket {
   /** Includes agents that are not routable at the moment. */
   readonly members = new Set<Listing>();

@@ -1,35 +1,35 @@
 import type { Assessment } from './assessment.js';
 import { CapabilityBucket } from './capability.bucket.js';
-import { MOST_CAPABILITY_KEYS, withContainers } from './capability.js';
+import { MAX_CAPABILITY_KEYS, withAncestors } from './capability.js';
 import type { Listing } from './listing.js';
 import { compareRank } from './ordered.list.js';
 import { TrigramIndex } from './trigram.index.js';
 
 /** The key of the bucket with all agents, for queries that name no capability. No capability has an empty name. */
-const EVERYONE = '';
+const ALL_AGENTS = '';
 
 /**
- * The inverted index: capability → agents that answer it. An agent is listed under each of its claims and under all
- * capabilities that contain them, so a query looks up what it asks for and never scans the fleet.
+ * The inverted index from capability to agents. An agent is listed under each of its claims and all their ancestors, so a query
+ * looks up the capabilities it names and never scans the fleet.
  */
 export class CapabilityIndex {
-  private readonly buckets = new Map<string, CapabilityBucket>([[EVERYONE, new CapabilityBucket(EVERYONE)]]);
+  private readonly buckets = new Map<string, CapabilityBucket>([[ALL_AGENTS, new CapabilityBucket(ALL_AGENTS)]]);
 
-  /** Built by the first fuzzy query, then kept up to date. */
+  /** The first fuzzy query builds it; later changes update it. */
   private spellings: TrigramIndex | undefined;
 
   find(capability: string): CapabilityBucket | undefined {
     return this.buckets.get(capability);
   }
 
-  everyone(): CapabilityBucket {
-    return this.bucket(EVERYONE);
+  allAgents(): CapabilityBucket {
+    return this.bucket(ALL_AGENTS);
   }
 
-  /** The claimed capabilities spelled most like this one, best first. */
-  similarTo(asked: string, most?: number): string[] {
+  /** The claimed capabilities with the most similar spelling, best first. */
+  similarTo(requested: string, most?: number): string[] {
     this.spellings ??= new TrigramIndex(this.vocabulary());
-    return this.spellings.mostSimilar(asked, most);
+    return this.spellings.mostSimilar(requested, most);
   }
 
   add(listing: Listing): void {
@@ -47,13 +47,13 @@ export class CapabilityIndex {
       const bucket = this.bucket(key);
       bucket.members.delete(listing);
       for (const order of bucket.orders()) order.noteMove(listing, before);
-      if (bucket.members.size > 0 || key === EVERYONE) continue;
+      if (bucket.members.size > 0 || key === ALL_AGENTS) continue;
       this.buckets.delete(key);
       this.spellings?.remove(key);
     }
   }
 
-  /** Replaces the assessment of an agent whose claims are unchanged, and moves it in the orders where its rank changed. */
+  /** Replaces the assessment of an agent with unchanged claims, and moves it in the orders where its rank changed. */
   reassess(listing: Listing, next: Assessment): void {
     const before = listing.assessment;
     const wasIn = before.routable ? before : undefined;
@@ -77,15 +77,15 @@ export class CapabilityIndex {
   }
 
   private *vocabulary(): Iterable<string> {
-    for (const capability of this.buckets.keys()) if (capability !== EVERYONE) yield capability;
+    for (const capability of this.buckets.keys()) if (capability !== ALL_AGENTS) yield capability;
   }
 }
 
 /**
- * Registrations beyond the limit are rejected. An agent that registered before there was one, or whose claims an alias
- * made deeper, stays findable by its claims, and by those that contain them as far as the limit goes.
+ * Registrations beyond the limit are rejected. An agent may still exceed it, if it registered before the limit existed or if an
+ * alias made its claims deeper. Such an agent is found by its claims, and by their ancestors up to the limit.
  */
 function keysOf(claims: readonly string[]): string[] {
-  const keys = new Set([...claims, ...claims.flatMap(withContainers)]);
-  return [EVERYONE, ...[...keys].slice(0, MOST_CAPABILITY_KEYS)];
+  const keys = new Set([...claims, ...claims.flatMap(withAncestors)]);
+  return [ALL_AGENTS, ...[...keys].slice(0, MAX_CAPABILITY_KEYS)];
 }

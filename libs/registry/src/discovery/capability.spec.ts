@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { CapabilityAliases } from './capability.aliases.js';
-import { answers, capabilityKeys, normaliseCapability, withContainers } from './capability.js';
+import { matchesCapability, capabilityKeys, normaliseCapability, withAncestors } from './capability.js';
 import { CapabilityAliasError } from './discovery.errors.js';
 import { mostSimilar, similarity } from './trigram.js';
 
@@ -32,15 +32,15 @@ describe('capabilities', () => {
   });
 
   it('S3.12 contain those below them: who claims code.build answers code', () => {
-    expect(answers('code.build', 'code')).toBe(true);
-    expect(answers('code.build', 'code.build')).toBe(true);
-    expect(withContainers('code.build.rust')).toEqual(['code.build.rust', 'code.build', 'code']);
+    expect(matchesCapability('code.build', 'code')).toBe(true);
+    expect(matchesCapability('code.build', 'code.build')).toBe(true);
+    expect(withAncestors('code.build.rust')).toEqual(['code.build.rust', 'code.build', 'code']);
   });
 
   it('S3.12 are not answered by the wider claim, nor by one that only begins alike', () => {
-    expect(answers('code', 'code.build')).toBe(false);
-    expect(answers('codex', 'code')).toBe(false);
-    expect(answers('code-generation', 'code')).toBe(false);
+    expect(matchesCapability('code', 'code.build')).toBe(false);
+    expect(matchesCapability('codex', 'code')).toBe(false);
+    expect(matchesCapability('code-generation', 'code')).toBe(false);
   });
 
   it('S3.12 are answered by just the claims that contain them', () => {
@@ -49,7 +49,7 @@ describe('capabilities', () => {
       .map((parts) => parts.join('.'));
     fc.assert(
       fc.property(word, word, (claim, asked) => {
-        expect(answers(claim, asked)).toBe(withContainers(claim).includes(asked));
+        expect(matchesCapability(claim, asked)).toBe(withAncestors(claim).includes(asked));
       }),
     );
   });
@@ -64,8 +64,8 @@ describe('capability aliases', () => {
       fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (given, claim, asked) => {
         const aliases = possible(given);
         fc.pre(aliases !== undefined);
-        if (!answers(aliases.resolve(claim), aliases.resolve(asked))) return;
-        const words = aliases.wordsFor(asked);
+        if (!matchesCapability(aliases.resolve(claim), aliases.resolve(asked))) return;
+        const words = aliases.searchKeysFor(asked);
         expect(capabilityKeys([claim]).some((key) => words.includes(key))).toBe(true);
       }),
       { numRuns: 2_000 },
@@ -92,8 +92,8 @@ describe('capability aliases', () => {
 
   it('S3.12 refuse to go round in a circle, to grow, or to mean nothing', () => {
     expect(() => new CapabilityAliases({ a: 'b', b: 'a' })).toThrow(CapabilityAliasError);
-    expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('goes round in a circle');
-    expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty side');
+    expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('is a cycle');
+    expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty name');
     expect(new CapabilityAliases({ a: 'a' }).resolve('a')).toBe('a');
   });
 

@@ -1,7 +1,7 @@
-/** How many entries of the hierarchy one agent may have: its claims and all that contain them. */
-export const MOST_CAPABILITY_KEYS = 256;
+/** How many capability keys one agent may have: its claims and all their ancestors. */
+export const MAX_CAPABILITY_KEYS = 256;
 
-/** `Code.Build`, ` code.build ` and `code . build` are one capability; `can code` and `can_code` are `can-code`. */
+/** Returns the normal form: `Code.Build` and `code . build` become `code.build`; `can code` and `can_code` become `can-code`. */
 export function normaliseCapability(text: string): string {
   return text
     .toLowerCase()
@@ -12,11 +12,10 @@ export function normaliseCapability(text: string): string {
 }
 
 /**
- * A capability and all that contain it, itself first: `code.build.rust`, `code.build`, `code`. Who claims the narrow one can
- * do some of the wide one, so asking for `code` finds who claims `code.build`. Not the other way round: who claims only
- * `code` never said that building is part of it.
+ * Returns a capability and its ancestors: `code.build.rust`, `code.build`, `code`. A query for `code` finds agents that claim
+ * `code.build`. A query for `code.build` does not find agents that claim only `code`, because they may not be able to build.
  */
-export function withContainers(capability: string): string[] {
+export function withAncestors(capability: string): string[] {
   const all = [capability];
   for (let end = capability.lastIndexOf('.'); end > 0; end = capability.lastIndexOf('.', end - 1)) {
     all.push(capability.slice(0, end));
@@ -24,14 +23,14 @@ export function withContainers(capability: string): string[] {
   return all;
 }
 
-/** Whether a claim answers what was asked for; both normalised. */
-export function answers(claim: string, asked: string): boolean {
-  return claim === asked || claim.startsWith(`${asked}.`);
+/** Whether a claim is the requested capability or one of its descendants. Both are in their normal form. */
+export function matchesCapability(claim: string, requested: string): boolean {
+  return claim === requested || claim.startsWith(`${requested}.`);
 }
 
-/** Every word these claims may be found by, in Postgres: normal forms and all that contain them, before any alias. */
+/** The keys by which Postgres finds these claims: their normal forms and all ancestors. Aliases are not resolved. */
 export function capabilityKeys(claims: readonly string[]): string[] {
-  const keys = new Set(claims.map(normaliseCapability).flatMap(withContainers));
+  const keys = new Set(claims.map(normaliseCapability).flatMap(withAncestors));
   keys.delete('');
   return [...keys].toSorted();
 }

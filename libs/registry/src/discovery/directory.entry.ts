@@ -1,30 +1,30 @@
 import { agentLoad, type AgentRecord } from '../agents/agent.record.js';
-import { bindingOf, toAgentBudget, withReported } from '../budgets/agent.standing.js';
+import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 
 /**
- * An agent as the directory takes it in: the record, and the facts that time alone will change. What the record says about
- * status, health state and circuit is what was written last; an assessment says what holds at a moment.
+ * An agent in the directory: the record, and the facts that can change without a write. The status, health state and circuit of
+ * the record are those of the last write; an assessment has their current values.
  */
 export interface DirectoryEntry {
   record: AgentRecord;
-  /** Counts the writes to this agent within its generation. */
+  /** The number of writes to this agent within its generation. */
   revision: number;
   circuit: CircuitState;
-  /** When its silence makes it suspect. Null on a replica that does not hear every beat: it learns that from the feed. */
+  /** When the agent becomes suspect without a beat. Null on a replica that does not receive every beat: it relies on the feed. */
   suspectAt: number | null;
-  /** Until when it is kept out because it came and went too often; null when it is not. */
+  /** When the exclusion by flap damping ends; null if the agent is not excluded. */
   dampedUntil: number | null;
-  /** What the ledger says; the record shows the one that binds. */
+  /** The budgets from the ledger. The record shows the binding one. */
   budgets?: readonly Budget[];
-  /** The tokens it told with its beats to have used in all, which the ledger may not know yet. */
+  /** The total of used tokens from its beats. The ledger may not contain it yet. */
   reported?: number;
-  /** The load it last told itself; undefined when it never did, and we work it out. */
+  /** The load ratio that the agent reported last; undefined if it never did, and the ratio is computed. */
   reportedRatio?: number;
 }
 
-/** Which write is the newer: generation first, then revision. */
+/** Identifies a write. A higher generation is newer; within a generation, a higher revision is newer. */
 export interface Revision {
   generation: number;
   revision: number;
@@ -35,8 +35,8 @@ export function isNewer(one: Revision, other: Revision): boolean {
 }
 
 /**
- * What a heartbeat tells; what it leaves out stays as it is. It is no write to the record, so it has no revision; the
- * generation and its time fence it.
+ * The values of a heartbeat; a missing value stays unchanged. A heartbeat has no revision, because it does not write the record.
+ * Its generation and its time show whether it is outdated.
  */
 export interface Vitals {
   generation: number;
@@ -44,17 +44,17 @@ export interface Vitals {
   inFlight?: number;
   loadRatio?: number;
   observedMs?: number;
-  /** All tokens used so far; what the record knows may be more. */
+  /** The total of used tokens. The record may contain a higher number. */
   usedTokens?: number;
   suspectAt: number | null;
 }
 
-/** In milliseconds. */
+/** The time of the last beat in milliseconds; -Infinity if there is none. */
 export function beatOf({ record }: DirectoryEntry): number {
   return record.health.lastHeartbeat === null ? -Infinity : Date.parse(record.health.lastHeartbeat);
 }
 
-/** What its last beat told, with what those before it had told. */
+/** The last known value of each field that beats report. */
 export function vitalsIn(entry: DirectoryEntry): Vitals {
   const { record, suspectAt, reportedRatio: loadRatio, reported: usedTokens } = entry;
   const { generation, load, latency } = record;
@@ -62,7 +62,7 @@ export function vitalsIn(entry: DirectoryEntry): Vitals {
   return { generation, beatAt: beatOf(entry), suspectAt, inFlight: load.inFlight, loadRatio, observedMs, usedTokens };
 }
 
-/** Whether the beat tells nothing but that the agent is alive, which is what most of them tell. */
+/** Whether the beat changes nothing except the time of the last beat, which is the usual case. */
 export function isSameAsBefore(
   { record, suspectAt, reported = 0, reportedRatio }: DirectoryEntry,
   beat: Vitals,
@@ -89,23 +89,23 @@ export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntr
   return withReport({ ...entry, suspectAt, reportedRatio, record: beaten }, usedTokens);
 }
 
-/** With these budgets, each the newer of the one known and the one told; the same entry when nothing is news. */
-export function withBudgets(entry: DirectoryEntry, news: readonly Budget[]): DirectoryEntry {
+/** Returns the entry with the newer version of each budget. Returns the same entry if all given versions are stale. */
+export function withBudgets(entry: DirectoryEntry, received: readonly Budget[]): DirectoryEntry {
   const known = new Map((entry.budgets ?? []).map((budget) => [budget.id, budget]));
-  const newer = news.filter(({ id, version }) => version > (known.get(id)?.version ?? 0));
+  const newer = received.filter(({ id, version }) => version > (known.get(id)?.version ?? 0));
   if (newer.length === 0) return entry;
   for (const budget of newer) known.set(budget.id, budget);
-  return showing(entry, [...known.values()]);
+  return withBinding(entry, [...known.values()]);
 }
 
-/** With what a beat told to be used. It only ever counts up. */
+/** Returns the entry with the usage that a beat reported. The number never decreases. */
 export function withReport(entry: DirectoryEntry, reported: number): DirectoryEntry {
   if (reported <= (entry.reported ?? 0)) return entry;
-  return showing({ ...entry, reported }, entry.budgets ?? []);
+  return withBinding({ ...entry, reported }, entry.budgets ?? []);
 }
 
-function showing(entry: DirectoryEntry, told: readonly Budget[]): DirectoryEntry {
-  const budgets = told.map((budget) => withReported(budget, entry.reported ?? 0));
-  const binding = bindingOf(budgets);
+function withBinding(entry: DirectoryEntry, stored: readonly Budget[]): DirectoryEntry {
+  const budgets = stored.map((budget) => withReported(budget, entry.reported ?? 0));
+  const binding = bindingBudgetOf(budgets);
   return binding ? { ...entry, budgets, record: { ...entry.record, budget: toAgentBudget(binding) } } : entry;
 }

@@ -12,19 +12,19 @@ import { DirectoryStaleError } from './discovery.errors.js';
 import type { DirectorySync } from './directory.sync.js';
 
 export interface FollowerOptions {
-  /** A directory that has not been in step with the log for this long has to catch up before a query is answered from it. */
+  /** If the directory is older than this, a query waits until it has caught up with the event log. */
   catchUpMs: number;
-  /** A directory that has not been in step for this long, and cannot catch up, is not answered from. */
+  /** If the directory is older than this and cannot catch up, queries are rejected. */
   staleMs: number;
-  /** How long a query waits for a directory that has to catch up. */
+  /** How long a query waits for the directory to catch up. */
   waitMs: number;
-  /** Clocks that go on while the process is frozen. The one that has advanced most counts. */
+  /** Clocks that continue while the process is frozen. The age is measured with the clock that has advanced most. */
   clocks: readonly (() => number)[];
 }
 
 const FOLLOW_EVERY_MS = 1_000;
 
-export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
+export const DEFAULT_FOLLOWER_OPTIONS: FollowerOptions = {
   catchUpMs: 5_000,
   staleMs: 60_000,
   waitMs: 1_500,
@@ -32,7 +32,7 @@ export const USUAL_FOLLOWER_OPTIONS: FollowerOptions = {
 };
 
 /**
- * Keeps this replica's directory in step with the event log, and knows how old it is. On a replica that was frozen, a query
+ * Applies the event log to this replica's directory, and measures how old the directory is. On a replica that was frozen, a query
  * first waits until the directory has caught up. While the database is unavailable, queries are answered from memory for a
  * limited time, because an outage of the database must not make a healthy fleet unreachable.
  */
@@ -40,24 +40,25 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   private subscription?: FeedSubscription;
   private following?: Promise<void>;
   private refreshing?: Promise<void>;
-  /** The feed has ended our subscription, or there has been none yet. */
-  private lost = true;
-  /** By each clock, empty at first: the start of the last look at the log after which the directory had all of it. */
-  private inStepAt: readonly number[] = [];
-  private lookStartedAt: readonly number[] = [];
-  private lookFailed = false;
-  private waiting: (() => void)[] = [];
-  private served: (() => void)[] = [];
+  /** Whether the directory must be loaded again: at first, and when the subscription to the feed has ended. */
+  private mustLoad = true;
+  /** By each clock, the start of the last pass of the feed after which the directory had all events. Empty at first. */
+  private currentAt: readonly number[] = [];
+  private passStartedAt: readonly number[] = [];
+  private passFailed = false;
+  /** Callers that wait for the next pass to start, and callers that wait for the pass in progress to end. */
+  private waitingForStart: (() => void)[] = [];
+  private waitingForEnd: (() => void)[] = [];
 
   constructor(
     private readonly sync: DirectorySync,
     private readonly events: { feed: EventFeed; log: EventLog },
-    private readonly options: FollowerOptions = USUAL_FOLLOWER_OPTIONS,
+    private readonly options: FollowerOptions = DEFAULT_FOLLOWER_OPTIONS,
   ) {
     events.feed.watch({
-      started: () => this.lookStarted(),
-      done: () => this.lookDone(),
-      failed: () => this.lookEnded(true),
+      started: () => this.onPassStarted(),
+      done: () => this.onPassDone(),
+      failed: () => this.onPassEnded(true),
     });
   }
 
@@ -65,10 +66,10 @@ export class DirectoryFollower implements OnApplicationBootstrap {
     await this.follow();
   }
 
-  /** Loads the whole directory unless it follows the log already. */
+  /** Loads the whole directory and subscribes to the feed, unless that is done already. */
   @Periodic('registry.follow', FOLLOW_EVERY_MS)
   async follow(): Promise<void> {
-    if (this.lost) await (this.following ??= this.load().finally(() => (this.following = undefined)));
+    if (this.mustLoad) await (this.following ??= this.load().finally(() => (this.following = undefined)));
   }
 
   @StopsIn('background')
@@ -80,74 +81,74 @@ export class DirectoryFollower implements OnApplicationBootstrap {
     return this.ageMs() <= Math.min(this.options.catchUpMs, this.options.staleMs);
   }
 
-  /** Settles when the directory may be answered from; fails with a DirectoryStaleError when it may not in time. */
+  /** Resolves when queries may be answered from the directory. Rejects with a DirectoryStaleError if that takes too long. */
   async refresh(): Promise<void> {
     if (this.isFresh) return;
-    if (!this.lookFailed) {
+    if (!this.passFailed) {
       this.refreshing ??= this.catchUp().finally(() => (this.refreshing = undefined));
       await Promise.race([this.refreshing, delay(this.options.waitMs, undefined, { ref: false })]);
     }
     if (this.ageMs() > this.options.staleMs) throw new DirectoryStaleError();
   }
 
-  /** How long the directory has not been in step with the log. */
+  /** The age of the directory: the time since it last had all events of the log. */
   ageMs(): number {
     const { clocks } = this.options;
-    let age = this.inStepAt.length === 0 ? Infinity : this.sync.behindMs;
-    for (let index = 0; index < clocks.length; index++) age = Math.max(age, clocks[index]() - this.inStepAt[index]);
+    let age = this.currentAt.length === 0 ? Infinity : this.sync.behindMs;
+    for (let index = 0; index < clocks.length; index++) age = Math.max(age, clocks[index]() - this.currentAt[index]);
     return age;
   }
 
   private async catchUp(): Promise<void> {
-    const looked = Promise.withResolvers<void>();
-    this.waiting.push(looked.resolve);
+    const passed = Promise.withResolvers<void>();
+    this.waitingForStart.push(passed.resolve);
     this.events.feed.wake();
-    await looked.promise;
+    await passed.promise;
     await this.sync.idle();
   }
 
-  /** From before the fleet is read: what changes meanwhile comes again, which does no harm. */
+  /** Subscribes from the position before the load. Changes during the load may be applied twice, which is harmless. */
   private async load(): Promise<void> {
     this.subscription?.close();
-    const startedAt = this.moment();
+    const startedAt = this.readClocks();
     const head = await this.events.log.head();
     await this.sync.load();
-    this.inStepAt = startedAt;
-    this.lost = false;
+    this.currentAt = startedAt;
+    this.mustLoad = false;
     this.subscription = this.events.feed.subscribe(head, {
-      take: (events) => this.take(events),
-      expired: () => this.lose(),
+      take: (events) => this.onEvents(events),
+      expired: () => this.reload(),
     });
   }
 
-  private take(events: readonly RegistryEvent[]): void {
-    this.sync.refreshSoon(agentsIn(events));
-    if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.lose();
+  private onEvents(events: readonly RegistryEvent[]): void {
+    this.sync.scheduleRefresh(agentsIn(events));
+    if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.reload();
   }
 
-  private lose(): void {
-    this.lost = true;
-    void this.follow().catch(() => undefined); // whoever calls `follow` regularly tries again
+  private reload(): void {
+    this.mustLoad = true;
+    void this.follow().catch(() => undefined); // the next periodic call of `follow` tries again
   }
 
-  private lookStarted(): void {
-    this.lookStartedAt = this.moment();
-    this.served.push(...this.waiting.splice(0));
+  private onPassStarted(): void {
+    this.passStartedAt = this.readClocks();
+    this.waitingForEnd.push(...this.waitingForStart.splice(0));
   }
 
-  private lookDone(): void {
+  private onPassDone(): void {
     const { subscription } = this;
     const hasAll = subscription !== undefined && subscription.cursor >= (this.events.feed.position ?? 0);
-    if (hasAll && !this.lost) this.inStepAt = this.lookStartedAt;
-    this.lookEnded(false);
+    if (hasAll && !this.mustLoad) this.currentAt = this.passStartedAt;
+    this.onPassEnded(false);
   }
 
-  private lookEnded(hasFailed: boolean): void {
-    this.lookFailed = hasFailed;
-    for (const resolve of this.served.splice(0)) resolve();
+  private onPassEnded(hasFailed: boolean): void {
+    this.passFailed = hasFailed;
+    for (const resolve of this.waitingForEnd.splice(0)) resolve();
   }
 
-  private moment(): readonly number[] {
+  private readClocks(): readonly number[] {
     return this.options.clocks.map((clock) => clock());
   }
 }
@@ -156,7 +157,7 @@ function agentsIn(events: readonly RegistryEvent[]): string[] {
   return [...new Set(events.map(agentOf).filter((agentId) => agentId !== undefined))];
 }
 
-/** The agent whose record or standing the event changes. */
+/** The agent whose record or budget the event changes. */
 function agentOf({ type, subject, data }: RegistryEvent): string | undefined {
   if (type.startsWith('agent.') || type.startsWith('circuit.')) return subject;
   return type.startsWith('budget.') && 'agentId' in data ? data.agentId : undefined;

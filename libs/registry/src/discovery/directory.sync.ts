@@ -9,18 +9,18 @@ import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
 import type { DirectoryEntry, Vitals } from './directory.entry.js';
-import { ReadSoon } from './read.soon.js';
+import { ChangeReader } from './change.reader.js';
 import type { RegistryClock } from './registry.clock.js';
 
 const SLICE = 2_000;
 const READ_EVERY_MS = 1_000;
-/** Beats are read again from this far back: one may commit after a later one was seen. */
+/** Each read overlaps the previous one by this much, because transactions do not commit in the order of their times. */
 const OVERLAP_MS = 5_000;
 
-/** How far our estimate of the database's time may be ahead of it. */
+/** How much the estimated time of the database may be ahead of its real time. */
 const CLOCK_ERROR_MS = 1_000;
 
-/** Where what the directory knows comes from. */
+/** The stores that the directory is loaded from. */
 export interface DirectoryStores {
   agents: AgentStore;
   leases: LeaseStore;
@@ -28,16 +28,16 @@ export interface DirectoryStores {
 }
 
 /**
- * Keeps this replica's directory true: filled at the start, then told of every change by the agents it is about, of the
- * beats taken here as they commit, and of those other replicas took by a look at the leases. It may forget everything at
- * any moment; Postgres knows.
+ * Keeps this replica's directory equal to Postgres. It loads the whole fleet at the start, then reads each agent that an event
+ * names. It applies the beats and charges of this replica when they commit, and reads those of other replicas once a second. The
+ * directory is a cache: it can be loaded again at any time.
  */
 @Injectable()
 export class DirectorySync {
   private beatsSeenUntil = 0;
   private budgetsSeenUntil = 0;
-  private readonly records = new ReadSoon('refresh', async (agentIds) => await this.refresh(agentIds));
-  private readonly beats = new ReadSoon('hear', async (agentIds) => await this.hear(agentIds));
+  private readonly records = new ChangeReader('refresh', async (agentIds) => await this.refresh(agentIds));
+  private readonly beats = new ChangeReader('read_heartbeats', async (agentIds) => await this.readBeatsOf(agentIds));
 
   constructor(
     private readonly directory: Directory,
@@ -46,12 +46,12 @@ export class DirectorySync {
     private readonly clock: RegistryClock,
   ) {}
 
-  /** The database's time, which sets our clock by the way. */
+  /** Reads the time of the database, and adjusts the registry clock to it. */
   async time(): Promise<number> {
-    return await this.clock.ask(async () => await this.stores.agents.now());
+    return await this.clock.synchronise(async () => await this.stores.agents.now());
   }
 
-  /** Takes in the whole fleet as it is now. What was written here meanwhile is not undone. */
+  /** Loads the whole fleet. Newer writes that arrive during the load are kept. Returns the number of agents. */
   async load(): Promise<number> {
     const mark = this.directory.mark();
     const now = await this.time();
@@ -69,98 +69,98 @@ export class DirectorySync {
     return entries.length;
   }
 
-  /** Reads these agents anew: listed if they live, taken off the list if they do not. */
+  /** Reads these agents again: lists live agents, and removes the others. */
   async refresh(agentIds: readonly string[]): Promise<void> {
     if (agentIds.length === 0) return;
     const rows = await this.stores.agents.findMany(agentIds);
     const now = await this.time();
     for (const row of rows) {
       const entry = toEntry(row, now, this.flapPolicy);
-      if (row.leftAt === null) this.directory.take(entry, now);
+      if (row.leftAt === null) this.directory.apply(entry, now);
       else this.directory.remove(row.agentId, { generation: entry.record.generation, revision: entry.revision }, now);
     }
-    this.dropForgotten(agentIds, rows, now);
+    this.removeDeleted(agentIds, rows, now);
   }
 
-  /** Who is not even history any more has left long ago. */
-  private dropForgotten(asked: readonly string[], rows: readonly AgentRow[], now: number): void {
-    const kept = new Set(rows.map(({ agentId }) => agentId));
-    for (const agentId of asked) {
-      const known = kept.has(agentId) ? undefined : this.directory.find(agentId);
+  /** Removes agents without a row: they left long ago, and their history was deleted. */
+  private removeDeleted(requested: readonly string[], rows: readonly AgentRow[], now: number): void {
+    const stored = new Set(rows.map(({ agentId }) => agentId));
+    for (const agentId of requested) {
+      const known = stored.has(agentId) ? undefined : this.directory.find(agentId);
       if (!known) continue;
       this.directory.remove(agentId, { generation: known.record.generation, revision: known.revision }, now);
     }
   }
 
-  /** For what changed here or elsewhere. With none, tries again what could not be read before. */
-  refreshSoon(agentIds: readonly string[]): void {
+  /** Reads these agents in the background. Without agents, it retries failed reads. */
+  scheduleRefresh(agentIds: readonly string[]): void {
     this.records.add(agentIds);
   }
 
-  /** For how long a change that we know of has not been read, in milliseconds. */
+  /** How long the oldest known change has not been read, in milliseconds. */
   get behindMs(): number {
     return this.records.behindMs;
   }
 
-  /** Settles when no reading is under way. */
+  /** Resolves when no read is in progress. */
   @StopsIn('writes')
   async idle(): Promise<void> {
     await Promise.all([this.records.idle(), this.beats.idle()]);
   }
 
-  /** Beats that other replicas took. Answers how many were news. Also tries again what could not be read before. */
+  /** Applies the beats that other replicas committed, and retries failed reads. Returns how many beats were new. */
   @Periodic('registry.read_heartbeats', READ_EVERY_MS)
   async readBeats(): Promise<number> {
     this.records.add([]);
     this.beats.add([]);
     const rows = await this.stores.leases.foreignBeatsSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.time();
-    const news = this.applyBeats(rows, now);
+    const applied = this.applyBeats(rows, now);
     this.beatsSeenUntil = now;
-    return news;
+    return applied;
   }
 
-  /** Answers how many were news. */
+  /** Returns how many beats were new. */
   applyBeats(rows: readonly BeatRow[], now: number): number {
     return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row), now)).length;
   }
 
   /**
-   * Beats that this replica took. Who beat at another one before may have told it something that a beat does not repeat, so
-   * its lease is read; and who is not known here at all is read whole.
+   * Applies the beats that this replica committed. If an agent sent its previous beat to another replica, its lease is read,
+   * because that beat may have contained values that this one omits. An unknown agent is read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
-    const elsewhere = new Set(moved);
-    const strangers: string[] = [];
+    const movedHere = new Set(moved);
+    const unknown: string[] = [];
     for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
-      if (elsewhere.has(agentId)) continue;
+      if (movedHere.has(agentId)) continue;
       const vitals = { generation, beatAt, suspectAt: null, inFlight, loadRatio, observedMs, usedTokens };
-      const isNews = this.directory.beat(agentId, vitals, beatAt);
-      if (!isNews && this.directory.find(agentId)?.record.generation !== generation) strangers.push(agentId);
+      const isApplied = this.directory.beat(agentId, vitals, beatAt);
+      if (!isApplied && this.directory.find(agentId)?.record.generation !== generation) unknown.push(agentId);
     }
     this.beats.add(moved);
-    this.records.add(strangers);
+    this.records.add(unknown);
   }
 
-  private async hear(agentIds: readonly string[]): Promise<void> {
+  private async readBeatsOf(agentIds: readonly string[]): Promise<void> {
     const rows = await this.stores.leases.beatsOf(agentIds);
     this.applyBeats(rows, await this.time());
-    const strangers = rows.filter(
+    const unknown = rows.filter(
       (row) => this.directory.find(row.agentId)?.record.generation !== Number(row.generation),
     );
-    this.records.add(strangers.map(({ agentId }) => agentId));
+    this.records.add(unknown.map(({ agentId }) => agentId));
   }
 
-  /** Budgets that this replica has just changed. */
+  /** Applies the budgets that this replica has just changed. Returns how many agents changed. */
   applyBudgets(budgets: readonly Budget[]): number {
     const ofAgents = Map.groupBy(budgets, ({ kind, subject }) => (kind === 'agent' ? subject : null));
     ofAgents.delete(null);
     const now = this.directory.advance(-Infinity);
-    const news = [...ofAgents].filter(([agentId, theirs]) => this.directory.charge(agentId ?? '', theirs, now));
-    return news.length;
+    const changed = [...ofAgents].filter(([agentId, theirs]) => this.directory.charge(agentId ?? '', theirs, now));
+    return changed.length;
   }
 
-  /** Budgets that other replicas charged. Answers how many agents it was news for. */
+  /** Applies the budgets that other replicas changed. Returns how many agents changed. */
   @Periodic('registry.read_budgets', READ_EVERY_MS)
   async readBudgets(): Promise<number> {
     const now = await this.time();

@@ -14,7 +14,7 @@ import {
   type Vitals,
 } from './directory.entry.js';
 import { Listing } from './listing.js';
-import { USUAL_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
+import { DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
 import { Timeline } from './timeline.js';
 import { Tombstones } from './tombstones.js';
 
@@ -25,12 +25,12 @@ export interface DirectoryOptions {
   tombstoneMs?: number;
 }
 
-const USUAL_TOMBSTONE_MS = 600_000;
+const DEFAULT_TOMBSTONE_MS = 600_000;
 
 /**
- * The live agents that one replica knows, in memory, indexed so that queries need no scan. Writes may arrive twice, late and
- * in any order: the newest write of an agent wins, and a removal covers all writes before it. `advance` applies the changes
- * that time alone causes (a circuit that cools down, an agent that becomes suspect); it runs before every query.
+ * The live agents that one replica knows, in memory, with an index for queries. Writes may arrive twice, late and in any order:
+ * the newest write of an agent wins, and a removal overrides all earlier writes. Some changes happen without a write: a circuit
+ * cools down, an agent becomes suspect. `advance` applies them; it runs before every query.
  */
 export class Directory {
   readonly index = new CapabilityIndex();
@@ -44,8 +44,8 @@ export class Directory {
 
   constructor(options: DirectoryOptions = {}) {
     this.aliases = options.aliases ?? new CapabilityAliases();
-    this.lowBudget = options.lowBudget ?? USUAL_LOW_BUDGET;
-    this.tombstones = new Tombstones(options.tombstoneMs ?? USUAL_TOMBSTONE_MS);
+    this.lowBudget = options.lowBudget ?? DEFAULT_LOW_BUDGET;
+    this.tombstones = new Tombstones(options.tombstoneMs ?? DEFAULT_TOMBSTONE_MS);
   }
 
   get size(): number {
@@ -72,7 +72,7 @@ export class Directory {
    * Applies an agent as read from Postgres. Heartbeats and the ledger do not change its revision, so they are applied even if
    * the record is not newer.
    */
-  take(entry: DirectoryEntry, now: number): boolean {
+  apply(entry: DirectoryEntry, now: number): boolean {
     if (this.upsert(entry, now)) return true;
     const hasBeaten = this.beat(entry.record.agentId, vitalsIn(entry), now);
     return this.charge(entry.record.agentId, entry.budgets ?? [], now) || hasBeaten;
@@ -109,7 +109,7 @@ export class Directory {
     return true;
   }
 
-  /** Call it before reading a snapshot, so that `replaceAll` can tell which writes are newer than the snapshot. */
+  /** The current value of the change counter. Read it before a snapshot, so that `replaceAll` can keep newer writes. */
   mark(): number {
     return this.changes;
   }
@@ -119,7 +119,7 @@ export class Directory {
     const present = new Set<string>();
     for (const entry of entries) {
       present.add(entry.record.agentId);
-      this.take(entry, now);
+      this.apply(entry, now);
     }
     for (const [agentId, listing] of this.listings) {
       if (present.has(agentId) || listing.changedAt > mark) continue;
@@ -128,14 +128,14 @@ export class Directory {
     }
   }
 
-  /** Brings all agents to this moment and returns it. Time never goes back, except by `stepBack`. */
+  /** Advances the time of the directory to `now`, reassesses agents whose assessment has expired, and returns the time. */
   advance(now: number): number {
     if (now > this.clock) this.clock = now;
     if (this.timeline.nextAt <= this.clock) this.catchUp();
     return this.clock;
   }
 
-  /** The database's clock went back: reassesses all agents, and accepts heartbeats of the earlier time. */
+  /** Handles a database clock that was set back: reassesses all agents, and accepts heartbeats with the earlier time. */
   stepBack(now: number): void {
     this.clock = now;
     for (const listing of this.listings.values()) {
@@ -187,7 +187,7 @@ export class Directory {
     this.schedule(listing);
   }
 
-  /** The short path for a beat that does not affect the ranking: there are thousands of these a second. */
+  /** The fast path for a beat that does not affect the ranking. Thousands of these arrive per second. */
   private recordBeat(listing: Listing, beatAt: number): void {
     listing.recordBeat(beatAt);
     listing.changedAt = this.changes += 1;
@@ -197,7 +197,7 @@ export class Directory {
     this.index.reassess(listing, assess(listing.entry, now, this.lowBudget));
   }
 
-  /** Each agent has one place in the timeline. If its date moves to a later one, the earlier date finds that out. */
+  /** Schedules the next reassessment, unless an earlier one is scheduled. That one then schedules the next. */
   private schedule(listing: Listing): void {
     const at = listing.assessment.validUntil;
     if (at >= listing.dueAt) return;
@@ -210,7 +210,7 @@ function revisionOf({ record, revision }: DirectoryEntry): Revision {
   return { generation: record.generation, revision };
 }
 
-/** A record may have been read before the last heartbeat or charge was applied: keeps the later of both. */
+/** Keeps the later heartbeat and budgets, because the record may have been read before they were applied. */
 function withLaterChanges(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   return withBudgets(withLaterBeat(entry, known), known.budgets ?? []);
 }

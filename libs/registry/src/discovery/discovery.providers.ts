@@ -7,15 +7,15 @@ import type { RegistryOptions } from '../registry.options.js';
 import { CandidateStore } from './candidate.store.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { Directory } from './directory.js';
-import { DirectoryFollower, USUAL_FOLLOWER_OPTIONS } from './directory.follower.js';
+import { DirectoryFollower, DEFAULT_FOLLOWER_OPTIONS } from './directory.follower.js';
 import { DirectorySync } from './directory.sync.js';
 import { Ranker } from './ranker.js';
 import { RegistryClock } from './registry.clock.js';
 import { StrongReader } from './strong.reader.js';
 
-/** The directory of this replica, the parts that keep it up to date, and the queries that are answered from it. */
+/** The providers for the directory of this replica, for its updates, and for queries. */
 export function discoveryProviders({ directory, budgets, flap, follower }: RegistryOptions): Provider[] {
-  const followerOptions = { ...USUAL_FOLLOWER_OPTIONS, ...follower };
+  const followerOptions = { ...DEFAULT_FOLLOWER_OPTIONS, ...follower };
   return [
     CandidateStore,
     { provide: RegistryClock, useFactory: () => new RegistryClock() },

@@ -1,5 +1,5 @@
 import type { CapabilityIndex } from './capability.index.js';
-import { answers } from './capability.js';
+import { matchesCapability } from './capability.js';
 import type { Match } from './candidate.js';
 import { acceptedByAll, filterExclusions } from './filters.js';
 import type { Listing } from './listing.js';
@@ -8,11 +8,11 @@ import type { ExcludedAgent, Ranking } from './ranking.js';
 import { routability, type Exclusion } from './routability.js';
 import type { Search } from './search.js';
 
-const MOST_SHOWN = 50;
-/** An explanation looks at every agent near the query; more than this would delay other requests. */
-const MOST_LOOKED_AT = 10_000;
+const MAX_SHOWN = 50;
+/** An explanation checks every agent that has a requested capability; more than this would delay other requests. */
+const MAX_CHECKED = 10_000;
 
-/** The agents left out of an answer, with the reasons and what would make each of them eligible. */
+/** Returns the agents that are not in the answer, with the reasons and what would make each of them eligible. */
 export function explain(
   plan: QueryPlan,
   search: Search,
@@ -21,19 +21,19 @@ export function explain(
 ): Pick<Ranking, 'excluded' | 'excludedTotal'> {
   const chosen = new Set(matches.map(({ listing }) => listing));
   const excluded: ExcludedAgent[] = [];
-  let lookedAt = 0;
+  let checked = 0;
   for (const listing of search.nearby()) {
-    if ((lookedAt += 1) > MOST_LOOKED_AT) break;
+    if ((checked += 1) > MAX_CHECKED) break;
     if (chosen.has(listing)) continue;
     const exclusions = exclusionsOf(listing, plan, search, now);
     const { agentId, name } = listing.assessment.record;
     if (exclusions.length > 0) excluded.push({ agentId, name, exclusions });
   }
   excluded.sort((a, b) => a.exclusions.length - b.exclusions.length || (a.agentId < b.agentId ? -1 : 1));
-  return { excluded: excluded.slice(0, MOST_SHOWN), excludedTotal: excluded.length };
+  return { excluded: excluded.slice(0, MAX_SHOWN), excludedTotal: excluded.length };
 }
 
-/** The time until the first capable agent becomes routable without any other change. */
+/** Returns the time until the first capable agent becomes routable by waiting alone; null if none does. */
 export function retryAfterMs(plan: QueryPlan, search: Search, now: number): number | null {
   let soonest = Infinity;
   for (const { entry, assessment } of search.capable()) {
@@ -44,7 +44,7 @@ export function retryAfterMs(plan: QueryPlan, search: Search, now: number): numb
   return soonest === Infinity ? null : soonest;
 }
 
-/** The capabilities that no agent claims, each with similarly spelled ones that are claimed. */
+/** Returns the requested capabilities that no agent claims, each with similarly spelled ones that are claimed. */
 export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<Ranking['unclaimed']> {
   return search.unclaimed.map((capability) => ({
     capability,
@@ -53,18 +53,19 @@ export function unclaimed(search: Search, index: CapabilityIndex): NonNullable<R
 }
 
 function exclusionsOf(listing: Listing, plan: QueryPlan, search: Search, now: number): Exclusion[] {
-  const rulesOut = (capability: string): boolean => listing.claims.some((claim) => answers(claim, capability));
+  const rulesOut = (capability: string): boolean =>
+    listing.claims.some((claim) => matchesCapability(claim, capability));
   return [
     ...routability(listing.entry, now),
-    ...search.missing(listing).map((asked) => missingCapability(asked)),
+    ...search.missing(listing).map((requested) => missingCapability(requested)),
     ...plan.none.filter(rulesOut).map((unwanted) => unwantedCapability(unwanted)),
     ...filterExclusions(plan.filters, listing.assessment),
   ];
 }
 
-function missingCapability(asked: string): Exclusion {
-  const eligibleWhen = { text: `it registers with the capability ${asked}` };
-  return { code: 'capability_missing', text: `it does not claim ${asked}`, eligibleWhen };
+function missingCapability(requested: string): Exclusion {
+  const eligibleWhen = { text: `it registers with the capability ${requested}` };
+  return { code: 'capability_missing', text: `it does not claim ${requested}`, eligibleWhen };
 }
 
 function unwantedCapability(unwanted: string): Exclusion {

@@ -3,10 +3,10 @@ import type { AgentFilter } from './agent.query.js';
 import { assess } from './assessment.js';
 import { filterExclusions, filtersOf } from './filters.js';
 import { estimateMicros, perMillion, priceOf, priceText, toMicros } from './price.js';
-import { USUAL_LOW_BUDGET } from './routability.js';
+import { DEFAULT_LOW_BUDGET } from './routability.js';
 
 function refusals(filter: AgentFilter, overrides: EntryOverrides): string[] {
-  const agent = assess(anEntry(overrides), 0, USUAL_LOW_BUDGET);
+  const agent = assess(anEntry(overrides), 0, DEFAULT_LOW_BUDGET);
   return filterExclusions(filtersOf(filter), agent).map(
     ({ code, text, eligibleWhen }) => `${code}: ${text}; eligible when ${eligibleWhen.text}`,
   );

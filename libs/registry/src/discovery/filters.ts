@@ -3,14 +3,14 @@ import type { Assessment } from './assessment.js';
 import { perMillion, priceText, toMicros } from './price.js';
 import type { Exclusion, ExclusionCode } from './routability.js';
 
-/** One condition of a query. A search only asks `accepts`; an explanation also asks why an agent is not accepted. */
+/** One condition of a query. A search uses only `accepts`; an explanation also uses `exclusion`. */
 export interface Filter {
   accepts(agent: Assessment): boolean;
-  /** For an agent that is not accepted. */
+  /** The reason why an agent is not accepted. */
   exclusion(agent: Assessment): Exclusion;
 }
 
-/** The conditions of a query; there is no filter for what the query leaves out. */
+/** Returns one filter for each condition that the query contains. */
 export function filtersOf(filter: AgentFilter = {}): Filter[] {
   return [
     ...providerFilters(filter.provider),
@@ -21,13 +21,13 @@ export function filtersOf(filter: AgentFilter = {}): Filter[] {
   ];
 }
 
-/** Whether the agent meets all of them. */
+/** Whether the agent meets all conditions. */
 export function acceptedByAll(filters: readonly Filter[], agent: Assessment): boolean {
   for (const filter of filters) if (!filter.accepts(agent)) return false;
   return true;
 }
 
-/** One exclusion for each condition that the agent does not meet. */
+/** Returns one exclusion for each condition that the agent does not meet. */
 export function filterExclusions(filters: readonly Filter[], agent: Assessment): Exclusion[] {
   return filters.filter((filter) => !filter.accepts(agent)).map((filter) => filter.exclusion(agent));
 }

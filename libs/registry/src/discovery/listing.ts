@@ -4,69 +4,69 @@ import { beatOf, type DirectoryEntry } from './directory.entry.js';
 import type { CandidateView } from './ranking.js';
 
 /**
- * One agent's place in the directory. It is the same object for as long as the agent is listed, so orders hold it by
- * reference and move it only when its rank changes.
+ * An agent in the directory. The object stays the same as long as the agent is listed, so orders keep a reference to it and move
+ * it only when its rank changes.
  */
 export class Listing {
-  /** The last beat, in milliseconds. Later than in entry and assessment if that beat changed nothing else. */
+  /** The time of the last beat in milliseconds. It is later than in the entry if that beat changed nothing else. */
   beatAt: number;
   /** The agent's keys in the index: its claims and all capabilities that contain them. */
   keys: readonly string[] = [];
-  /** When the timeline looks at it next; Infinity if never. */
+  /** The time of its earliest entry in the timeline; Infinity if there is none. */
   dueAt = Infinity;
-  private judged: Assessment;
+  private latest: Assessment;
   private serialised: string | undefined;
 
   constructor(
     public entry: DirectoryEntry,
-    /** Normalised, with aliases resolved. */
+    /** The capabilities in their normal form, with aliases resolved. */
     public claims: readonly string[],
     assessment: Assessment,
     /** The directory's change counter at the last write. */
     public changedAt: number,
   ) {
     this.beatAt = beatOf(entry);
-    this.judged = assessment;
+    this.latest = assessment;
   }
 
   get agentId(): string {
-    return this.judged.agentId;
+    return this.latest.agentId;
   }
 
   get assessment(): Assessment {
-    return this.judged;
+    return this.latest;
   }
 
   reassess(assessment: Assessment): void {
-    this.judged = assessment;
+    this.latest = assessment;
     this.serialised = undefined;
   }
 
-  /** For a beat that changes nothing but the time of the last beat. */
+  /** Records a beat that changes nothing except the time of the last beat. */
   recordBeat(beatAt: number): void {
     this.beatAt = beatAt;
     this.serialised = undefined;
   }
 
-  /** The caller reassesses the agent afterwards. */
+  /** Replaces the entry. The caller must reassess the agent afterwards. */
   rewrite(entry: DirectoryEntry): void {
     this.entry = entry;
     this.beatAt = beatOf(entry);
   }
 
-  /** The entry with the last beat. */
+  /** The entry with the time of the last beat. */
   current(): DirectoryEntry {
     const record = this.withLastBeat(this.entry.record);
     return record === this.entry.record ? this.entry : { ...this.entry, record };
   }
 
-  /** The agent as an answer shows it. */
+  /** The agent as it appears in an answer. */
   view(): CandidateView {
-    const { agentCard: _, ...view } = this.withLastBeat(this.judged.record);
+    const { agentCard: _, ...view } = this.withLastBeat(this.latest.record);
     return view;
   }
 
-  /** The view as JSON, kept until the agent changes. */
+  /** The view as JSON, cached until the agent changes. */
   document(): string {
     return (this.serialised ??= JSON.stringify(this.view()));
   }

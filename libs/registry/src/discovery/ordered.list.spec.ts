@@ -4,7 +4,7 @@ import { assess } from './assessment.js';
 import { CapabilityIndex } from './capability.index.js';
 import { Listing } from './listing.js';
 import type { OrderedList } from './ordered.list.js';
-import { USUAL_LOW_BUDGET } from './routability.js';
+import { DEFAULT_LOW_BUDGET } from './routability.js';
 import { LeastLoadedStrategy } from './strategies/least-loaded.strategy.js';
 import { walkThrough } from './walk.js';
 
@@ -14,7 +14,7 @@ function anAssessment(number: number, load: number) {
   const agentId = `agent-${String(number).padStart(4, '0')}`;
   // Nobody is saturated at less than 1; a load of 9 stands for "not routable".
   const desiredState = load === 9 ? ('draining' as const) : ('active' as const);
-  return assess(anEntry({ agentId, ratio: load / 10, desiredState }), 0, USUAL_LOW_BUDGET);
+  return assess(anEntry({ agentId, ratio: load / 10, desiredState }), 0, DEFAULT_LOW_BUDGET);
 }
 
 function makeListing(number: number, load: number): Listing {
@@ -55,7 +55,7 @@ describe('a kept order', () => {
           index.add(listing);
         };
         loads.forEach((busy, number) => join(number, busy));
-        const order = index.everyone().order(STRATEGY);
+        const order = index.allAgents().order(STRATEGY);
         expect(read(order)).toEqual(sorted(listed.values()));
         for (const burst of all) {
           for (const { number, load: busy, kind } of burst) {

@@ -2,7 +2,7 @@ import type { Assessment } from './assessment.js';
 import type { Listing } from './listing.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
-/** By standing, then by the strategy. Zero for agents that rotate. */
+/** Compares by standing, then by the strategy. Returns 0 for agents of equal rank. */
 export function compareRank(strategy: SelectionStrategy, one: Assessment, other: Assessment): number {
   return one.standing - other.standing || strategy.compare(one, other);
 }
@@ -17,21 +17,21 @@ export interface Place {
   offset: number;
 }
 
-/** Inserting into long arrays is slow, so an order consists of short ones. */
+/** An order consists of short arrays, because inserting into a long array is slow. */
 const LONGEST_CHUNK = 256;
-/** Above this many moves, and a quarter of all members, sorting again is less work. */
-const MOST_MOVES = 64;
+/** If more than this many members, and more than a quarter of them, must move, sorting again is faster. */
+const MAX_MOVES = 64;
 
 /**
- * The routable agents of one bucket in the order of one strategy, kept from query to query: the best k are the first k. It
- * records changes when they happen and applies them when a query reads it. An agent that beats ten times between two queries
- * moves once, and an order that no query reads costs next to nothing.
+ * The routable agents of one bucket in the order of one strategy. It is kept between queries: the best k agents are the first k.
+ * It records changes when they happen and applies them when a query reads it. An agent that sends ten beats between two queries
+ * moves only once, and an order that no query reads costs almost nothing.
  */
 export class OrderedList {
-  /** None of them is empty. Undefined until the first read, and again after too many moves. */
+  /** No chunk is empty. Undefined before the first read and after too many moves. */
   private chunks: Listing[][] | undefined;
   private length = 0;
-  /** Listings to move, each with the assessment it is sorted by until then; undefined if it is not in the order yet. */
+  /** The listings to move. The value is the assessment by which a listing is sorted now; undefined if it is not in the order. */
   private readonly moves = new Map<Listing, Assessment | undefined>();
 
   constructor(
@@ -39,14 +39,14 @@ export class OrderedList {
     private readonly members: ReadonlySet<Listing>,
   ) {}
 
-  /** A member joined, left or changed its rank; `before` is the assessment it had here, if it was routable. */
+  /** Records that a member joined, left or changed its rank. `before` is its former assessment, if it was routable. */
   noteMove(listing: Listing, before: Assessment | undefined): void {
     if (!this.chunks || this.moves.has(listing)) return;
     this.moves.set(listing, before);
-    if (this.moves.size > MOST_MOVES && this.moves.size * 4 > this.length) this.reset();
+    if (this.moves.size > MAX_MOVES && this.moves.size * 4 > this.length) this.reset();
   }
 
-  /** Applies the recorded moves. Call it before reading. */
+  /** Applies the recorded moves. It must run before the order is read. */
   settle(): void {
     if (!this.chunks) this.sort();
     else if (this.moves.size > 0) for (const [listing, before] of this.moves) this.move(this.chunks, listing, before);
@@ -64,14 +64,14 @@ export class OrderedList {
     place.offset = 0;
   }
 
-  /** The first place for which the condition holds, given that it holds for all after it. */
+  /** Binary search: returns the first place for which the condition is true. The condition must be true for all later places. */
   seek(holds: (item: Listing) => boolean): Place {
     const chunks = this.chunks ?? [];
     const chunk = firstIndex(chunks, (items) => holds(items[items.length - 1]));
     return { chunk, offset: chunk < chunks.length ? firstIndex(chunks[chunk], holds) : 0 };
   }
 
-  /** The next read sorts all members. */
+  /** Discards the order; the next read sorts all members. */
   private reset(): void {
     this.chunks = undefined;
     this.moves.clear();
@@ -88,18 +88,18 @@ export class OrderedList {
   private move(chunks: Listing[][], listing: Listing, before: Assessment | undefined): void {
     const after = this.members.has(listing) && belongs(listing) ? listing.assessment : undefined;
     const stays = before && after && compareRank(this.strategy, before, after) === 0;
-    if (before && !stays) this.take(chunks, this.placeOf(before));
+    if (before && !stays) this.extract(chunks, this.placeOf(before));
     this.moves.delete(listing);
-    if (after && !stays) this.put(chunks, this.placeOf(after), listing);
+    if (after && !stays) this.insert(chunks, this.placeOf(after), listing);
   }
 
-  private take(chunks: Listing[][], { chunk, offset }: Place): void {
+  private extract(chunks: Listing[][], { chunk, offset }: Place): void {
     this.length -= 1;
     chunks[chunk].splice(offset, 1);
     if (chunks[chunk].length === 0) chunks.splice(chunk, 1);
   }
 
-  private put(chunks: Listing[][], { chunk, offset }: Place, listing: Listing): void {
+  private insert(chunks: Listing[][], { chunk, offset }: Place, listing: Listing): void {
     this.length += 1;
     if (chunk === chunks.length) chunks.push([]);
     const items = chunks[chunk];
@@ -111,7 +111,7 @@ export class OrderedList {
     return this.seek((item) => this.compare(item, assessment) >= 0);
   }
 
-  /** A listing that is still to be moved is sorted by its former assessment. */
+  /** A listing with a recorded move is still sorted by its former assessment. */
   private compare(item: Listing, other: Assessment): number {
     const sortedBy = (this.moves.size > 0 ? this.moves.get(item) : undefined) ?? item.assessment;
     return compareRank(this.strategy, sortedBy, other) || compareIds(sortedBy.agentId, other.agentId);

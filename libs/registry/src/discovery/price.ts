@@ -2,26 +2,26 @@ import type { AgentRecord } from '../agents/agent.record.js';
 
 const MICROS_PER_USD = 1_000_000;
 
-/** Whole micro-dollars, so that prices compare exactly. */
+/** Converts to whole micro-dollars, so that prices compare exactly. */
 export function toMicros(usd: number): number {
   return Math.round(usd * MICROS_PER_USD);
 }
 
 export interface Price {
-  /** What a task costs whatever it uses. */
+  /** The fixed price of a task. */
   taskMicros: number;
-  /** By the million, because a thousand cheap tokens cost less than a micro-dollar. */
+  /** The price of a million tokens, because a thousand cheap tokens cost less than a micro-dollar. */
   microsPer1mTokens: number;
 }
 
-/** Undefined when the agent named no price. A subscription is paid already: without a price its tasks cost nothing. */
+/** Returns undefined if the agent declares no price. A subscription without a price costs nothing, because it is paid already. */
 export function priceOf({ costModel, provider }: Pick<AgentRecord, 'costModel' | 'provider'>): Price | undefined {
   const { usdPerTask, usdPer1kTokens } = costModel;
   if (usdPerTask === null && usdPer1kTokens === null && provider.type !== 'subscription') return undefined;
   return { taskMicros: toMicros(usdPerTask ?? 0), microsPer1mTokens: perMillion(usdPer1kTokens ?? 0) };
 }
 
-/** What a task of so many tokens would cost. */
+/** The price of a task with this many tokens. */
 export function estimateMicros(price: Price, tokens: number): number {
   return price.taskMicros + Math.round((price.microsPer1mTokens / 1_000_000) * tokens);
 }
@@ -30,7 +30,7 @@ export function perMillion(usdPer1kTokens: number): number {
   return toMicros(usdPer1kTokens * 1_000);
 }
 
-/** `$0/task`, `$0.003/1k tokens`, `$0.01/task + $0.003/1k tokens`. */
+/** Formats a price as `$0/task`, `$0.003/1k tokens` or `$0.01/task + $0.003/1k tokens`. */
 export function priceText(price: Price | undefined): string {
   if (price === undefined) return 'price unknown';
   const parts: string[] = [];

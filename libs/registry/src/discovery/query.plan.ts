@@ -1,8 +1,8 @@
 import {
   LARGEST_LIMIT,
-  MOST_CAPABILITIES,
-  USUAL_LIMIT,
-  USUAL_STRATEGY,
+  MAX_CAPABILITIES,
+  DEFAULT_LIMIT,
+  DEFAULT_STRATEGY,
   type AgentQuery,
   type CapabilitySets,
 } from './agent.query.js';
@@ -14,7 +14,7 @@ import { filtersOf, type Filter } from './filters.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 import type { Strategies } from './strategies/strategies.js';
 
-/** A query with every capability resolved and every default filled in. It does not depend on the agents listed. */
+/** A query with all capabilities resolved and all defaults filled in. It does not depend on the agents in the directory. */
 export interface QueryPlan {
   all: readonly string[];
   any: readonly string[];
@@ -24,38 +24,40 @@ export interface QueryPlan {
   limit: number;
   explain: boolean;
   fuzzy: boolean;
-  /** Identifies the query, however it is written: the key of its rotation. */
-  question: string;
+  /** The same for queries that differ only in the order or spelling of their parts. It is the key of the rotation. */
+  queryKey: string;
 }
 
 export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strategies: Strategies): QueryPlan {
   const sets = capabilitySets(query);
   const [all, any, none] = [sets.all, sets.any, sets.none].map((texts) => aliases.resolveAll(texts ?? []));
-  const strategy = strategies.get(query.prefer ?? USUAL_STRATEGY);
-  const question = JSON.stringify([strategy.name, all, any, none, sortedFilter(query), query.fuzzy === true]);
-  const { limit = USUAL_LIMIT, explain = false, fuzzy = false } = query;
+  const strategy = strategies.get(query.prefer ?? DEFAULT_STRATEGY);
+  const queryKey = JSON.stringify([strategy.name, all, any, none, sortedFilter(query), query.fuzzy === true]);
+  const { limit = DEFAULT_LIMIT, explain = false, fuzzy = false } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > LARGEST_LIMIT) {
     throw new InvalidQueryError(`limit must be a whole number from 1 to ${LARGEST_LIMIT}.`);
   }
-  return { all, any, none, filters: filtersOf(query.filter), strategy, limit, explain, fuzzy, question };
+  return { all, any, none, filters: filtersOf(query.filter), strategy, limit, explain, fuzzy, queryKey };
 }
 
 function capabilitySets({ capabilities = [] }: AgentQuery): CapabilitySets {
   const sets: CapabilitySets = Array.isArray(capabilities) ? { all: capabilities } : (capabilities as CapabilitySets);
-  const words = [...(sets.all ?? []), ...(sets.any ?? []), ...(sets.none ?? [])];
-  if (words.length > MOST_CAPABILITIES) {
-    throw new InvalidQueryError(`A query may name ${MOST_CAPABILITIES} capabilities, this one names ${words.length}.`);
+  const names = [...(sets.all ?? []), ...(sets.any ?? []), ...(sets.none ?? [])];
+  if (names.length > MAX_CAPABILITIES) {
+    throw new InvalidQueryError(
+      `A query may contain at most ${MAX_CAPABILITIES} capabilities, but this one contains ${names.length}.`,
+    );
   }
-  if (words.some((word) => normaliseCapability(word) === '')) {
-    throw new InvalidQueryError('A capability must not be empty. Leave the list out to ask the whole fleet.');
+  if (names.some((name) => normaliseCapability(name) === '')) {
+    throw new InvalidQueryError('A capability must not be empty. Omit the list to query the whole fleet.');
   }
   return sets;
 }
 
 function sortedFilter({ filter = {} }: AgentQuery): unknown {
-  return sortedEntries(filter).map(([name, wish]) => [
+  return sortedEntries(filter).map(([name, value]) => [
     name,
-    typeof wish === 'object' && wish !== null ? sortedEntries(wish) : wish,
+    typeof value === 'object' && value !== null ? sortedEntries(value) : value,
   ]);
 }
 

@@ -8,7 +8,7 @@ import { InvalidQueryError, UnknownStrategyError } from './discovery.errors.js';
 import { Ranker } from './ranker.js';
 import type { Ranking } from './ranking.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
-import { Strategies, usualStrategies } from './strategies/strategies.js';
+import { Strategies, defaultStrategies } from './strategies/strategies.js';
 
 const NOW = Date.parse('2026-02-24T10:30:00Z');
 const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };
@@ -143,7 +143,7 @@ describe('the ranking', () => {
       }
     }
     const agents = [{ agentId: 'old' }, { agentId: 'young', registeredAt: '2026-02-24T10:20:00Z' }];
-    const { ranker } = rankerOf(agents, new Strategies([...usualStrategies(), new NewestStrategy()]));
+    const { ranker } = rankerOf(agents, new Strategies([...defaultStrategies(), new NewestStrategy()]));
     expect(ids(ranker.rank({ prefer: 'newest' }, NOW))).toEqual(['young', 'old']);
     expect(() => new Strategies([new NewestStrategy(), new NewestStrategy()])).toThrow('Two strategies');
   });

@@ -10,9 +10,8 @@ import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
 
 /**
- * Answers queries from a directory: ranked candidates with reasons and, on request, the agents left out. `rank` returns
- * objects, `rankJson` the same answer as JSON. A plan depends only on the query and the configuration, so callers may keep
- * and reuse it.
+ * Answers queries from a directory: ranked candidates with reasons and, on request, the excluded agents. `rank` returns objects,
+ * `rankJson` returns the same answer as JSON. A plan depends only on the query and the configuration, so callers may cache it.
  */
 export class Ranker {
   private readonly rotation = new Rotation();
@@ -41,10 +40,10 @@ export class Ranker {
     return { strategy: plan.strategy, matches, facts: this.factsOf(plan, search, matches, at) };
   }
 
-  private match({ strategy, question }: QueryPlan, search: Search): Match[] {
+  private match({ strategy, queryKey }: QueryPlan, search: Search): Match[] {
     if (!strategy.rotates) return search.run(undefined);
-    const matches = search.run(this.rotation.lastFirstOf(question));
-    if (matches.length > 0) this.rotation.record(question, matches[0].listing.agentId);
+    const matches = search.run(this.rotation.lastFirstOf(queryKey));
+    if (matches.length > 0) this.rotation.record(queryKey, matches[0].listing.agentId);
     return matches;
   }
 

@@ -2,13 +2,13 @@ import type { AgentRecord } from '../agents/agent.record.js';
 import type { CandidateMark } from './assessment.js';
 import type { Exclusion } from './routability.js';
 
-/** What an answer shows of an agent: all but the card, which may be large and is one GET away. */
+/** An agent in an answer: the record without the card, which may be large and can be read with GET. */
 export type CandidateView = Omit<AgentRecord, 'agentCard'>;
 
 export interface RankedCandidate {
-  /** From 1. */
+  /** Starts at 1. */
   rank: number;
-  /** In the strategy's own measure; null when the agent does not tell. */
+  /** `scoreMeaning` explains its unit. Null if the agent did not report the value. */
   score: number | null;
   marks: CandidateMark[];
   reasons: string[];
@@ -21,17 +21,17 @@ export interface ExcludedAgent {
   exclusions: Exclusion[];
 }
 
-/** Who can do this now, best first; the caller picks. */
+/** The answer to a query: the candidates, best first. The caller chooses one of them. */
 export interface Ranking {
   prefer: string;
   scoreMeaning: string;
   candidates: RankedCandidate[];
-  /** With no candidates: when waiting alone will have made one. Null when it will not, or when there are candidates. */
+  /** If there are no candidates: the time after which there will be one without any change. Null in all other cases. */
   retryAfterMs: number | null;
-  /** Only when asked to explain: who was left out, those nearest to being eligible first. */
+  /** Only with `explain`: the excluded agents, with the fewest exclusions first. */
   excluded?: ExcludedAgent[];
-  /** How many were left out of those near the question (10,000 are looked at, at the most); `excluded` shows the first. */
+  /** The number of excluded agents, among at most 10,000 that are checked. `excluded` contains the first of them. */
   excludedTotal?: number;
-  /** Asked for, and claimed by nobody; with the most similar capabilities that are. */
+  /** The requested capabilities that no agent claims, with the most similar claimed ones. */
   unclaimed?: { capability: string; similar: string[] }[];
 }

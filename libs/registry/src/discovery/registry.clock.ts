@@ -1,15 +1,15 @@
-/** An answer that took longer says too little about when the clock was read … */
-const PROMPT_MS = 250;
-/** … unless there has been no better one for this long. */
+/** A slower round trip does not adjust the clock, because it is unknown when the database read its time. */
+const MAX_ROUND_TRIP_MS = 250;
+/** After this long without an adjustment, a slow round trip is used too. */
 const STALE_MS = 30_000;
 
-/** Where the replica's own time comes from: it only ever goes forward, and nobody sets it. */
+/** A clock of the process that never goes back. */
 export type Monotonic = () => number;
 
 /**
- * The database's time, as well as a replica can know it without asking. Everything that ends by time alone (a cool-down, a
- * probe, a damping) was written by the database's clock; a replica whose own clock is wrong would end it early or late. So
- * replicas read no clock of theirs: they remember what the database's said last, and count from there.
+ * Estimates the time of the database without a query. Stored times, such as the end of a cool-down, are times of the database;
+ * a replica with a wrong system clock would apply them early or late. So replicas do not use their system clock: they remember
+ * the last time of the database and add the time that has passed since, by a monotonic clock.
  */
 export class RegistryClock {
   private offset?: number;
@@ -17,17 +17,17 @@ export class RegistryClock {
 
   constructor(private readonly monotonic: Monotonic = () => performance.now()) {}
 
-  /** Zero until the database was asked for the first time. */
+  /** Returns 0 before the first synchronisation. */
   now(): number {
     return this.offset === undefined ? 0 : Math.floor(this.offset + this.monotonic());
   }
 
-  /** Asks the database, and takes its answer for the middle of the time it took: off by half a round trip at the most. */
-  async ask(read: () => Promise<number>): Promise<number> {
+  /** Reads the time of the database, and assumes that the database read it in the middle of the round trip. */
+  async synchronise(read: () => Promise<number>): Promise<number> {
     const before = this.monotonic();
     const time = await read();
     const after = this.monotonic();
-    if (after - before <= PROMPT_MS || after - this.setAt > STALE_MS) {
+    if (after - before <= MAX_ROUND_TRIP_MS || after - this.setAt > STALE_MS) {
       this.offset = time - (before + after) / 2;
       this.setAt = after;
     }

@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache';
 
-const MOST_QUESTIONS = 10_000;
+const MAX_QUERIES = 10_000;
 
 /**
- * The state of round-robin on this replica: the agent that was first in the last answer to each question. The next answer
- * starts with the next agentId. There are no counters, so agents that join or leave do not change the order of the others.
+ * The state of round-robin on this replica: the agent that was first in the last answer to each query. The next answer starts
+ * with the next agentId. There are no counters, so agents that join or leave do not change the order of the others.
  */
 export class Rotation {
-  private readonly lastFirst = new LRUCache<string, string>({ max: MOST_QUESTIONS });
+  private readonly lastFirst = new LRUCache<string, string>({ max: MAX_QUERIES });
 
-  lastFirstOf(question: string): string | undefined {
-    return this.lastFirst.get(question);
+  lastFirstOf(queryKey: string): string | undefined {
+    return this.lastFirst.get(queryKey);
   }
 
-  record(question: string, agentId: string): void {
-    this.lastFirst.set(question, agentId);
+  record(queryKey: string, agentId: string): void {
+    this.lastFirst.set(queryKey, agentId);
   }
 }

@@ -1,7 +1,7 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
 import { assess } from './assessment.js';
-import { isLowBudget, isRoutable, nextChangeAt, routability, USUAL_LOW_BUDGET } from './routability.js';
+import { isLowBudget, isRoutable, nextChangeAt, routability, DEFAULT_LOW_BUDGET } from './routability.js';
 
 const NOW = 100_000;
 const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };
@@ -9,7 +9,7 @@ const HALF_OPEN = { ...OPEN, phase: 'half_open' as const, openUntil: NOW - 1 };
 const PROBED = { ...HALF_OPEN, probe: { id: 'p', expiresAt: NOW + 900 } };
 
 const codes = (overrides: EntryOverrides): string[] => routability(anEntry(overrides), NOW).map(({ code }) => code);
-const standing = (overrides: EntryOverrides) => assess(anEntry(overrides), NOW, USUAL_LOW_BUDGET);
+const standing = (overrides: EntryOverrides) => assess(anEntry(overrides), NOW, DEFAULT_LOW_BUDGET);
 
 describe('routability', () => {
   it('B1 lets a healthy agent through', () => {
@@ -81,7 +81,7 @@ describe('assessments', () => {
   });
 
   it('S3.8 show the circuit as it is now, not as it was written', () => {
-    const { record } = assess(anEntry({ circuit: OPEN }), NOW + 4_000, USUAL_LOW_BUDGET);
+    const { record } = assess(anEntry({ circuit: OPEN }), NOW + 4_000, DEFAULT_LOW_BUDGET);
     expect(record.health).toMatchObject({ circuitBreakerState: 'half_open', consecutiveFailures: 5 });
   });
 

@@ -1,10 +1,10 @@
 import type { AgentBudget } from '../agents/agent.record.js';
-import { bindingOf, exhaustedUnit } from '../budgets/agent.standing.js';
-import { conditionOf, USUAL_LOW_BUDGET, type Budget, type LowBudgetPolicy } from '../budgets/budget.js';
+import { bindingBudgetOf, exhaustedUnit } from '../budgets/binding.budget.js';
+import { conditionOf, DEFAULT_LOW_BUDGET, type Budget, type LowBudgetPolicy } from '../budgets/budget.js';
 import { circuitPhase, nextCircuitChange, probeIsFree } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from './directory.entry.js';
 
-/** Why an agent is no candidate. Stable: programs compare it. */
+/** The reason why an agent is not a candidate. These codes are part of the API and must not change. */
 export type ExclusionCode =
   | 'quarantined'
   | 'draining'
@@ -26,14 +26,14 @@ export interface Exclusion {
   text: string;
   eligibleWhen: {
     text: string;
-    /** Known only where waiting helps. */
+    /** Only present if the agent becomes eligible by waiting. */
     inMs?: number;
   };
 }
 
-export { USUAL_LOW_BUDGET, type LowBudgetPolicy };
+export { DEFAULT_LOW_BUDGET, type LowBudgetPolicy };
 
-/** By its budgets where they are known, each with a mark of its own; else by what its record says. */
+/** Checks each known budget against its own threshold; without budgets, checks the budget in the record. */
 export function isLow({ record, budgets }: DirectoryEntry, policy: LowBudgetPolicy): boolean {
   if (!budgets || budgets.length === 0) return isLowBudget(record.budget, policy);
   return budgets.some((budget) => conditionOf(budget, policy) !== 'ample');
@@ -46,9 +46,9 @@ export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boole
 }
 
 /**
- * Health, circuit, desired state, damping and budget as one answer: routable when the list is empty. A suspect agent stays
- * routable, only after the others: in an outage of ours the whole fleet is suspect, and all of it may be well. So does one
- * whose circuit is half open with the probe slot free: without a call it could never close.
+ * Combines desired state, flap damping, circuit and budget: the agent is routable if the list is empty. A suspect agent stays
+ * routable but ranks after healthy ones, because during an outage of the registry the whole fleet may be suspect although it
+ * works. An agent with a half-open circuit and a free probe slot is routable too: without a call the circuit could not close.
  */
 export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
   const found = [operatorIntent(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry, now)];
@@ -59,7 +59,7 @@ export function isRoutable(entry: DirectoryEntry, now: number): boolean {
   return !operatorIntent(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
 }
 
-/** The next moment at which time alone changes what routability or health say; Infinity when it never does. */
+/** The next time at which routability or health changes without a write; Infinity if it does not. */
 export function nextChangeAt(entry: DirectoryEntry, now: number): number {
   const moments = [nextCircuitChange(entry.circuit, now), entry.suspectAt, entry.dampedUntil];
   return moments.reduce<number>(
@@ -72,18 +72,18 @@ function operatorIntent({ record }: DirectoryEntry): Exclusion | undefined {
   if (record.desiredState === 'active') return undefined;
   const text =
     record.desiredState === 'draining'
-      ? 'an operator is draining it: it finishes its tasks and takes no new ones'
+      ? 'an operator is draining it: it finishes its tasks and gets no new ones'
       : 'an operator has quarantined it';
   return { code: record.desiredState, text, eligibleWhen: { text: 'an operator resumes it' } };
 }
 
 function damping({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {
   if (dampedUntil === null || dampedUntil <= now) return undefined;
-  const text = 'it came and went too often';
+  const text = 'it left and registered again too often';
   return {
     code: 'flapping',
     text,
-    eligibleWhen: waiting('it is trusted again, if it does not leave,', dampedUntil - now),
+    eligibleWhen: waiting('it stays registered until its penalty expires', dampedUntil - now),
   };
 }
 
@@ -102,19 +102,19 @@ function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusio
 
 function budgetLeft({ record, budgets = [] }: DirectoryEntry, now: number): Exclusion | undefined {
   if (record.budget.remaining === null || record.budget.remaining > 0) return undefined;
-  const binding = bindingOf(budgets);
+  const binding = bindingBudgetOf(budgets);
   const unit = binding && exhaustedUnit(binding);
-  if (binding && unit) return spent(binding, unit, now);
+  if (binding && unit) return exhaustedBudget(binding, unit, now);
   const text = `its budget of ${record.budget.totalTokens ?? 0} tokens is used up`;
   return { code: 'budget_exhausted', text, eligibleWhen: { text: 'its token budget is topped up or refreshed' } };
 }
 
-function spent({ window, windowEnd, limit }: Budget, unit: 'tokens' | 'microUsd', now: number): Exclusion {
+function exhaustedBudget({ window, windowEnd, limit }: Budget, unit: 'tokens' | 'microUsd', now: number): Exclusion {
   const most = unit === 'tokens' ? `${limit.tokens} tokens` : `${limit.microUsd} micro-dollars`;
   const text = `its ${window === 'total' ? '' : `${window} `}budget of ${most} is used up`;
   const topUp = 'its budget is topped up';
   const eligibleWhen =
-    windowEnd === null ? { text: topUp } : waiting(`${topUp}, or begins anew`, Math.max(0, windowEnd - now));
+    windowEnd === null ? { text: topUp } : waiting(`${topUp}, or its next window begins`, Math.max(0, windowEnd - now));
   return { code: 'budget_exhausted', text, eligibleWhen };
 }
 

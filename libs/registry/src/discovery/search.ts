@@ -6,9 +6,9 @@ import type { Listing } from './listing.js';
 import type { QueryPlan } from './query.plan.js';
 import { walkThrough } from './walk.js';
 
-/** One requested capability and the buckets that answer it; with `fuzzy`, the buckets of similarly spelled ones. */
+/** A requested capability and its bucket; with `fuzzy`, the buckets of similarly spelled capabilities. */
 interface Term {
-  asked: string;
+  requested: string;
   buckets: readonly CapabilityBucket[];
   exact: boolean;
 }
@@ -35,9 +35,9 @@ export class Search {
     private readonly plan: QueryPlan,
     private readonly index: CapabilityIndex,
   ) {
-    this.all = plan.all.map((asked) => this.term(asked));
-    this.any = plan.any.map((asked) => this.term(asked));
-    this.unclaimed = [...this.all, ...this.any].filter(({ exact }) => !exact).map(({ asked }) => asked);
+    this.all = plan.all.map((requested) => this.term(requested));
+    this.any = plan.any.map((requested) => this.term(requested));
+    this.unclaimed = [...this.all, ...this.any].filter(({ exact }) => !exact).map(({ requested }) => requested);
     this.passes = this.passesFor(this.all, this.any);
   }
 
@@ -47,13 +47,13 @@ export class Search {
     return matches;
   }
 
-  /** The agents an explanation covers: the members of all groups, the smallest group first. */
+  /** The agents that an explanation covers: the members of all groups, the smallest group first. */
   *nearby(): Iterable<Listing> {
-    const met = new Set<Listing>();
+    const seen = new Set<Listing>();
     for (const bucket of this.passes.flatMap(({ groups }) => groups.flat())) {
       for (const listing of bucket.members) {
-        if (met.has(listing)) continue;
-        met.add(listing);
+        if (seen.has(listing)) continue;
+        seen.add(listing);
         yield listing;
       }
     }
@@ -62,7 +62,7 @@ export class Search {
   /** The requested capabilities that the agent lacks; `any` counts as one. */
   missing(listing: Listing): string[] {
     const has = ({ buckets }: Term): boolean => buckets.some(({ members }) => members.has(listing));
-    const missing = this.all.filter((term) => !has(term)).map(({ asked }) => asked);
+    const missing = this.all.filter((term) => !has(term)).map(({ requested }) => requested);
     if (this.any.length > 0 && !this.any.some(has)) missing.push(this.plan.any.join(' or '));
     return missing;
   }
@@ -90,11 +90,11 @@ export class Search {
     }
   }
 
-  private term(asked: string): Term {
-    const bucket = this.index.find(asked);
-    if (bucket) return { asked, buckets: [bucket], exact: true };
-    const similar = this.plan.fuzzy ? this.index.similarTo(asked) : [];
-    return { asked, buckets: this.existing(similar), exact: false };
+  private term(requested: string): Term {
+    const bucket = this.index.find(requested);
+    if (bucket) return { requested, buckets: [bucket], exact: true };
+    const similar = this.plan.fuzzy ? this.index.similarTo(requested) : [];
+    return { requested, buckets: this.existing(similar), exact: false };
   }
 
   private passesFor(all: readonly Term[], any: readonly Term[]): Pass[] {
@@ -118,7 +118,7 @@ export class Search {
   ): Pass {
     const size = (group: readonly CapabilityBucket[]): number =>
       group.reduce((sum, { members }) => sum + members.size, 0);
-    const bySize = groups.length > 0 ? groups.toSorted((a, b) => size(a) - size(b)) : [[this.index.everyone()]];
+    const bySize = groups.length > 0 ? groups.toSorted((a, b) => size(a) - size(b)) : [[this.index.allAgents()]];
     return { groups: bySize, without, fuzzy };
   }
 

@@ -1,6 +1,6 @@
 import { CapabilityAliases } from './capability.aliases.js';
 import type { AgentQuery } from './agent.query.js';
-import { anAsk } from '../testing/test-budgets.js';
+import { aReserveRequest } from '../testing/test-budgets.js';
 import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
@@ -29,7 +29,7 @@ describe('a strong read of the whole fleet', () => {
     there.sync.load = async () => {
       readings += 1;
       const count = await load();
-      if (readings === 1) await here.agents.want('early', 'draining', null, 'key:op');
+      if (readings === 1) await here.agents.setDesiredState('early', 'draining', null, 'key:op');
       return count;
     };
     const first = there.strong.prepare({});
@@ -60,9 +60,9 @@ describe('a strong read', () => {
   it('S3.11 sees what another replica has just written, without any feed', async () => {
     await replicas.join('new');
     expect(await ask({ capabilities: ['build'] })).toEqual({ found: ['new'], read: 1 });
-    await replicas.here.agents.want('new', 'quarantined', null, 'key:op');
+    await replicas.here.agents.setDesiredState('new', 'quarantined', null, 'key:op');
     expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
-    await replicas.here.agents.want('new', 'active', null, 'key:op');
+    await replicas.here.agents.setDesiredState('new', 'active', null, 'key:op');
     expect((await ask({ capabilities: ['build'] })).found).toEqual(['new']);
     await replicas.here.agents.remove('new', 'evicted');
     expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
@@ -159,7 +159,7 @@ describe('a replica', () => {
     await here.sync.readBeats();
     const used = (): number | undefined => here.directory.find('spender')?.record.budget.usedTokens;
     expect(used()).toBe(600);
-    const { owner, key } = await here.budgets.ledger.reserve(anAsk(10, { agentId: 'spender' }));
+    const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(10, { agentId: 'spender' }));
     await here.budgets.ledger.settle({ owner, key }, { tokens: 10, microUsd: 0 });
     expect([used(), (await here.agents.get('spender')).budget.usedTokens]).toEqual([600, 600]);
   });
@@ -173,7 +173,7 @@ describe('a replica', () => {
     };
     expect(await left({ capabilities: ['build'] })).toBe(1_000);
     for (const [spent, query] of [{ capabilities: ['build'] }, {}].entries()) {
-      const { owner, key } = await here.budgets.ledger.reserve(anAsk(500, { agentId: 'spender' }));
+      const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(500, { agentId: 'spender' }));
       await here.budgets.ledger.settle({ owner, key }, { tokens: 500, microUsd: 0 });
       expect(await left(query)).toBe(500 - 500 * spent);
     }
@@ -198,7 +198,7 @@ describe('a replica', () => {
     await replicas.join('missed');
     await db.transaction(async () => {
       await db.query('LOCK TABLE agent IN ACCESS EXCLUSIVE MODE');
-      third.sync.refreshSoon(['missed']);
+      third.sync.scheduleRefresh(['missed']);
       await third.sync.idle();
       expect(third.directory.find('missed')).toBeUndefined();
     });

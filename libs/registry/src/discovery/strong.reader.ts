@@ -8,19 +8,19 @@ import { planQuery, type QueryPlan } from './query.plan.js';
 import { Search } from './search.js';
 import type { Strategies } from './strategies/strategies.js';
 
-/** More are asked for in several statements. */
+/** The number of agents that one statement reads. */
 const SLICE = 2_000;
 
 /**
- * Makes the directory as true as Postgres for one query, so that it sees what any replica has committed before it was asked.
- * Postgres is asked, by its index of capabilities, which agents match and how new they are; only those this replica does not
- * know as new as that are read. The cost grows with the candidates, not with the fleet. A query that names no capability,
- * or takes similar ones, may mean anybody: for it the whole fleet is read.
+ * Updates the directory from Postgres before a query, so that the query sees all changes that any replica committed earlier. It
+ * first finds the matching agents and their versions by the index on capability keys, then reads only the agents that are newer
+ * than in the directory. The cost depends on the number of candidates, not on the size of the fleet. For a query without
+ * capabilities or with `fuzzy`, any agent may match, so it reads the whole fleet.
  */
 @Injectable()
 export class StrongReader {
-  private underWay?: Promise<number>;
-  private next?: Promise<number>;
+  private currentRead?: Promise<number>;
+  private nextRead?: Promise<number>;
 
   constructor(
     private readonly directory: Directory,
@@ -29,7 +29,7 @@ export class StrongReader {
     private readonly sync: DirectorySync,
   ) {}
 
-  /** Answers how many agents had to be read. */
+  /** Returns how many agents it read completely. */
   async prepare(query: AgentQuery): Promise<number> {
     const plan = planQuery(query, this.directory.aliases, this.strategies);
     const groups = this.groupsOf(plan);
@@ -37,32 +37,33 @@ export class StrongReader {
     const matched = await this.candidates.matching(groups);
     this.sync.applyBeats(matched, await this.sync.time());
     const present = new Set(matched.map(({ agentId }) => agentId));
-    const stale = [...matched.filter((row) => this.isNews(row)).map(idOf), ...this.goneFrom(plan, present)];
+    const stale = [...matched.filter((row) => this.isOutdated(row)).map(idOf), ...this.noLongerMatching(plan, present)];
     for (let at = 0; at < stale.length; at += SLICE) await this.sync.refresh(stale.slice(at, at + SLICE));
     return stale.length;
   }
 
-  /** Whoever asks while the fleet is being read shares the reading after it: this one may be past what they must see. */
+  /** Callers that arrive during a read share the next one, because the current read may miss changes that they must see. */
   private async readFleet(): Promise<number> {
-    this.next ??= this.readNext();
-    return await this.next;
+    this.nextRead ??= this.readNext();
+    return await this.nextRead;
   }
 
   private async readNext(): Promise<number> {
-    await Promise.allSettled([this.underWay]);
-    this.next = undefined;
-    this.underWay = this.sync.load();
-    return await this.underWay;
+    await Promise.allSettled([this.currentRead]);
+    this.nextRead = undefined;
+    this.currentRead = this.sync.load();
+    return await this.currentRead;
   }
 
-  /** Each is a list of words of which an agent must have one. To explain, who has one of all of them is near enough. */
+  /** An agent must have at least one key of each group. With `explain` there is one group, so that near matches are read. */
   private groupsOf({ all, any, explain }: QueryPlan): string[][] {
-    const words = (asked: readonly string[]): string[] => asked.flatMap((one) => this.directory.aliases.wordsFor(one));
-    const groups = [...all.map((one) => words([one])), ...(any.length > 0 ? [words(any)] : [])];
+    const keys = (requested: readonly string[]): string[] =>
+      requested.flatMap((one) => this.directory.aliases.searchKeysFor(one));
+    const groups = [...all.map((one) => keys([one])), ...(any.length > 0 ? [keys(any)] : [])];
     return explain && groups.length > 0 ? [groups.flat()] : groups;
   }
 
-  private isNews({ agentId, generation, revision, budgetVersions }: MatchedRow): boolean {
+  private isOutdated({ agentId, generation, revision, budgetVersions }: MatchedRow): boolean {
     const known = this.directory.find(agentId);
     if (!known) return true;
     const write = { generation: Number(generation), revision: Number(revision) };
@@ -70,8 +71,8 @@ export class StrongReader {
     return isCharged || isNewer(write, { generation: known.record.generation, revision: known.revision });
   }
 
-  /** Who would be found here, and no longer matches there. */
-  private goneFrom(plan: QueryPlan, present: ReadonlySet<string>): string[] {
+  /** The agents that match in the directory but not in Postgres. */
+  private noLongerMatching(plan: QueryPlan, present: ReadonlySet<string>): string[] {
     const found = [...new Search(plan, this.directory.index).capable()].map(idOf);
     return found.filter((agentId) => !present.has(agentId));
   }

@@ -3,7 +3,7 @@ interface Due<T> {
   item: T;
 }
 
-/** What is to be looked at again when its time has come, soonest first: a binary heap. It has no clock of its own. */
+/** A priority queue of items by time, as a binary heap. The caller passes the time; it uses no clock. */
 export class Timeline<T> {
   private readonly heap: Due<T>[] = [];
 
@@ -11,7 +11,7 @@ export class Timeline<T> {
     return this.heap.length;
   }
 
-  /** Infinity when nothing is due ever. */
+  /** The time of the first item; Infinity if there is none. */
   get nextAt(): number {
     return this.heap.length === 0 ? Infinity : this.heap[0].at;
   }
@@ -28,7 +28,7 @@ export class Timeline<T> {
     this.heap[hole] = { at, item };
   }
 
-  /** Takes out all that are due by `now`, soonest first. */
+  /** Removes and yields all items that are due at `now`, the earliest first. */
   *takeAll(now: number): Iterable<T> {
     while (this.nextAt <= now) {
       const [{ item }] = this.heap;

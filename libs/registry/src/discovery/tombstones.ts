@@ -5,8 +5,8 @@ interface Tombstone extends Revision {
 }
 
 /**
- * Markers of removed agents, so that a write that arrives late does not list them again. A tombstone is kept for as long as
- * a write can be late, then dropped, oldest first.
+ * Markers for removed agents, so that a late write does not list them again. A tombstone is kept as long as a write can be late;
+ * then it is deleted.
  */
 export class Tombstones {
   private readonly byAgent = new Map<string, Tombstone>();

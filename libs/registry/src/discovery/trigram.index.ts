@@ -1,12 +1,12 @@
 import { SIMILAR_ENOUGH, trigrams } from './trigram.js';
 
 /**
- * Words by their trigrams, as an index of pg_trgm has them: who looks for words spelled like another meets only those that
- * share something with it. Says what `mostSimilar` says, which compares with each.
+ * An index from trigrams to words, like that of pg_trgm. A search reads only words that share a trigram with the given one. It
+ * returns the same words as `mostSimilar`, which compares all words.
  */
 export class TrigramIndex {
   private readonly words = new Map<string, Set<string>>();
-  /** How many trigrams each word has. */
+  /** The number of trigrams of each word. */
   private readonly sizes = new Map<string, number>();
 
   constructor(words: Iterable<string> = []) {
@@ -33,8 +33,8 @@ export class TrigramIndex {
   }
 
   /** Best first, then by name. */
-  mostSimilar(asked: string, most = 10): string[] {
-    const mine = trigrams(asked);
+  mostSimilar(text: string, most = 10): string[] {
+    const mine = trigrams(text);
     const scored: { word: string; score: number }[] = [];
     for (const [word, shared] of this.sharedWith(mine)) {
       const score = shared / (mine.size + (this.sizes.get(word) ?? 0) - shared);
@@ -44,7 +44,7 @@ export class TrigramIndex {
     return scored.slice(0, most).map(({ word }) => word);
   }
 
-  /** The words that share any of these trigrams, and how many. */
+  /** The words that share any of these trigrams, each with the number of shared trigrams. */
   private sharedWith(mine: ReadonlySet<string>): Map<string, number> {
     const shared = new Map<string, number>();
     for (const trigram of mine) {

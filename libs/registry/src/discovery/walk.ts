@@ -1,12 +1,12 @@
 import type { Listing } from './listing.js';
 import { compareIds, compareRank, type OrderedList, type Place } from './ordered.list.js';
 
-/** Reads agents in the order of one strategy, one at a time, so that a query reads only as many as it needs. */
+/** Iterates over agents in the order of one strategy, so that a query reads only as many as it needs. */
 export interface Walk {
   next(): Listing | undefined;
 }
 
-/** Best first through one order. */
+/** Iterates over one order, best first. */
 export class ListWalk implements Walk {
   private readonly place: Place = { chunk: 0, offset: 0 };
 
@@ -19,15 +19,15 @@ export class ListWalk implements Walk {
   }
 }
 
-interface Stretch {
+interface Section {
   from: Place;
-  /** The first listing after the stretch. */
+  /** The first listing after the section. */
   to: Listing | undefined;
 }
 
 /** Like ListWalk, but among agents of equal rank it starts after `pivot` and ends with it. */
 export class RotatedWalk implements Walk {
-  private stretches: Stretch[] = [];
+  private sections: Section[] = [];
   private groupEnd: Place = { chunk: 0, offset: 0 };
 
   constructor(
@@ -38,20 +38,20 @@ export class RotatedWalk implements Walk {
   }
 
   next(): Listing | undefined {
-    while (this.stretches.length > 0) {
-      const [{ from, to }] = this.stretches;
+    while (this.sections.length > 0) {
+      const [{ from, to }] = this.sections;
       const listing = this.order.at(from);
       if (listing && listing !== to) {
         this.order.step(from);
         return listing;
       }
-      this.stretches.shift();
-      if (this.stretches.length === 0) this.enterGroup();
+      this.sections.shift();
+      if (this.sections.length === 0) this.enterGroup();
     }
     return undefined;
   }
 
-  /** Splits the next group of equal rank into two stretches: after the pivot, then up to it. */
+  /** Splits the next group of equal rank into two sections: after the pivot, then up to it. */
   private enterGroup(): void {
     const begin = this.groupEnd;
     const head = this.order.at(begin)?.assessment;
@@ -59,14 +59,14 @@ export class RotatedWalk implements Walk {
     const rank = (item: Listing): number => compareRank(this.order.strategy, item.assessment, head);
     const first = this.order.seek((item) => rank(item) > 0 || (rank(item) === 0 && item.agentId > this.pivot));
     this.groupEnd = this.order.seek((item) => rank(item) > 0);
-    this.stretches = [
+    this.sections = [
       { from: { ...first }, to: this.order.at(this.groupEnd) },
       { from: begin, to: this.order.at(first) },
     ];
   }
 }
 
-/** Merges several walks of the same order; returns each agent once. */
+/** Merges several walks with the same order; returns each agent once. */
 export class MergeWalk implements Walk {
   private readonly heads: (Listing | undefined)[];
 
@@ -93,7 +93,7 @@ export class MergeWalk implements Walk {
   }
 }
 
-/** One walk through several orders of the same strategy. */
+/** Returns one walk through several orders of the same strategy. */
 export function walkThrough(orders: readonly OrderedList[], pivot: string | undefined): Walk {
   for (const order of orders) order.settle();
   const walks = orders.map((order) => (pivot === undefined ? new ListWalk(order) : new RotatedWalk(order, pivot)));
@@ -101,10 +101,10 @@ export function walkThrough(orders: readonly OrderedList[], pivot: string | unde
   return new MergeWalk(walks, (one, other) => compareRotated(orders[0], one, other, pivot));
 }
 
-/** The order within a RotatedWalk: among agents of equal rank, those after the pivot go first. */
+/** The order within a RotatedWalk: among agents of equal rank, agents after the pivot go first. */
 function compareRotated(order: OrderedList, one: Listing, other: Listing, pivot: string | undefined): number {
   const rank = compareRank(order.strategy, one.assessment, other.assessment);
   if (rank !== 0) return rank;
-  const waits = (listing: Listing): number => (pivot !== undefined && listing.agentId <= pivot ? 1 : 0);
-  return waits(one) - waits(other) || compareIds(one.agentId, other.agentId);
+  const isUpToPivot = (listing: Listing): number => (pivot !== undefined && listing.agentId <= pivot ? 1 : 0);
+  return isUpToPivot(one) - isUpToPivot(other) || compareIds(one.agentId, other.agentId);
 }

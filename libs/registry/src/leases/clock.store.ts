@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 
 /**
- * Corrects stored moments after the database's clock went back. A moment in the future would otherwise hold for the length
- * of the jump: a lease would not expire, a circuit would stay open. What was stored between the jump and its discovery,
- * about a second, ends too early; that is harmless for all of these.
+ * Corrects stored times after the database's clock was set back. A time that is now in the future would otherwise delay
+ * everything by the length of the jump: leases would not expire, circuits would stay open. Times that were stored between the
+ * jump and its detection, about a second, end too early, which is harmless.
  */
 @Injectable()
 export class ClockStore {
   constructor(private readonly db: Database) {}
 
-  /** To be called in the transaction of the sweep. Agents are locked before their leases, as everywhere. */
+  /** Runs in the transaction of the sweep. Locks agents before leases, like all writers. */
   async stepBack(byMs: number, now: number): Promise<void> {
     await this.rebaseAgents(byMs, now);
     await this.rebaseLeases();
@@ -43,7 +43,7 @@ export class ClockStore {
     );
   }
 
-  /** An agent whose last beat lies in the future has a full lease from now on. */
+  /** An agent whose last beat is in the future gets a full lease from now on. */
   private async rebaseLeases(): Promise<void> {
     await this.db.query(
       `WITH later AS (
@@ -76,12 +76,12 @@ export class ClockStore {
   }
 }
 
-/** A moment in milliseconds that was stored before the clock went back, as the clock counts now; at the earliest now. */
+/** SQL that moves a time in milliseconds back by the length of the jump, but not before now. */
 function rebased(moment: string): string {
   return `greatest($1::float8, (${moment})::float8 - $2)`;
 }
 
-/** The same of a timestamp. */
+/** SQL that moves a timestamp back by the length of the jump, but not before now. */
 function earlier(column: string): string {
   return `greatest(clock_timestamp(), ${column} - $1 * interval '1 millisecond')`;
 }

@@ -6,32 +6,33 @@ import type { ClockStore } from './clock.store.js';
 import type { FleetFacts, LeaseStore } from './lease.store.js';
 import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
 import type { ProtectionDecision } from './protection.explanation.js';
-import { calmProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
+import { normalProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
 import type { ProtectionStore } from './protection.store.js';
 import { decideProtection } from './self-preservation.js';
 
 export interface SweepResult {
-  /** False when another replica was sweeping, or has just done so. */
+  /** False if another replica is sweeping or has just swept. */
   swept: boolean;
   evicted: string[];
   suspected: string[];
   recovered: string[];
-  /** Expired, and spared all the same. */
+  /** How many expired agents were not evicted. */
   spared: number;
-  /** There is more to do at once. */
+  /** Whether the next sweep should follow at once. */
   more: boolean;
 }
 
-const NOTHING: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
-/** More wait for the next sweep: one transaction stays short. */
-const MOST_AT_ONCE = 500;
+const NOT_SWEPT: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
+/** Limits the agents per sweep, so that its transaction stays short. */
+const MAX_BATCH = 500;
 const SWEEP_EVERY_MS = 1_000;
 
 /**
- * Looks who has fallen silent: active → suspect → evicted after K missed beats. One replica sweeps at a time; what it does
- * to an agent is fenced by the agent's generation and checked again under its lock, so an agent is evicted once, and never
- * while its beats arrive. Before anything it gives back the time in which we could not have heard anyone, and when too many
- * are silent at once it suspects itself instead of them. A database clock that went back is noticed here, and corrected.
+ * Marks agents that miss heartbeats as suspect, and evicts them after K missed beats. One replica sweeps at a time. Each eviction
+ * is fenced by the agent's generation and checks the lease again under the agent's lock, so an agent is evicted once, and never
+ * while its beats arrive. A sweep first extends all leases by the time in which the registry could not receive beats. When too
+ * many agents are silent at once, self-preservation stops evictions. The sweep also detects and corrects a database clock that
+ * was set back.
  */
 @Injectable()
 export class EvictionSweeper {
@@ -51,23 +52,23 @@ export class EvictionSweeper {
     while (more && !this.stopping) ({ more } = await this.sweep());
   }
 
-  /** The sweep in progress is the last one of `sweepAll`. */
+  /** Ends `sweepAll` after the sweep in progress. */
   @StopsIn('background')
   async stop(): Promise<void> {
     this.stopping = true;
   }
 
-  /** Unless another replica has just swept: however many there are, the fleet is looked at about once an interval. */
+  /** Skips the sweep if another replica has just swept, so that all replicas together sweep about once per interval. */
   async sweepIfDue(): Promise<SweepResult> {
     return await this.sweep(this.policies.protection.sweepEveryMs / 2);
   }
 
   async sweep(notWithinMs = 0): Promise<SweepResult> {
     return await this.db.transaction(async () => {
-      const before = await this.stores.protection.take(notWithinMs);
-      if (!before) return NOTHING;
+      const before = await this.stores.protection.lock(notWithinMs);
+      if (!before) return NOT_SWEPT;
       const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
-      const state = before.state ?? calmProtection(fleet.now);
+      const state = before.state ?? normalProtection(fleet.now);
       const facts = { ...fleet, override: before.override };
       const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
@@ -91,22 +92,22 @@ export class EvictionSweeper {
     const { gap, mayEvict, clockBackMs } = decision;
     if (clockBackMs > 0) await this.stepBack(clockBackMs, fleet.now);
     if (gap) await this.stores.leases.forgive(gap);
-    const recovered = fleet.heardAgain > 0 ? await this.stores.leases.markRecovered(lease, MOST_AT_ONCE) : [];
-    const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MOST_AT_ONCE) : [];
-    const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MOST_AT_ONCE)) : [];
-    const gone = new Set(evicted.map(idOf));
+    const recovered = fleet.beatingAgain > 0 ? await this.stores.leases.markRecovered(lease, MAX_BATCH) : [];
+    const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MAX_BATCH) : [];
+    const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MAX_BATCH)) : [];
+    const evictedIds = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
-    const stillHere = suspected.filter(({ agentId }) => !gone.has(agentId));
-    await this.events.suspected(stillHere, lease.missesUntilSuspect);
+    const remaining = suspected.filter(({ agentId }) => !evictedIds.has(agentId));
+    await this.events.suspected(remaining, lease.missesUntilSuspect);
     await this.budgets.applyLastReports(evicted);
     await this.events.left(evicted, 'evicted');
     return {
       swept: true,
       evicted: evicted.map(idOf),
-      suspected: stillHere.map(idOf),
+      suspected: remaining.map(idOf),
       recovered: recovered.map(idOf),
       spared: fleet.expired - evicted.length,
-      more: [recovered, suspected, evicted].some(({ length }) => length === MOST_AT_ONCE),
+      more: [recovered, suspected, evicted].some(({ length }) => length === MAX_BATCH),
     };
   }
 }

@@ -6,11 +6,11 @@ import {
   NEVER_FLAPPED,
   noteFlap,
   suppressedUntil,
-  USUAL_FLAP_POLICY,
+  DEFAULT_FLAP_POLICY,
   type FlapState,
 } from './flap.damping.js';
 
-const POLICY = USUAL_FLAP_POLICY;
+const POLICY = DEFAULT_FLAP_POLICY;
 const flaps = (...moments: number[]): FlapState =>
   moments.reduce((state, now) => noteFlap(state, now, POLICY), NEVER_FLAPPED);
 
@@ -58,9 +58,11 @@ describe('flap damping', () => {
 
   it('teaches which settings do not fit', () => {
     expect(flapPolicyFaults(POLICY)).toEqual([]);
-    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain('kept out and let in at once');
-    expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain('never heal');
+    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain(
+      'excluded and included at the same time',
+    );
+    expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain('never decay');
     expect(flapPolicyFaults({ ...POLICY, longestMs: 1 }).join()).toContain('no penalty could reach');
-    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 0 }).join()).toContain('never falls to nothing');
+    expect(flapPolicyFaults({ ...POLICY, reuseBelow: 0 }).join()).toContain('never decays to 0');
   });
 });

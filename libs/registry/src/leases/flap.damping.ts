@@ -1,18 +1,18 @@
-/** As routers damp routes that come and go (RFC 2439): each flap costs, time heals, and two thresholds keep it calm. */
+/** Flap damping as in RFC 2439: each flap adds a penalty that decays over time, and two thresholds give hysteresis. */
 export interface FlapPolicy {
-  /** What one leave-and-join costs. */
+  /** The penalty for leaving and joining once. */
   penaltyPerFlap: number;
-  /** After this long half of a penalty is forgotten. */
+  /** The time in which a penalty decays to one half. */
   halfLifeMs: number;
-  /** From this penalty on an agent is kept out of rankings … */
+  /** An agent with at least this penalty is excluded from rankings. */
   suppressAt: number;
-  /** … until it has fallen below this. */
+  /** An excluded agent returns when its penalty is below this. */
   reuseBelow: number;
-  /** Nobody is kept out for longer than this after its last flap. */
+  /** The longest exclusion after the last flap. */
   longestMs: number;
 }
 
-export const USUAL_FLAP_POLICY: FlapPolicy = {
+export const DEFAULT_FLAP_POLICY: FlapPolicy = {
   penaltyPerFlap: 1_000,
   halfLifeMs: 60_000,
   suppressAt: 3_000,
@@ -20,7 +20,7 @@ export const USUAL_FLAP_POLICY: FlapPolicy = {
   longestMs: 600_000,
 };
 
-/** A plain value: the penalty as it was at a moment. */
+/** The penalty at the time `at`. */
 export interface FlapState {
   penalty: number;
   at: number;
@@ -29,12 +29,12 @@ export interface FlapState {
 
 export const NEVER_FLAPPED: FlapState = Object.freeze({ penalty: 0, at: 0, suppressed: false });
 
-/** The penalty at `now`. A clock that went back forgets nothing and adds nothing. */
+/** The penalty at `now`. It does not change if `now` is before `at`. */
 export function flapPenalty({ penalty, at }: FlapState, now: number, { halfLifeMs }: FlapPolicy): number {
   return penalty * 0.5 ** (Math.max(0, now - at) / halfLifeMs);
 }
 
-/** The agent left and came back once more. */
+/** The state after one more flap: the agent left and registered again. */
 export function noteFlap(before: FlapState, now: number, policy: FlapPolicy): FlapState {
   const penalty = Math.min(flapPenalty(before, now, policy) + policy.penaltyPerFlap, highestPenalty(policy));
   const suppressed = penalty >= policy.suppressAt || isSuppressed(before, now, policy);
@@ -45,14 +45,14 @@ export function isSuppressed(state: FlapState, now: number, policy: FlapPolicy):
   return state.suppressed && flapPenalty(state, now, policy) >= policy.reuseBelow;
 }
 
-/** Until when it is kept out if it does not flap again; null when it is not. */
+/** When the exclusion ends if the agent does not flap again; null if it is not excluded. */
 export function suppressedUntil(state: FlapState, now: number, policy: FlapPolicy): number | null {
   if (!isSuppressed(state, now, policy)) return null;
   const halvings = Math.log2(state.penalty / policy.reuseBelow);
   return Math.floor(state.at + halvings * policy.halfLifeMs) + 1;
 }
 
-/** The penalty from which it takes just `longestMs` to fall to the reuse threshold. */
+/** The penalty that decays to the reuse threshold in exactly `longestMs`. */
 function highestPenalty({ reuseBelow, longestMs, halfLifeMs }: FlapPolicy): number {
   return reuseBelow * 2 ** (longestMs / halfLifeMs);
 }
@@ -60,15 +60,15 @@ function highestPenalty({ reuseBelow, longestMs, halfLifeMs }: FlapPolicy): numb
 export function flapPolicyFaults(policy: FlapPolicy): string[] {
   const faults: string[] = [];
   const { suppressAt, reuseBelow, halfLifeMs } = policy;
-  if (halfLifeMs <= 0) faults.push(`halfLifeMs (${halfLifeMs}) must be more than 0: penalties would never heal`);
-  if (reuseBelow <= 0) faults.push(`reuseBelow (${reuseBelow}) must be more than 0: a penalty never falls to nothing`);
+  if (halfLifeMs <= 0) faults.push(`halfLifeMs (${halfLifeMs}) must be more than 0: penalties would never decay`);
+  if (reuseBelow <= 0) faults.push(`reuseBelow (${reuseBelow}) must be more than 0: a penalty never decays to 0`);
   if (reuseBelow >= suppressAt) {
     faults.push(
-      `reuseBelow (${reuseBelow}) must be less than suppressAt (${suppressAt}): agents would be kept out and let in at once`,
+      `reuseBelow (${reuseBelow}) must be less than suppressAt (${suppressAt}): an agent would be excluded and included at the same time`,
     );
   }
   if (highestPenalty(policy) < suppressAt) {
-    faults.push(`longestMs (${policy.longestMs}) is so short that no penalty could reach suppressAt (${suppressAt})`);
+    faults.push(`longestMs (${policy.longestMs}) is too short: no penalty could reach suppressAt (${suppressAt})`);
   }
   return faults;
 }

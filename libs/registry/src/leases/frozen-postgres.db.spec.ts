@@ -6,12 +6,12 @@ import { REGISTRY_SCHEMA } from '../schema.js';
 const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import type { Heartbeat } from './heartbeat.js';
-import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from './protection.state.js';
+import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
+import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
 
 /** Short, so that a freeze spans many leases; and without self-preservation, which would hide what is tested here. */
-const lease = { ...USUAL_LEASE_POLICY, intervalMs: 400, graceMs: 200 };
-const protection = { ...USUAL_PROTECTION_POLICY, threshold: 1, sweepEveryMs: 100, toleranceMs: 300 };
+const lease = { ...DEFAULT_LEASE_POLICY, intervalMs: 400, graceMs: 200 };
+const protection = { ...DEFAULT_PROTECTION_POLICY, threshold: 1, sweepEveryMs: 100, toleranceMs: 300 };
 const FLEET = 40;
 
 let postgres: FreezablePostgres;

@@ -1,5 +1,5 @@
 import type { Heartbeat } from './heartbeat.js';
-import { leaseTtlMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
 const FLEET = 300;
@@ -40,7 +40,7 @@ async function run(ms: number, beats: (agent: number) => boolean): Promise<void>
 
 /** Beats are spread evenly over the interval of ten seconds. */
 function isDue(agent: number): boolean {
-  return clock % USUAL_LEASE_POLICY.intervalMs === (agent % 20) * STEP_MS;
+  return clock % DEFAULT_LEASE_POLICY.intervalMs === (agent % 20) * STEP_MS;
 }
 
 const everybody = (): boolean => true;
@@ -65,11 +65,11 @@ describe('a fault that heals', () => {
     await run(11_000, gone);
     expect((await replicas.here.protection.read()).explanation?.state).toBe('normal');
     expect((await replicas.here.agents.get('agent-000')).status).toBe('suspect');
-    await run(leaseTtlMs(USUAL_LEASE_POLICY) - 12_000, gone);
+    await run(leaseTtlMs(DEFAULT_LEASE_POLICY) - 12_000, gone);
     expect(evicted).toEqual([]);
     await run(15_000, gone);
     expect(evicted.toSorted()).toEqual(['agent-000', 'agent-001']);
-    expect(await replicas.told('agent.recovered')).toHaveLength(6);
+    expect(await replicas.loggedEvents('agent.recovered')).toHaveLength(6);
   });
 
   it('D1 B10 gives agents a full lease when an operator ends the protection', async () => {
@@ -79,7 +79,7 @@ describe('a fault that heals', () => {
     await replicas.here.protection.override('protect');
     await run(60_000, gone);
     await replicas.here.protection.override('auto');
-    await run(leaseTtlMs(USUAL_LEASE_POLICY) - 2_000, gone);
+    await run(leaseTtlMs(DEFAULT_LEASE_POLICY) - 2_000, gone);
     expect(evicted).toEqual([]);
     await run(5_000, gone);
     expect(evicted).toEqual(['agent-000']);

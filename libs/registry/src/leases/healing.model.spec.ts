@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
-import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from './lease.policy.js';
-import { calmProtection, USUAL_PROTECTION_POLICY, type SweepFacts, type SweepPolicy } from './protection.state.js';
+import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
+import { normalProtection, DEFAULT_PROTECTION_POLICY, type SweepFacts, type SweepPolicy } from './protection.state.js';
 import { decideProtection } from './self-preservation.js';
 
-const LEASE_MS = leaseTtlMs(USUAL_LEASE_POLICY);
-const SUSPECT_MS = suspectAfterMs(USUAL_LEASE_POLICY);
+const LEASE_MS = leaseTtlMs(DEFAULT_LEASE_POLICY);
+const SUSPECT_MS = suspectAfterMs(DEFAULT_LEASE_POLICY);
 const STEP_MS = 1_000;
-const POLICY: SweepPolicy = { ...USUAL_PROTECTION_POLICY, leaseMs: LEASE_MS };
+const POLICY: SweepPolicy = { ...DEFAULT_PROTECTION_POLICY, leaseMs: LEASE_MS };
 
 interface Agent {
   name: number;
@@ -30,7 +30,7 @@ class Fleet {
   now = 0;
   readonly evicted: Agent[] = [];
   private agents: Agent[];
-  private state = calmProtection(0);
+  private state = normalProtection(0);
   private forgivenMs = 0;
   private forgivenUntil = 0;
 
@@ -64,7 +64,7 @@ class Fleet {
   }
 
   private isDue({ delayMs, lastBeatAt }: Agent): boolean {
-    const { intervalMs } = USUAL_LEASE_POLICY;
+    const { intervalMs } = DEFAULT_LEASE_POLICY;
     return this.now % intervalMs === delayMs % intervalMs || this.now - lastBeatAt >= intervalMs;
   }
 
@@ -91,7 +91,7 @@ class Fleet {
       fleet: this.agents.length,
       suspect: this.agents.filter(isSuspect).length,
       expired: silences.filter((silence) => silence >= LEASE_MS).length,
-      heardAgain: this.agents.filter((agent) => agent.suspect && this.sinceBeat(agent) < SUSPECT_MS).length,
+      beatingAgain: this.agents.filter((agent) => agent.suspect && this.sinceBeat(agent) < SUSPECT_MS).length,
       longestSilentMs: Math.max(0, ...silences),
       override: 'auto',
     };

@@ -1,21 +1,21 @@
 import { Database, DatabaseUnavailableError } from '#rollcall/platform';
 import type { BeatResult, Heartbeat } from './heartbeat.js';
 import { HeartbeatBatcher } from './heartbeat.batcher.js';
-import type { BeatenLeases, LeaseStore } from './lease.store.js';
+import type { RenewedLeases, LeaseStore } from './lease.store.js';
 
 /** Writes what it is told to, when it is told to. */
 class SlowStore {
-  readonly batches: PromiseWithResolvers<BeatenLeases>[] = [];
+  readonly batches: PromiseWithResolvers<RenewedLeases>[] = [];
 
-  async beatAll(): Promise<BeatenLeases> {
-    const batch = Promise.withResolvers<BeatenLeases>();
+  async beatAll(): Promise<RenewedLeases> {
+    const batch = Promise.withResolvers<RenewedLeases>();
     this.batches.push(batch);
     return await batch.promise;
   }
 }
 
 const detached: Pick<Database, 'detached'> = { detached: (work) => work() };
-const WRITTEN: BeatenLeases = { beatAt: 7, counted: null, moved: [] };
+const WRITTEN: RenewedLeases = { beatAt: 7, counted: null, moved: [] };
 const beatOf = (agentId: string): Heartbeat => ({ agentId, generation: 1, tokenHash: null });
 
 let store: SlowStore;
@@ -30,7 +30,7 @@ async function beat(agentId: string): Promise<BeatResult> {
 }
 
 /** The batch of this number, once it is under way. */
-async function batchUnderWay(number: number): Promise<PromiseWithResolvers<BeatenLeases>> {
+async function batchUnderWay(number: number): Promise<PromiseWithResolvers<RenewedLeases>> {
   for (;;) {
     const found = store.batches[number - 1];
     if (found) return found;

@@ -5,14 +5,14 @@ import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
 import { type LeaseFacts, LeaseStore } from './lease.store.js';
 
 type Listener = (beats: readonly Heartbeat[], committed: OwnBeats) => void;
-/** `moved`: the agent beat at another replica before. */
+/** `moved`: another replica committed the agent's previous beat. */
 type Committed = BeatResult & { moved?: true };
 
 const LARGEST_BATCH = 1_000;
 
 /**
- * Commits heartbeats in groups: a thousand beats cost one transaction, and each is answered after its batch is durable. A beat
- * never creates an agent and never revives one: it is rejected with the reason instead.
+ * Commits heartbeats in groups: up to a thousand beats share one transaction, and a beat is answered after its transaction has
+ * committed. A beat never creates or revives an agent: without a live lease it is rejected with the reason.
  */
 @Injectable()
 export class HeartbeatBatcher {
@@ -37,7 +37,7 @@ export class HeartbeatBatcher {
     });
   }
 
-  /** With a callback instead of a promise, because there are tens of thousands of beats per second. */
+  /** Uses a callback instead of a promise, which is cheaper at tens of thousands of beats per second. */
   beat(beat: Heartbeat, done: (result: BeatResult) => void): void {
     this.group.submit(beat, done);
   }
@@ -46,12 +46,12 @@ export class HeartbeatBatcher {
     return await this.group.runAll(beats);
   }
 
-  /** Called with the beats that counted, after they were answered. */
+  /** The listener is called with the accepted beats, after they were answered. */
   onBeats(listener: Listener): void {
     this.listeners.push(listener);
   }
 
-  /** Settles when no batch is in progress. */
+  /** Resolves when no batch is in progress. */
   @StopsIn('writes')
   async idle(): Promise<void> {
     await this.group.idle();

@@ -1,7 +1,7 @@
 import type { LeaseClaim } from '../agents/registration.js';
 import type { DomainError } from '#rollcall/platform';
 
-/** One beat: who, and what it reports of itself. What it leaves out stays as it was. */
+/** A heartbeat and the values that the agent reports. A missing value keeps its last state. */
 export interface Heartbeat extends LeaseClaim {
   inFlight?: number;
   loadRatio?: number;
@@ -9,13 +9,13 @@ export interface Heartbeat extends LeaseClaim {
   usedTokens?: number;
 }
 
-/** Beats that this replica committed, all at one moment. */
+/** Beats that this replica committed with one statement. */
 export interface OwnBeats {
-  /** In milliseconds. */
+  /** The time of the beats by the database's clock, in milliseconds. */
   beatAt: number;
   /** The agents whose previous beat was committed by another replica. */
   moved: readonly string[];
 }
 
-/** The moment at which the beat was counted, or the reason why it was not. */
+/** The time at which the beat was accepted, or the reason why it was rejected. */
 export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: DomainError };

@@ -1,6 +1,6 @@
 import { until } from '#rollcall/platform/testing';
 import { TwoReplicas } from '../testing/two-replicas.js';
-import { suspectAfterMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { suspectAfterMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 
 let replicas: TwoReplicas;
 beforeEach(async () => (replicas = await TwoReplicas.start()));
@@ -18,7 +18,7 @@ describe('the locks of leases', () => {
     const joined = await replicas.join('a-1');
     for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.join(agentId);
     await there.sweeper.sweep();
-    await replicas.silence(suspectAfterMs(USUAL_LEASE_POLICY) + 1_000, 'a-1');
+    await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 1_000, 'a-1');
     const sweep = Promise.withResolvers<unknown>();
     const goodbye = database.db.transaction(async () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // as every goodbye begins

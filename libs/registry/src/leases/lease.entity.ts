@@ -1,8 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
- * The lease of a live agent: a narrow row without secondary indexes, half-filled pages, so that a beat is a HOT update that
- * touches no index. The token is here too: a beat is checked and written by one statement.
+ * The lease of a live agent. The row is narrow and has no secondary index, and pages are half filled, so a beat is a HOT update
+ * that touches no index. The row contains the token's hash, so one statement checks and writes a beat.
  */
 @Entity('agent_lease')
 export class LeaseEntity {
@@ -10,11 +10,11 @@ export class LeaseEntity {
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
   @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
-  /** How much was forgiven to all when it beat last; what came on top since then does not count. */
+  /** `forgiven_ms` of `registry_protection` at the last beat. The increase since then does not count as silence. */
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
-  /** The replica that took its last beat, and so knows of it; 0 before the first. */
+  /** The replica that committed the last beat; 0 before the first beat. */
   @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
-  /** The one that took the beat before: where it was another, the replica has missed what was told there. */
+  /** The replica that committed the beat before. If it is another one, this replica has not seen the values of that beat. */
   @Column({ type: 'integer', name: 'taken_before', default: 0 }) takenBefore: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;

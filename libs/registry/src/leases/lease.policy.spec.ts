@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { leasePolicyFaults, nextIntervalMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { leasePolicyFaults, nextIntervalMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 
 const POLICY = { intervalMs: 10_000, missesUntilSuspect: 2, missesUntilEvicted: 3, graceMs: 1_000, jitter: 0.1 };
 
@@ -17,18 +17,18 @@ describe('leases', () => {
 
 describe('the lease policy', () => {
   it('is usable as it comes', () => {
-    expect(leasePolicyFaults(USUAL_LEASE_POLICY, 1_000)).toEqual([]);
+    expect(leasePolicyFaults(DEFAULT_LEASE_POLICY, 1_000)).toEqual([]);
   });
 
   it('teaches what does not fit together', () => {
     const faults = (changes: Partial<typeof POLICY>, sweep = 1_000): string =>
       leasePolicyFaults({ ...POLICY, ...changes }, sweep).join('\n');
-    expect(faults({ intervalMs: 0 })).toContain('without pause');
-    expect(faults({ missesUntilSuspect: 0 })).toContain('punctual agent');
-    expect(faults({ missesUntilEvicted: 2 })).toContain('without ever having been suspect');
-    expect(faults({ graceMs: 10_000 })).toContain('one more beat');
+    expect(faults({ intervalMs: 0 })).toContain('without a pause');
+    expect(faults({ missesUntilSuspect: 0 })).toContain('misses no beat');
+    expect(faults({ missesUntilEvicted: 2 })).toContain('without being suspect first');
+    expect(faults({ graceMs: 10_000 })).toContain('one beat late');
     expect(faults({ graceMs: -1 })).toContain('negative');
-    expect(faults({ jitter: 0.9 })).toContain('share taken off');
-    expect(faults({}, 60_000)).toContain('stay listed for more missed beats');
+    expect(faults({ jitter: 0.9 })).toContain('share by which an interval is shortened');
+    expect(faults({}, 60_000)).toContain('stay listed after more missed beats');
   });
 });

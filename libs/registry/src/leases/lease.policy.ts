@@ -1,18 +1,18 @@
-/** How often agents beat, and what their silence means. All times in milliseconds. */
+/** How often agents send heartbeats, and how many they may miss. All times are in milliseconds. */
 export interface LeasePolicy {
-  /** The longest an agent may wait between two beats. */
+  /** The longest time between two beats of an agent. */
   intervalMs: number;
-  /** So many beats missed in a row make it suspect … */
+  /** An agent is suspect after this many consecutive missed beats. */
   missesUntilSuspect: number;
-  /** … and so many end its lease. */
+  /** An agent is evicted after this many consecutive missed beats. */
   missesUntilEvicted: number;
-  /** What a beat may be late for reasons of the network, on top of its interval; once, not for each beat. */
+  /** Allowance for network delay. It is added once to the whole period, not to each beat. */
   graceMs: number;
-  /** Up to this share of the interval is taken off at random, so that a fleet does not beat in step. */
+  /** The interval is shortened by a random share of up to this much, so that agents do not beat at the same time. */
   jitter: number;
 }
 
-export const USUAL_LEASE_POLICY: LeasePolicy = {
+export const DEFAULT_LEASE_POLICY: LeasePolicy = {
   intervalMs: 10_000,
   missesUntilSuspect: 2,
   missesUntilEvicted: 3,
@@ -24,40 +24,43 @@ export function suspectAfterMs({ intervalMs, missesUntilSuspect, graceMs }: Leas
   return intervalMs * missesUntilSuspect + graceMs;
 }
 
-/** How long a lease lasts from a beat on: K intervals, so that the K-th missed beat ends it and not the 2K-th. */
+/** How long a lease lasts after a beat: K intervals and the grace period, so that the K-th missed beat ends it. */
 export function leaseTtlMs({ intervalMs, missesUntilEvicted, graceMs }: LeasePolicy): number {
   return intervalMs * missesUntilEvicted + graceMs;
 }
 
-/** What a beat is answered: never more than the interval, or a punctual agent would miss beats. `chance` is in [0, 1). */
+/** The interval that the response to a beat contains. It never exceeds `intervalMs`. `chance` is a random number in [0, 1). */
 export function nextIntervalMs({ intervalMs, jitter }: LeasePolicy, chance: number): number {
   return Math.round(intervalMs * (1 - jitter * chance));
 }
 
-/** Settings that are each right but do not fit together. Every message says which to change, and why. */
+/** Returns one message for each setting that is invalid or contradicts another one. */
 export function leasePolicyFaults(policy: LeasePolicy, sweepEveryMs: number): string[] {
   const { intervalMs, missesUntilSuspect, missesUntilEvicted, graceMs, jitter } = policy;
   const rules: [boolean, string][] = [
-    [intervalMs > 0, `intervalMs (${intervalMs}) must be more than 0: agents would beat without pause`],
+    [intervalMs > 0, `intervalMs (${intervalMs}) must be more than 0: agents would send beats without a pause`],
     [
       missesUntilSuspect >= 1,
-      `missesUntilSuspect (${missesUntilSuspect}) must be at least 1: a punctual agent would be suspect`,
+      `missesUntilSuspect (${missesUntilSuspect}) must be at least 1: an agent that misses no beat would be suspect`,
     ],
     [
       missesUntilEvicted > missesUntilSuspect,
       `missesUntilEvicted (${missesUntilEvicted}) must be more than missesUntilSuspect (${missesUntilSuspect}): ` +
-        'agents would be evicted without ever having been suspect, and self-preservation could not see it coming',
+        'agents would be evicted without being suspect first, and self-preservation could not react in time',
     ],
-    [graceMs >= 0, `graceMs (${graceMs}) must not be negative: leases would end before the beat was due`],
+    [graceMs >= 0, `graceMs (${graceMs}) must not be negative: leases would end before the next beat is due`],
     [
       graceMs < intervalMs,
-      `graceMs (${graceMs}) must be shorter than intervalMs (${intervalMs}): every eviction would wait one more beat`,
+      `graceMs (${graceMs}) must be shorter than intervalMs (${intervalMs}): every eviction would come one beat late`,
     ],
-    [jitter >= 0 && jitter <= 0.5, `jitter (${jitter}) must be from 0 to 0.5: it is the share taken off an interval`],
+    [
+      jitter >= 0 && jitter <= 0.5,
+      `jitter (${jitter}) must be from 0 to 0.5: it is the share by which an interval is shortened`,
+    ],
     [
       sweepEveryMs <= intervalMs,
       `sweepEveryMs (${sweepEveryMs}) must not be longer than intervalMs (${intervalMs}): ` +
-        'agents would stay listed for more missed beats than the policy says',
+        'agents would stay listed after more missed beats than the policy allows',
     ],
   ];
   return rules.filter(([holds]) => !holds).map(([, fault]) => fault);

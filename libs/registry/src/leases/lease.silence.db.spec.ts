@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { TwoReplicas } from '../testing/two-replicas.js';
-import { leaseTtlMs, suspectAfterMs, USUAL_LEASE_POLICY } from './lease.policy.js';
+import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 import { LeaseStore } from './lease.store.js';
 
 /** Between the statements of a run time goes on; nothing below is decided by less than this. */
 const CLOSE_MS = 5_000;
-const TTL_MS = leaseTtlMs(USUAL_LEASE_POLICY);
+const TTL_MS = leaseTtlMs(DEFAULT_LEASE_POLICY);
 
 let replicas: TwoReplicas;
 let leases: LeaseStore;
@@ -19,12 +19,12 @@ afterEach(async () => await replicas.stop());
 type State = 'active' | 'suspect' | 'expired';
 
 async function state(): Promise<State> {
-  const { suspect, expired } = await leases.fleetFacts(USUAL_LEASE_POLICY);
+  const { suspect, expired } = await leases.fleetFacts(DEFAULT_LEASE_POLICY);
   return expired > 0 ? 'expired' : suspect > 0 ? 'suspect' : 'active';
 }
 
 function stateAfter(silentMs: number): State {
-  return silentMs >= TTL_MS ? 'expired' : silentMs >= suspectAfterMs(USUAL_LEASE_POLICY) ? 'suspect' : 'active';
+  return silentMs >= TTL_MS ? 'expired' : silentMs >= suspectAfterMs(DEFAULT_LEASE_POLICY) ? 'suspect' : 'active';
 }
 
 /** Silent for so long, with these gaps in it one after the other, each of which begins so long after the one before. */
@@ -35,7 +35,7 @@ async function silentWith(silentMs: number, gaps: readonly { after: number; leng
     `UPDATE agent_lease SET forgiven_ms = 0, last_beat_at = clock_timestamp() - $1 * interval '1 millisecond'`,
     [silentMs],
   );
-  const { now } = await leases.fleetFacts(USUAL_LEASE_POLICY);
+  const { now } = await leases.fleetFacts(DEFAULT_LEASE_POLICY);
   let at = now - silentMs;
   let lost = 0;
   for (const { after, length } of gaps) {

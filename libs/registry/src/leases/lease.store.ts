@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { SweptAgent } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
-import type { Leaver } from '../agents/agent.store.js';
+import type { LeftAgent } from '../agents/agent.store.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
 import type { Gap } from './protection.state.js';
@@ -13,20 +13,20 @@ export interface FleetFacts {
   fleet: number;
   suspect: number;
   expired: number;
-  /** Silent, and not yet marked. */
+  /** Silent agents that are not marked as suspect yet. */
   toSuspect: number;
-  /** Marked as suspect, and heard again. */
-  heardAgain: number;
-  /** The longest silence of all, in milliseconds, without the time that does not count. */
+  /** Agents that are marked as suspect but send beats again. */
+  beatingAgain: number;
+  /** The longest silence of any agent in milliseconds, without the time that does not count. */
   longestSilentMs: number;
 }
 
-export interface BeatenLeases {
-  /** In milliseconds, the same for all beats. */
+export interface RenewedLeases {
+  /** The time of all beats, in milliseconds. */
   beatAt: number;
-  /** The indexes of the beats that counted; null, as nearly always, when all did. */
+  /** The indexes of the accepted beats; null if all were accepted, which is the usual case. */
   counted: number[] | null;
-  /** The indexes of the beats whose agent beat at another replica before. */
+  /** The indexes of the beats whose agent sent its previous beat to another replica. */
   moved: number[];
 }
 
@@ -40,16 +40,16 @@ export interface LeaseFacts {
 }
 
 /**
- * What came since its last beat in which nobody could have been heard. Of a gap the agent beat in, only what was after the
- * beat: that is what the second limit is for.
+ * SQL for the time since the last beat that does not count as silence, because the registry could not receive beats. If the
+ * agent sent a beat during such a gap, only the part after the beat is excluded: the second argument of `least` ensures this.
  */
 const FORGIVEN_MS = `least(
   (SELECT forgiven_ms FROM registry_protection) - l.forgiven_ms,
   greatest(0, date_part('epoch', (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
 
 /**
- * How long the lease has been silent, in milliseconds, without the time that does not count. With `date_part` and not
- * `extract`, which reckons in decimals: the whole fleet is asked every second.
+ * SQL for the time since the last beat, in milliseconds. `date_part` is faster than `extract`, which computes with numeric
+ * values; each sweep evaluates this for the whole fleet.
  */
 const SINCE_BEAT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000)`;
 const SILENT_MS = `(${SINCE_BEAT_MS} - ${FORGIVEN_MS})`;
@@ -58,9 +58,9 @@ const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBe
   load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
 
 /**
- * Returns one row for the whole batch: to read a thousand rows would cost more than to write them. The arrays are wrapped in
- * SELECT so that Postgres keeps one plan by index for batches of any size. Without it, Postgres plans each batch again by the
- * size of its arrays, and reads the whole table for a hundred beats.
+ * Returns one row for the whole batch, because reading a thousand rows would cost more than writing them. The arrays are wrapped
+ * in SELECT so that Postgres reuses one index plan for batches of any size. Otherwise it plans each batch by the size of its
+ * arrays, and scans the whole table for a hundred beats.
  */
 const BEAT_ALL = {
   name: 'beat_all',
@@ -83,16 +83,16 @@ const BEAT_ALL = {
   FROM beaten`,
 };
 
-/** Every writer of several leases locks them in the order of their agentId, so that no two writers wait for each other. */
+/** The SQL of leases. All writers lock leases in the order of their agentId, which prevents deadlocks. */
 @Injectable()
 export class LeaseStore {
-  /** Identifies this replica among those that commit beats at the same time. */
+  /** Identifies this replica in `taken_by`. */
   private readonly replica = randomInt(2 ** 31);
 
   constructor(private readonly db: Database) {}
 
-  /** Renews the leases of all these agents with one statement, at one moment. At most one beat per agent, sorted by agentId. */
-  async beatAll(beats: readonly Heartbeat[]): Promise<BeatenLeases> {
+  /** Renews the leases of all these agents with one statement. `beats` has at most one beat per agent, sorted by agentId. */
+  async beatAll(beats: readonly Heartbeat[]): Promise<RenewedLeases> {
     const parameters = [
       beats.map((beat) => beat.agentId),
       beats.map((beat) => beat.generation),
@@ -103,7 +103,7 @@ export class LeaseStore {
       beats.map((beat) => beat.usedTokens),
       this.replica,
     ];
-    const rows = await this.db.query<BeatenLeases>(BEAT_ALL, parameters, 'reserved');
+    const rows = await this.db.query<RenewedLeases>(BEAT_ALL, parameters, 'reserved');
     if (!rows[0]) throw new Error('the statement that renews leases returned no row');
     return rows[0];
   }
@@ -118,8 +118,8 @@ export class LeaseStore {
   }
 
   /**
-   * By one look at every lease; what there is to do is then done only to those it is to be done to. A suspect counts as
-   * silent until it beats, also when its silence was forgiven.
+   * Counts the fleet with one scan of all leases; the statements that follow then change only the rows that need it. A suspect
+   * agent counts as silent until it sends a beat, even if its silence was forgiven.
    */
   async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
     const [facts] = await this.db.query<FleetFacts>(
@@ -127,16 +127,16 @@ export class LeaseStore {
          count(*) FILTER (WHERE silent < $2 AND (silent >= $1 OR suspect AND since_beat >= $1))::int AS suspect,
          count(*) FILTER (WHERE silent >= $2)::int AS expired,
          count(*) FILTER (WHERE silent >= $1 AND NOT suspect)::int AS "toSuspect",
-         count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "heardAgain",
+         count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "beatingAgain",
          coalesce(max(silent), 0)::float8 AS "longestSilentMs"
        FROM (SELECT l.suspect, ${SINCE_BEAT_MS} AS since_beat, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
       [suspectAfterMs(policy), leaseTtlMs(policy)],
     );
-    if (!facts) throw new Error('the fleet was not counted');
+    if (!facts) throw new Error('the statement that counts the fleet returned no row');
     return { ...facts, now: Math.floor(facts.now) };
   }
 
-  /** Gives every lease back the time in which nobody could have been heard, by one row however many there are. */
+  /** Extends all leases by the time in which the registry could not receive beats, by writing one row. */
   async forgive({ from, to }: Gap): Promise<void> {
     await this.db.query(
       `UPDATE registry_protection SET forgiven_ms = forgiven_ms + $1, forgiven_until = to_timestamp($2 / 1000.0)`,
@@ -148,12 +148,12 @@ export class LeaseStore {
     return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
-  /** Only a beat makes a suspect recover: forgiven silence is no sign of life. */
+  /** A suspect agent recovers only by a beat, not by forgiven silence. */
   async markRecovered(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
     return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
-  /** An agent is locked before its lease, as by everyone who writes both; who is locked already waits for the next sweep. */
+  /** Locks the agent before its lease, like all writers of both. Skips agents that are locked; the next sweep marks them. */
   private async mark(suspect: boolean, which: string, limits: number[]): Promise<SweptAgent[]> {
     return await this.db.query<SweptAgent>(
       `WITH candidates AS (
@@ -174,11 +174,11 @@ export class LeaseStore {
   }
 
   /**
-   * Evicts up to `most` expired agents, the longest silent first. Each is locked, and looked at again under the lock: a beat
-   * that arrives in between saves it. Rows another replica is working on are left to it, so nobody is evicted twice.
+   * Evicts up to `most` expired agents, the longest silent first. It locks each agent and checks the lease again under the lock,
+   * so a beat that arrives in between prevents the eviction. It skips rows that another transaction has locked.
    */
-  async evictExpired(policy: LeasePolicy, most: number): Promise<Leaver[]> {
-    return await this.db.query<Leaver>(
+  async evictExpired(policy: LeasePolicy, most: number): Promise<LeftAgent[]> {
+    return await this.db.query<LeftAgent>(
       `WITH candidates AS (
          SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${SILENT_MS} >= $1 ORDER BY l.last_beat_at LIMIT $2
        ), locked AS (
@@ -198,7 +198,7 @@ export class LeaseStore {
     );
   }
 
-  /** The beats since a moment that other replicas took: how we learn of load and latency. */
+  /** The beats that other replicas committed since then, from which this replica learns load and latency. */
   async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE last_beat_at >= $1 AND taken_by <> $2`,
@@ -206,7 +206,7 @@ export class LeaseStore {
     );
   }
 
-  /** The last beats of these agents, with all that was ever told by one. */
+  /** The last beats of these agents, with the last known value of each field. */
   async beatsOf(agentIds: readonly string[]): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(`SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE agent_id = ANY ($1)`, [
       agentIds,
@@ -214,7 +214,7 @@ export class LeaseStore {
   }
 }
 
-/** Postgres rejects a number that is too small for a `real`; here it becomes 0. */
+/** Rounds to single precision: Postgres rejects a number that is too small for `real`, and this turns it into 0. */
 function asReal(value: number | undefined): number | null {
   return value === undefined ? null : Math.fround(value);
 }

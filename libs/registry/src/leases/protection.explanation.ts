@@ -20,11 +20,11 @@ export type ProtectionReason =
 
 export interface ProtectionDecision {
   state: ProtectionState;
-  /** How many of the expired may be evicted in this sweep; the others stay suspect. */
+  /** How many of the expired agents this sweep may evict; the others stay suspect. */
   mayEvict: number;
-  /** Every lease gets this time back, and nobody is evicted before the next sweep has looked again. */
+  /** All leases are extended by this period, and this sweep evicts no agent. */
   gap: Gap | null;
-  /** By how much the database's clock went back since the last sweep; 0 when it did not. */
+  /** By how much the database's clock was set back since the last sweep; 0 if it was not. */
   clockBackMs: number;
   explanation: ProtectionExplanation;
 }
@@ -52,7 +52,7 @@ interface Verdict {
   clockBackMs?: number;
 }
 
-/** A verdict with what an operator needs to understand it. */
+/** Completes a verdict with an explanation for operators. */
 export function decision(
   state: ProtectionState,
   facts: SweepFacts,
@@ -77,24 +77,24 @@ function explain(
   const limit = `${Math.round(policy.threshold * 100)} %`;
   switch (reason) {
     case 'healthy':
-      return 'Every agent is heard.';
+      return 'All agents send heartbeats.';
     case 'few_silent':
-      return `${silent}, no more than ${limit} or fewer than ${policy.fewest}: who has expired is evicted.`;
+      return `${silent}, not more than ${limit} or fewer than ${policy.fewest}: expired agents are evicted.`;
     case 'mass_silence':
-      return `${silent}, more than ${limit}: the fault may be ours, so nobody is evicted for now.`;
+      return `${silent}, more than ${limit}: the cause may be the registry or the network, so no agent is evicted for now.`;
     case 'time_box_over':
-      return `${silent} after all the time we waited: evicting ${policy.evictionsPerMinute} a minute at most, ${mayEvict} now.`;
+      return `${silent}, and the waiting time is over: at most ${policy.evictionsPerMinute} per minute are evicted, ${mayEvict} now.`;
     case 'healing':
-      return `${silent}, and agents are coming back: nobody is evicted for the length of a lease.`;
+      return `${silent}, and agents are recovering: no agent is evicted for the duration of a lease.`;
     case 'healed':
-      return `${silent}, and protection has ended: each of them gets a full lease from now on.`;
+      return `${silent}, and protection has ended: each silent agent gets a full lease from now on.`;
     case 'operator':
       return mayEvict > 0 || expired === 0
-        ? `An operator decided; ${silent}.`
-        : `An operator holds protection on; ${silent}.`;
+        ? `An operator has overridden self-preservation; ${silent}.`
+        : `An operator keeps protection on, so no agent is evicted; ${silent}.`;
     case 'gap':
-      return `Nobody could be heard for ${(gap?.to ?? 0) - (gap?.from ?? 0)} ms: every lease gets that time back.`;
+      return `No sweep ran for ${(gap?.to ?? 0) - (gap?.from ?? 0)} ms: all leases are extended by that time.`;
     case 'clock_back':
-      return `The clock of the database went back by ${clockBackMs} ms: times in its future were corrected, nobody is evicted.`;
+      return `The clock of the database was set back by ${clockBackMs} ms: stored times were corrected, and no agent is evicted.`;
   }
 }

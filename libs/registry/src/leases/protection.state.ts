@@ -1,29 +1,29 @@
-/** A period in which no sweep ran, so that beats may have been lost on our side. */
+/** A period that does not count as silence, because the registry may have been unable to receive beats. */
 export interface Gap {
   from: number;
   to: number;
 }
 
 export interface ProtectionPolicy {
-  /** More than this share of the fleet going silent is our problem before it is theirs. */
+  /** If more than this share of the fleet is silent, the cause is probably not the agents, and protection begins. */
   threshold: number;
-  /** Fewer silent agents than this are evicted whatever the share: in a fleet of four, one is a quarter. */
+  /** Protection needs at least this many silent agents: in a fleet of four, one agent is already a quarter. */
   fewest: number;
-  /** How long nobody is evicted; then, if they are still silent, slowly. */
+  /** The time box: no agent is evicted for this long. After it, silent agents are evicted at a limited rate. */
   longestMs: number;
-  /** How many may be evicted in a minute once that time is over. */
+  /** The rate of evictions after the time box. */
   evictionsPerMinute: number;
   sweepEveryMs: number;
-  /** A sweep that is late by no more than this is punctual. */
+  /** A sweep may be late by this much before the delay counts as a gap. */
   toleranceMs: number;
 }
 
 export interface SweepPolicy extends ProtectionPolicy {
-  /** How long a lease lasts from a beat on. */
+  /** How long a lease lasts after a beat. */
   leaseMs: number;
 }
 
-export const USUAL_PROTECTION_POLICY: ProtectionPolicy = {
+export const DEFAULT_PROTECTION_POLICY: ProtectionPolicy = {
   threshold: 0.15,
   fewest: 3,
   longestMs: 600_000,
@@ -32,45 +32,45 @@ export const USUAL_PROTECTION_POLICY: ProtectionPolicy = {
   toleranceMs: 2_000,
 };
 
-/** `auto` decides by the numbers; an operator may hold protection on, or have everyone expired evicted at once. */
+/** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted at once. */
 export type ProtectionOverride = 'auto' | 'protect' | 'evict';
 
 export type ProtectionMode = 'normal' | 'protecting' | 'throttled';
 
-/** A plain value, kept between sweeps in one shared row. A row of an earlier version lacks the optional fields. */
+/** The state between two sweeps, stored in one row. A row of an earlier version lacks the optional fields. */
 export interface ProtectionState {
   mode: ProtectionMode;
   since: number;
-  /** When `protecting` turns into `throttled`; null in the other modes. */
+  /** When `protecting` changes to `throttled`; null in the other modes. */
   until: number | null;
-  /** Evictions not yet made that the rate allows, in parts. */
+  /** The evictions that the rate allows now, as a fraction. */
   credit: number;
   lastSweepAt: number | null;
-  /** When the time box of this episode ends. An episode goes on until protection has been off for two leases. */
+  /** When the time box of this episode ends. An episode ends after two lease durations without protection. */
   boxUntil?: number;
-  /** Whether this episode has forgiven silence after the end of its time box. It may do so once. */
+  /** Whether silence was forgiven after the end of the time box. An episode does this at most once. */
   forgaveLate?: boolean;
-  /** In `throttled`: agents are coming back, so nobody is evicted until then. */
+  /** In `throttled`: no agent is evicted until then, because agents are recovering. */
   heldUntil?: number;
 }
 
 export interface SweepFacts {
-  /** Everyone with a lease, the silent included. */
+  /** All agents with a lease, including silent ones. */
   fleet: number;
   suspect: number;
   expired: number;
-  /** Suspects that have beaten since the last sweep. */
-  heardAgain: number;
-  /** The longest silence of any lease, without the time that was forgiven. */
+  /** Suspect agents that sent a beat since the last sweep. */
+  beatingAgain: number;
+  /** The longest silence of any agent, without the forgiven time. */
   longestSilentMs: number;
   override: ProtectionOverride;
 }
 
-export function calmProtection(now: number): ProtectionState {
+export function normalProtection(now: number): ProtectionState {
   return { mode: 'normal', since: now, until: null, credit: 0, lastSweepAt: null };
 }
 
-/** The state as it would be had everything happened `ms` later; a negative number means earlier. */
+/** The state with all its times moved by `ms`. */
 export function shifted(state: ProtectionState, ms: number): ProtectionState {
   const { since, until, boxUntil, heldUntil } = state;
   return {
@@ -88,21 +88,21 @@ export function nextState(
   now: number,
   policy: SweepPolicy,
 ): ProtectionState {
-  if (facts.override === 'evict') return calm(before, now);
+  if (facts.override === 'evict') return leaveProtection(before, now);
   if (facts.override === 'protect') {
     if (before.mode === 'protecting') return before;
-    return { ...calmProtection(now), mode: 'protecting' };
+    return { ...normalProtection(now), mode: 'protecting' };
   }
-  if (!isMassSilence(facts, policy)) return calm(before, now);
+  if (!isMassSilence(facts, policy)) return leaveProtection(before, now);
   const isHeldByOperator = before.mode === 'protecting' && before.until === null;
-  if (before.mode === 'normal' || isHeldByOperator) return entered(before, now, policy);
+  if (before.mode === 'normal' || isHeldByOperator) return enterProtection(before, now, policy);
   if (before.mode === 'throttled' || now < (before.until ?? 0)) return before;
   return { ...before, mode: 'throttled', since: now, until: null };
 }
 
 /**
- * Leaving protection forgives silence, so an episode that enters and leaves it again and again could keep dead agents for
- * ever. The time box is therefore one for the whole episode, and after its end silence is forgiven once.
+ * Leaving protection forgives silence, so an episode that enters and leaves protection repeatedly could keep dead agents for
+ * ever. Therefore the whole episode has one time box, and after its end silence is forgiven only once.
  */
 export function mayForgive({ boxUntil, forgaveLate }: ProtectionState, now: number): boolean {
   return boxUntil === undefined || now < boxUntil || forgaveLate !== true;
@@ -116,14 +116,14 @@ export function silentShare({ fleet, expired, suspect }: SweepFacts): number {
   return fleet === 0 ? 0 : (expired + suspect) / fleet;
 }
 
-function calm(before: ProtectionState, now: number): ProtectionState {
+function leaveProtection(before: ProtectionState, now: number): ProtectionState {
   if (before.mode === 'normal') return before;
   const { boxUntil, forgaveLate } = before;
-  return { ...calmProtection(now), boxUntil, forgaveLate };
+  return { ...normalProtection(now), boxUntil, forgaveLate };
 }
 
-/** After two leases without protection every dead agent has been evicted: what comes then is a new episode. */
-function entered(before: ProtectionState, now: number, policy: SweepPolicy): ProtectionState {
+/** After two lease durations without protection all dead agents are evicted, so the next entry begins a new episode. */
+function enterProtection(before: ProtectionState, now: number, policy: SweepPolicy): ProtectionState {
   const isSameEpisode = before.mode === 'normal' && now - before.since < 2 * policy.leaseMs;
   const known = isSameEpisode ? before.boxUntil : undefined;
   const boxUntil = known ?? now + policy.longestMs;

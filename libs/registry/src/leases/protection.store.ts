@@ -17,15 +17,15 @@ export class ProtectionStore {
 
   async read(): Promise<Protection> {
     const [row] = await this.db.query<Protection>(READ);
-    if (!row) throw new Error('registry_protection has lost its one row');
+    if (!row) throw new Error('the table registry_protection has no row; restore it with id 1 and override auto');
     return row;
   }
 
   /**
-   * The row, locked until the transaction ends; undefined when another replica is sweeping just now, or has done so within
-   * the last milliseconds of this number.
+   * Locks the row until the transaction ends, and returns it. Returns undefined if another replica is sweeping, or has swept
+   * within the last `notWithinMs`.
    */
-  async take(notWithinMs: number): Promise<Protection | undefined> {
+  async lock(notWithinMs: number): Promise<Protection | undefined> {
     const [row] = await this.db.query<Protection>(
       `${READ} AND coalesce(abs(date_part('epoch', clock_timestamp()) * 1000 - (state->>'lastSweepAt')::float8) >= $1, true)
        FOR UPDATE SKIP LOCKED`,

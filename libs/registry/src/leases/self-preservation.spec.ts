@@ -1,20 +1,25 @@
 import * as fc from 'fast-check';
 import type { ProtectionDecision } from './protection.explanation.js';
-import { calmProtection, USUAL_PROTECTION_POLICY, type ProtectionState, type SweepFacts } from './protection.state.js';
+import {
+  normalProtection,
+  DEFAULT_PROTECTION_POLICY,
+  type ProtectionState,
+  type SweepFacts,
+} from './protection.state.js';
 import { decideProtection } from './self-preservation.js';
 
-const POLICY = { ...USUAL_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60, leaseMs: 31_000 };
+const POLICY = { ...DEFAULT_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60, leaseMs: 31_000 };
 const HEALTHY: SweepFacts = {
   fleet: 100,
   suspect: 0,
   expired: 0,
-  heardAgain: 0,
+  beatingAgain: 0,
   longestSilentMs: 0,
   override: 'auto',
 };
 
 /** One sweep a second, each with its facts; answers the last decision and the time. */
-function sweep(all: Partial<SweepFacts>[], from: ProtectionState = calmProtection(0), start = 0): ProtectionDecision {
+function sweep(all: Partial<SweepFacts>[], from: ProtectionState = normalProtection(0), start = 0): ProtectionDecision {
   let state = from;
   let now = start;
   let last: ProtectionDecision | undefined;
@@ -40,7 +45,7 @@ describe('self-preservation', () => {
     expect(mayEvict).toBe(0);
     expect(explanation).toMatchObject({ state: 'protecting', since: 1_000, until: 61_000, reason: 'mass_silence' });
     expect(explanation.text).toBe(
-      '16 of 100 agents are silent (16 %), more than 15 %: the fault may be ours, so nobody is evicted for now.',
+      '16 of 100 agents are silent (16 %), more than 15 %: the cause may be the registry or the network, so no agent is evicted for now.',
     );
     expect(explanation.numbers).toEqual({
       fleet: 100,
@@ -76,11 +81,11 @@ describe('self-preservation', () => {
 
   it('D1 evicts nobody for a lease when agents come back after the time box, and goes on when the others do not', () => {
     const throttled = sweep(times(62, { expired: 60 })).state;
-    const healing = sweep([{ expired: 59, heardAgain: 1 }], throttled, 62_000);
+    const healing = sweep([{ expired: 59, beatingAgain: 1 }], throttled, 62_000);
     expect(healing).toMatchObject({ mayEvict: 0, explanation: { state: 'throttled', reason: 'healing' } });
-    const held = sweep(times(30, { expired: 50, heardAgain: 1 }), healing.state, 63_000);
+    const held = sweep(times(30, { expired: 50, beatingAgain: 1 }), healing.state, 63_000);
     expect(held.mayEvict).toBe(0);
-    expect(sweep(times(3, { expired: 50, heardAgain: 1 }), held.state, 93_000).mayEvict).toBe(1);
+    expect(sweep(times(3, { expired: 50, beatingAgain: 1 }), held.state, 93_000).mayEvict).toBe(1);
   });
 
   it('D1 has one time box for protection that is entered and left again and again', () => {
@@ -123,13 +128,13 @@ describe('self-preservation', () => {
     const before = sweep([{}]).state;
     const late = decideProtection(before, { ...HEALTHY, expired: 100 }, 31_000, POLICY);
     expect(late).toMatchObject({ mayEvict: 0, gap: { from: 2_000, to: 31_000 }, state: { mode: 'normal' } });
-    expect(late.explanation.text).toBe('Nobody could be heard for 29000 ms: every lease gets that time back.');
+    expect(late.explanation.text).toBe('No sweep ran for 29000 ms: all leases are extended by that time.');
     expect(decideProtection(late.state, { ...HEALTHY, expired: 1 }, 32_000, POLICY).gap).toBeNull();
   });
 
   it('B5 takes a sweep as punctual within the tolerance, and the very first one always', () => {
     expect(decideProtection(sweep([{}]).state, HEALTHY, 4_000, POLICY).gap).toBeNull();
-    expect(decideProtection(calmProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
+    expect(decideProtection(normalProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
   });
 
   it('B5 obeys the operator, and decides by the numbers again when told to', () => {
@@ -164,7 +169,7 @@ describe('self-preservation, whatever happens', () => {
   it('B5 never lets more be evicted than expired, and nobody in the first sweep of a mass silence', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyFacts, fc.integer({ min: 500, max: 9_000 })), { maxLength: 60 }), (sweeps) => {
-        let state = calmProtection(0);
+        let state = normalProtection(0);
         let now = 0;
         for (const [{ fleet, suspect, expired }, pause] of sweeps) {
           now += pause;
@@ -184,7 +189,7 @@ describe('self-preservation, whatever happens', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 50 }), (dead, alive) => {
         let left = dead;
-        let state = calmProtection(0);
+        let state = normalProtection(0);
         for (let now = 1_000; now < 400_000 && left > 0; now += 1_000) {
           const decision = decideProtection(state, { ...HEALTHY, fleet: left + alive, expired: left }, now, POLICY);
           left -= decision.mayEvict;

@@ -11,12 +11,14 @@ import {
 } from './protection.state.js';
 
 /**
- * Decides what one sweep may do. When more of the fleet is silent than the threshold, the likelier cause is on our side, so
- * agents are only suspected; after a time box they are evicted at a limited rate, because some day they are really gone.
- * Suspects count as silent: agents do not expire in the same sweep, so the first to expire announces the others. Protection
- * ends when the share is back below the threshold; silence until then is forgiven, because agents come back one after the
- * other. Time in which we could not have heard anyone is given back to every lease before anything is decided, and a clock
- * that went back moves everything that was decided by it.
+ * Decides what one sweep may do.
+ * - If a larger share of the fleet than the threshold is silent, the cause is probably not the agents. They become suspect and
+ *   are not evicted. After a time box they are evicted at a limited rate, because they may really be gone.
+ * - Suspect agents count as silent. Agents do not expire in the same sweep, so this detects an outage before most of them expire.
+ * - Protection ends when the share is below the threshold again. Silence until then is forgiven, because agents recover one after
+ *   the other.
+ * - A gap without sweeps extends all leases before anything else is decided.
+ * - If the clock was set back, all stored times are moved back too.
  */
 export function decideProtection(
   before: ProtectionState,
@@ -46,7 +48,7 @@ export function decideProtection(
   return decision(after, facts, policy, { reason, mayEvict: facts.expired });
 }
 
-/** Protection has just ended. Agents that have not been heard yet have a full lease from this moment. */
+/** Protection has just ended. Agents that are still silent get a full lease from now on. */
 function healed(state: ProtectionState, facts: SweepFacts, now: number, policy: SweepPolicy): ProtectionDecision {
   const after = { ...state, forgaveLate: isTimeBoxOver(state, now) };
   const gap = { from: now - Math.max(0, facts.longestSilentMs), to: now };
@@ -59,28 +61,28 @@ function throttled(state: ProtectionState, facts: SweepFacts, now: number, polic
     return decision({ ...state, heldUntil, credit: 0 }, facts, policy, { reason: 'healing', mayEvict: 0 });
   }
   const mayEvict = Math.min(facts.expired, Math.floor(state.credit));
-  const left = Math.min(state.credit - mayEvict, 1); // what was not needed is not saved up for a burst
+  const left = Math.min(state.credit - mayEvict, 1); // unused evictions do not add up to a burst
   return decision({ ...state, heldUntil, credit: left }, facts, policy, { reason: 'time_box_over', mayEvict });
 }
 
-/** Agents that come back show that the fault heals. At most half of the time is spent waiting for the others. */
+/** Recovering agents show that the fault is ending. Evictions then pause for one lease, and continue for at least one lease. */
 function holdUntil(
   { heldUntil }: ProtectionState,
   facts: SweepFacts,
   now: number,
   policy: SweepPolicy,
 ): number | undefined {
-  const isRested = heldUntil === undefined || now >= heldUntil + policy.leaseMs;
-  return facts.heardAgain > 0 && isRested ? now + policy.leaseMs : heldUntil;
+  const mayPause = heldUntil === undefined || now >= heldUntil + policy.leaseMs;
+  return facts.beatingAgain > 0 && mayPause ? now + policy.leaseMs : heldUntil;
 }
 
-/** Time in which nobody could beat is no part of the time box. */
+/** A gap does not count towards the time box. */
 function afterGap(before: ProtectionState, { from, to }: Gap, now: number): ProtectionState {
   const { until, boxUntil, heldUntil } = shifted(before, to - from);
   return { ...before, until, boxUntil, heldUntil, lastSweepAt: now };
 }
 
-/** The period in which no sweep ran, if the last one was too long ago. */
+/** The period without sweeps, if the last sweep was too long ago. */
 function findGap(before: ProtectionState, now: number, policy: SweepPolicy): Gap | null {
   const due = before.lastSweepAt === null ? now : before.lastSweepAt + policy.sweepEveryMs;
   return now - due > policy.toleranceMs ? { from: due, to: now } : null;

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What strong queries ask by. Most writes to an agent change none of its indexed columns; the room left on its pages lets
- * them stay clear of the index. Agents that were there before are found by their capabilities as they spelled them, until
- * they register again. The default is for replicas that do not know the column yet.
+ * Strong queries search this column. Most writes to an agent change no indexed column; with free space on each page they are
+ * HOT updates, which do not touch the index. Existing agents get keys in lower case only; their next registration writes the
+ * normal form. The default serves replicas of the previous version, which do not write the column.
  */
 export class CapabilityKeys1763266000000 implements MigrationInterface {
   name = 'CapabilityKeys1763266000000';

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Time that does not count for leases is kept once for all of them, and each lease knows how much of it there was at its
- * last beat: after an outage one row is written instead of every lease.
+ * One row stores the total time that does not count for leases; each lease stores the total at its last beat. An extension of
+ * all leases after an outage then writes one row instead of every lease.
  */
 export class Forgiveness1763269000000 implements MigrationInterface {
   name = 'Forgiveness1763269000000';

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Each lease knows which replicas took its last two beats, so that a replica reads only what it has not taken itself. */
+/** Each lease stores which replicas committed its last two beats, so a replica reads only the beats of other replicas. */
 export class BeatsTakenBy1763280900000 implements MigrationInterface {
   name = 'BeatsTakenBy1763280900000';
 

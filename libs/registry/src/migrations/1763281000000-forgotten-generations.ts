@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What was forgotten before is not known: it is taken for no further than the furthest that is still there. */
+/** The generations of agents deleted earlier are unknown. The highest generation that still exists is the best estimate. */
 export class ForgottenGenerations1763281000000 implements MigrationInterface {
   name = 'ForgottenGenerations1763281000000';
 

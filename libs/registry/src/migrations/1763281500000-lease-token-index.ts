@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A lease token is looked up before anything else is done for the request that carries it. */
+/** Authentication looks up the lease token of every request that has one. */
 export class LeaseTokenIndex1763281500000 implements MigrationInterface {
   name = 'LeaseTokenIndex1763281500000';
 

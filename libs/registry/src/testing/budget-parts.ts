@@ -8,7 +8,7 @@ import { BudgetsService } from '../budgets/budgets.service.js';
 import { ReconciliationStore } from '../budgets/reconciliation.store.js';
 import { UsageRefresher } from '../budgets/usage.refresher.js';
 
-/** The budgets of one replica, by part. */
+/** The services of one replica that handle budgets. */
 export interface BudgetParts {
   events: BudgetEvents;
   store: BudgetStore;

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestDatabase } from '#rollcall/platform/testing';
-import type { WorkerOrder, WorkerWord } from './budget-worker.js';
-import { aBudget, anAsk, testBudgets, type TestBudgets } from './test-budgets.js';
+import type { WorkerOrder, WorkerReply } from './budget-worker.js';
+import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from './test-budgets.js';
 
 export interface RaceReport {
   rounds: number;
-  /** Rounds in which another number than the budget allowed was granted. */
+  /** The rounds in which the number of granted reservations differs from the limit. */
   wrongRounds: number;
   overshoot: number;
   faults: string[];
@@ -17,18 +17,18 @@ export interface RaceReport {
 
 export interface CrashReport {
   kills: number;
-  /** Tokens still held after one sweep. */
+  /** The tokens that are still held after one sweep. */
   leaked: number;
-  /** Whether all of the budget could be reserved again. */
+  /** Whether a reservation of the whole budget is rejected afterwards. */
   falselyBlocked: boolean;
   discrepancies: number;
 }
 
-/** Two processes reserve at once what a budget has not: round by round on a budget of its own. */
+/** Two processes reserve more than a budget allows, at the same time. Each round tops the budget up by `limit`. */
 export async function budgetRace(
   database: TestDatabase,
   rounds: number,
-  asks: number,
+  requests: number,
   limit: number,
 ): Promise<RaceReport> {
   const here = await testBudgets(database.db);
@@ -37,10 +37,10 @@ export async function budgetRace(
   const report: RaceReport = { rounds, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 };
   for (let round = 1; round <= rounds; round++) {
     await here.budgets.topUp(id, { tokens: limit }, { by: 'storm', note: null });
-    const order: WorkerOrder = { do: 'reserve', times: asks / workers.length, tokens: 1 };
-    const words = await Promise.all(workers.map(async (worker) => await ask(worker, order)));
-    const granted = words.reduce((sum, word) => sum + ('granted' in word ? word.granted : 0), 0);
-    report.faults.push(...words.flatMap((word) => ('faults' in word ? word.faults : ['no answer'])));
+    const order: WorkerOrder = { do: 'reserve', times: requests / workers.length, tokens: 1 };
+    const replies = await Promise.all(workers.map(async (worker) => await request(worker, order)));
+    const granted = replies.reduce((sum, reply) => sum + ('granted' in reply ? reply.granted : 0), 0);
+    report.faults.push(...replies.flatMap((reply) => ('faults' in reply ? reply.faults : ['no reply'])));
     if (granted !== limit) report.wrongRounds++;
     report.overshoot += Math.max(0, (await here.budgets.get(id)).budget.reserved.tokens - round * limit);
   }
@@ -49,17 +49,17 @@ export async function budgetRace(
   return report;
 }
 
-/** Processes that reserve everything and are killed before they settle; then their time is over, and one sweep passes. */
+/** Kills processes after they reserve tokens and before they settle. Then lets the reservations expire, and sweeps once. */
 export async function budgetCrashes(database: TestDatabase, kills: number): Promise<CrashReport> {
   const here = await testBudgets(database.db);
   const tokens = 10;
   const { id } = await here.budgets.open(aBudget(kills * tokens));
   for (let kill = 0; kill < kills; kill++) {
     const worker = await startWorker(database);
-    await ask(worker, { do: 'hang', tokens, ttlMs: 60_000 });
-    const gone = once(worker, 'exit');
+    await request(worker, { do: 'hang', tokens, ttlMs: 60_000 });
+    const exited = once(worker, 'exit');
     worker.kill('SIGKILL');
-    await gone;
+    await exited;
   }
   await database.db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`);
   await here.sweeper.sweep();
@@ -70,7 +70,7 @@ export async function budgetCrashes(database: TestDatabase, kills: number): Prom
 
 async function isBlocked({ ledger }: TestBudgets, tokens: number): Promise<boolean> {
   try {
-    await ledger.reserve(anAsk(tokens));
+    await ledger.reserve(aReserveRequest(tokens));
     return false;
   } catch (error) {
     if ((error as { code?: string }).code === 'BUDGET_EXHAUSTED') return true;
@@ -84,10 +84,10 @@ async function startWorker({ url }: TestDatabase): Promise<ChildProcess> {
   return worker;
 }
 
-async function ask(worker: ChildProcess, order: WorkerOrder): Promise<WorkerWord> {
-  const answer = once(worker, 'message') as Promise<[WorkerWord]>;
+async function request(worker: ChildProcess, order: WorkerOrder): Promise<WorkerReply> {
+  const reply = once(worker, 'message') as Promise<[WorkerReply]>;
   worker.send(order);
-  return (await answer)[0];
+  return (await reply)[0];
 }
 
 function rootFolder(): string {

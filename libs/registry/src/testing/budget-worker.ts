@@ -1,33 +1,37 @@
+/** A separate process that spends from budgets, like a replica. The test may kill it at any time. */
 import { Database } from '#rollcall/platform';
-/** A process of its own that spends from budgets: a replica in a storm, which may be killed at any moment. */
-import { anAsk, testBudgets } from './test-budgets.js';
+import { aReserveRequest, testBudgets } from './test-budgets.js';
 
 export type WorkerOrder =
-  /** Reserve this many times at once; answer how many were granted. */
+  /** Reserve this many times at the same time, and reply with the number of granted reservations. */
   | { do: 'reserve'; times: number; tokens: number }
-  /** Reserve, tell the key, and never settle: to be killed in between. */
+  /** Reserve, reply with the key, and never settle, so that the test can kill the process while it holds a reservation. */
   | { do: 'hang'; tokens: number; ttlMs: number };
 
-export type WorkerWord = { ready: true } | { granted: number; refused: number; faults: string[] } | { holding: string };
+export type WorkerReply =
+  { ready: true } | { granted: number; refused: number; faults: string[] } | { holding: string };
 
 const db = new Database({ url: process.argv[2] ?? '', poolSize: 4, operationTimeoutMs: 20_000 });
 const { ledger } = await testBudgets(db);
-const say = (word: WorkerWord): void => void process.send?.(word);
+const send = (reply: WorkerReply): void => void process.send?.(reply);
 
 async function reserve(times: number, tokens: number): Promise<void> {
   const results = await Promise.allSettled(
-    Array.from({ length: times }, async () => await ledger.reserve(anAsk(tokens))),
+    Array.from({ length: times }, async () => await ledger.reserve(aReserveRequest(tokens))),
   );
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [(result.reason as { code?: string }).code ?? String(result.reason)] : [],
   );
   const faults = failures.filter((code) => code !== 'BUDGET_EXHAUSTED');
-  say({ granted: times - failures.length, refused: failures.length - faults.length, faults });
+  send({ granted: times - failures.length, refused: failures.length - faults.length, faults });
 }
 
 process.on('message', (order: WorkerOrder) => {
   if (order.do === 'reserve') void reserve(order.times, order.tokens);
-  else void ledger.reserve(anAsk(order.tokens, { ttlMs: order.ttlMs })).then(({ key }) => say({ holding: key }));
+  else
+    void ledger
+      .reserve(aReserveRequest(order.tokens, { ttlMs: order.ttlMs }))
+      .then(({ key }) => send({ holding: key }));
 });
 process.on('disconnect', () => process.exit());
-say({ ready: true });
+send({ ready: true });

@@ -3,16 +3,16 @@ import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 
 export interface EntryOverrides extends Partial<Omit<DirectoryEntry, 'record'>>, Partial<Omit<AgentRecord, 'budget'>> {
-  /** Tokens left of `totalTokens`; unlimited unless one of the two is said. */
+  /** The remaining part of `totalTokens`. The budget is unlimited if both are missing. */
   remaining?: number;
   totalTokens?: number;
-  /** Share of capacity in use. */
+  /** The share of the capacity in use. */
   ratio?: number;
 }
 
 const STARTED = '2026-02-24T10:00:00.000Z';
 
-/** A healthy agent with nothing remarkable about it. Say only what matters. */
+/** A healthy agent with default values. A test passes only the values that matter to it. */
 export function anEntry(overrides: EntryOverrides = {}): DirectoryEntry {
   const { revision = 1, circuit = CLOSED_CIRCUIT, suspectAt = null, dampedUntil = null, ...rest } = overrides;
   const { remaining, totalTokens = remaining, ratio = 0, ...record } = rest;

@@ -1,75 +1,76 @@
 import type { AgentQuery, CapabilitySets } from '../discovery/agent.query.js';
 import { assess, type Assessment } from '../discovery/assessment.js';
 import type { CapabilityAliases } from '../discovery/capability.aliases.js';
-import { answers, withContainers } from '../discovery/capability.js';
+import { matchesCapability, withAncestors } from '../discovery/capability.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 import { filtersOf } from '../discovery/filters.js';
-import { USUAL_LOW_BUDGET } from '../discovery/routability.js';
+import { DEFAULT_LOW_BUDGET } from '../discovery/routability.js';
 import type { SelectionStrategy } from '../discovery/strategies/selection.strategy.js';
 import { mostSimilar } from '../discovery/trigram.js';
 
-interface Contestant {
+interface Candidate {
   agent: Assessment;
   claims: string[];
   fuzzy: boolean;
 }
 
 /**
- * The ranking as anyone would write it first: look at everyone, keep who fits, sort, cut. Far too slow to serve, and so
- * plain that it is the measure for the one that serves.
+ * A reference implementation of the ranking: it filters all agents, sorts them and cuts the list. It is too slow for production,
+ * but simple enough to be obviously correct, so tests compare the real ranking with it.
  */
 export class NaiveRanking {
-  private readonly everyone: Contestant[];
+  private readonly agents: Candidate[];
 
   constructor(
     entries: Iterable<DirectoryEntry>,
     private readonly aliases: CapabilityAliases,
     now: number,
   ) {
-    this.everyone = [...entries].map((entry) => ({
-      agent: assess(entry, now, USUAL_LOW_BUDGET),
+    this.agents = [...entries].map((entry) => ({
+      agent: assess(entry, now, DEFAULT_LOW_BUDGET),
       claims: aliases.resolveAll(entry.record.capabilities),
       fuzzy: false,
     }));
   }
 
-  /** The agentIds, best first. With a pivot, equals after it go before the others. */
+  /** Returns the agentIds, best first. With a pivot, agents of equal rank after the pivot come before the others. */
   rank(query: AgentQuery, strategy: SelectionStrategy, pivot?: string): string[] {
     const filters = filtersOf(query.filter);
-    const fitting = this.everyone
+    const matching = this.agents
       .filter(({ agent }) => agent.routable && filters.every((filter) => filter.accepts(agent)))
-      .map((contestant) => this.match(contestant, query))
-      .filter((contestant) => contestant !== undefined);
-    const waits = ({ agentId }: Assessment): number => (pivot !== undefined && agentId <= pivot ? 1 : 0);
-    const order = (a: Contestant, b: Contestant): number =>
+      .map((candidate) => this.match(candidate, query))
+      .filter((candidate) => candidate !== undefined);
+    const isUpToPivot = ({ agentId }: Assessment): number => (pivot !== undefined && agentId <= pivot ? 1 : 0);
+    const order = (a: Candidate, b: Candidate): number =>
       Number(a.fuzzy) - Number(b.fuzzy) ||
       a.agent.standing - b.agent.standing ||
       strategy.compare(a.agent, b.agent) ||
-      waits(a.agent) - waits(b.agent) ||
+      isUpToPivot(a.agent) - isUpToPivot(b.agent) ||
       (a.agent.agentId < b.agent.agentId ? -1 : 1);
-    return fitting
+    return matching
       .toSorted(order)
       .slice(0, query.limit)
       .map(({ agent }) => agent.agentId);
   }
 
-  private match(contestant: Contestant, query: AgentQuery): Contestant | undefined {
+  private match(candidate: Candidate, query: AgentQuery): Candidate | undefined {
     const { capabilities = [] } = query;
     const sets = (Array.isArray(capabilities) ? { all: capabilities } : capabilities) as CapabilitySets;
-    const [all, any, none] = [sets.all, sets.any, sets.none].map((words) => this.aliases.resolveAll(words ?? []));
-    const claimsOne = (words: string[]): boolean =>
-      words.some((asked) => contestant.claims.some((claim) => answers(claim, asked)));
-    const terms = all.map((asked) => this.meaning(asked, query));
-    const anyTerms = any.map((asked) => this.meaning(asked, query));
-    if (claimsOne(none) || !terms.every(({ words }) => claimsOne(words))) return undefined;
-    if (anyTerms.length > 0 && !anyTerms.some(({ words }) => claimsOne(words))) return undefined;
-    const exactAny = anyTerms.length === 0 || anyTerms.some(({ exact, words }) => exact && claimsOne(words));
-    return { ...contestant, fuzzy: !exactAny || terms.some(({ exact }) => !exact) };
+    const [all, any, none] = [sets.all, sets.any, sets.none].map((names) => this.aliases.resolveAll(names ?? []));
+    const claimsOne = (requested: string[]): boolean =>
+      requested.some((one) => candidate.claims.some((claim) => matchesCapability(claim, one)));
+    const terms = all.map((requested) => this.expand(requested, query));
+    const anyTerms = any.map((requested) => this.expand(requested, query));
+    if (claimsOne(none) || !terms.every(({ names }) => claimsOne(names))) return undefined;
+    if (anyTerms.length > 0 && !anyTerms.some(({ names }) => claimsOne(names))) return undefined;
+    const exactAny = anyTerms.length === 0 || anyTerms.some(({ exact, names }) => exact && claimsOne(names));
+    return { ...candidate, fuzzy: !exactAny || terms.some(({ exact }) => !exact) };
   }
 
-  private meaning(asked: string, { fuzzy = false }: AgentQuery): { words: string[]; exact: boolean } {
-    const vocabulary = new Set(this.everyone.flatMap(({ claims }) => claims.flatMap(withContainers)));
-    if (vocabulary.has(asked)) return { words: [asked], exact: true };
-    return { words: fuzzy ? mostSimilar(asked, vocabulary) : [], exact: false };
+  /** Returns the capability itself if an agent claims it; otherwise, with `fuzzy`, similarly spelled ones. */
+  private expand(requested: string, { fuzzy = false }: AgentQuery): { names: string[]; exact: boolean } {
+    const vocabulary = new Set(this.agents.flatMap(({ claims }) => claims.flatMap(withAncestors)));
+    if (vocabulary.has(requested)) return { names: [requested], exact: true };
+    return { names: fuzzy ? mostSimilar(requested, vocabulary) : [], exact: false };
   }
 }

@@ -4,7 +4,7 @@ import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '
 import { AgentSnapshots } from '../agents/agent.snapshots.js';
 import { AgentsService } from '../agents/agents.service.js';
 import type { Registration } from '../agents/registration.js';
-import { USUAL_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
+import { DEFAULT_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import { Directory } from '../discovery/directory.js';
 import { DirectoryFollower } from '../discovery/directory.follower.js';
@@ -13,16 +13,16 @@ import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
 import { StrongReader } from '../discovery/strong.reader.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
-import { USUAL_FLAP_POLICY } from '../leases/flap.damping.js';
+import { DEFAULT_FLAP_POLICY } from '../leases/flap.damping.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
-import { USUAL_LEASE_POLICY } from '../leases/lease.policy.js';
-import { USUAL_PROTECTION_POLICY } from '../leases/protection.state.js';
+import { DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
+import { DEFAULT_PROTECTION_POLICY } from '../leases/protection.state.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import { RegistryModule } from '../registry.module.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { budgetsOf, type BudgetParts } from './budget-parts.js';
 
-/** The registry of one replica, by part. */
+/** The services of one replica. */
 export interface TestRegistry {
   agents: AgentsService;
   circuits: CircuitService;
@@ -38,21 +38,21 @@ export interface TestRegistry {
   snapshots: AgentSnapshots;
   budgets: BudgetParts;
   events: TestEvents;
-  /** Settles when accepted beats are committed and the directory has read all changes. */
+  /** Resolves when accepted beats are committed and the directory has read all changes. */
   idle(): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
 
-export const USUAL_REGISTRY: RegistryOptions = {
-  lease: USUAL_LEASE_POLICY,
-  protection: USUAL_PROTECTION_POLICY,
-  circuit: USUAL_CIRCUIT_POLICY,
-  flap: USUAL_FLAP_POLICY,
+export const DEFAULT_REGISTRY_OPTIONS: RegistryOptions = {
+  lease: DEFAULT_LEASE_POLICY,
+  protection: DEFAULT_PROTECTION_POLICY,
+  circuit: DEFAULT_CIRCUIT_POLICY,
+  flap: DEFAULT_FLAP_POLICY,
   retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS },
 };
 
-/** The registry of one replica on this database; nothing runs by itself, because the module is not initialised. */
+/** The registry of one replica on this database. No periodic work runs, because the module is not initialised. */
 export async function testRegistry(db: Database, options: Partial<RegistryOptions> = {}): Promise<TestRegistry> {
   const module = await registryModule(db, options);
   const { heartbeats, sync, ...parts } = partsOf(module);
@@ -65,7 +65,7 @@ export async function testRegistry(db: Database, options: Partial<RegistryOption
 
 export async function registryModule(db: Database, options: Partial<RegistryOptions>): Promise<TestingModule> {
   const platform = PlatformModule.forRoot(testPlatformOptions(db));
-  const registry = RegistryModule.forRoot({ ...USUAL_REGISTRY, ...options });
+  const registry = RegistryModule.forRoot({ ...DEFAULT_REGISTRY_OPTIONS, ...options });
   return await Test.createTestingModule({ imports: [platform, registry] })
     .overrideProvider(BackgroundFaults)
     .useValue(new RecordedFaults())
@@ -90,7 +90,7 @@ function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events'
   };
 }
 
-/** A valid registration; tests state only what matters to them. */
+/** A valid registration. A test passes only the values that matter to it. */
 export function aRegistration(overrides: Partial<Registration> = {}): Registration {
   return {
     name: 'swarm-builder',

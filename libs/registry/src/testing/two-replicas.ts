@@ -6,7 +6,7 @@ import type { LeaseClaim, Registration } from '../agents/registration.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
 
-/** Two replicas of the registry on one database; nothing runs by itself, and no feed joins them. */
+/** Two replicas of the registry on one database. No periodic work and no event feed runs. */
 export class TwoReplicas {
   private constructor(
     readonly database: TestDatabase,
@@ -25,7 +25,7 @@ export class TwoReplicas {
     await this.database.drop();
   }
 
-  /** Through the first replica, unless told. */
+  /** Registers an agent at the first replica, unless `at` names another one. */
   async join(
     agentId: string,
     overrides: Partial<Registration> = {},
@@ -38,16 +38,16 @@ export class TwoReplicas {
     return { agentId: record.agentId, generation: record.generation, tokenHash: hashOfToken(leaseToken) };
   }
 
-  /** What the log says, of these types if any are named. */
-  async told(...types: string[]): Promise<RegistryEvent[]> {
+  /** Returns the events of the log; with types, only events of these types. */
+  async loggedEvents(...types: string[]): Promise<RegistryEvent[]> {
     while ((await this.here.events.sequencer.runOnce()).moved > 0);
     const all = await readAll(this.here.events);
     return types.length === 0 ? all : all.filter(({ type }) => types.includes(type));
   }
 
   /**
-   * Lets time pass for leases and self-preservation instead of waiting: everything that is stored moves into the past. A
-   * negative time is what the database sees after its clock went back.
+   * Simulates that time passes for leases and self-preservation: moves all stored times into the past. A negative time simulates
+   * a database clock that was set back.
    */
   async elapse(ms: number): Promise<void> {
     const { db } = this.database;
@@ -60,7 +60,7 @@ export class TwoReplicas {
     );
   }
 
-  /** Puts the clock of leases back instead of waiting. */
+  /** Simulates that these agents sent no beat for this time: moves their last beat into the past. */
   async silence(ms: number, ...agentIds: string[]): Promise<void> {
     await this.database.db.query(
       `UPDATE agent_lease SET last_beat_at = last_beat_at - $1 * interval '1 millisecond' WHERE agent_id = ANY ($2)`,

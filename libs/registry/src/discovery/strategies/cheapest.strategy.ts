@@ -2,17 +2,17 @@ import type { Assessment } from '../assessment.js';
 import { estimateMicros, priceText } from '../price.js';
 import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './selection.strategy.js';
 
-const USUAL_TASK_TOKENS = 10_000;
+const DEFAULT_TASK_TOKENS = 10_000;
 
 /**
- * The lowest price first. Prices by the task and by the token are made comparable by the tokens a usual task takes. Who has
- * little budget left goes after all others, however cheap: it may not last the task. Unknown prices go after known ones.
+ * Ranks the lowest price first. Prices per task and per token are compared by the price of a typical task. Agents with a low
+ * budget rank after all others, because it may not suffice for the task. Unknown prices rank after known ones.
  */
 export class CheapestStrategy implements SelectionStrategy {
   readonly name = 'cheapest';
   readonly scoreMeaning: string;
 
-  constructor(private readonly taskTokens: number = USUAL_TASK_TOKENS) {
+  constructor(private readonly taskTokens: number = DEFAULT_TASK_TOKENS) {
     this.scoreMeaning = `US dollars for a task of ${taskTokens} tokens; less is better`;
   }
 

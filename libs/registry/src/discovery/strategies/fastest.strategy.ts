@@ -1,7 +1,7 @@
 import type { Assessment } from '../assessment.js';
 import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './selection.strategy.js';
 
-/** The lowest latency first: what was observed, else what the agent declares. Who has neither goes last. */
+/** Ranks the lowest latency first: the observed one, else the declared one. Agents without a latency rank last. */
 export class FastestStrategy implements SelectionStrategy {
   readonly name = 'fastest';
   readonly scoreMeaning = 'milliseconds of latency; less is better';

@@ -1,7 +1,7 @@
 import type { Assessment } from '../assessment.js';
 import { compareNumbers, loadText, type SelectionStrategy } from './selection.strategy.js';
 
-/** The least busy first, by the share of its capacity in use; among equals, who has fewer tasks under way. */
+/** Ranks the smallest share of used capacity first; among equals, the agent with the fewest running tasks. */
 export class LeastLoadedStrategy implements SelectionStrategy {
   readonly name = 'least-loaded';
   readonly scoreMeaning = 'share of capacity in use; less is better';

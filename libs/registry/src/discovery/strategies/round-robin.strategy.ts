@@ -1,10 +1,10 @@
 import type { Assessment } from '../assessment.js';
 import { loadText, type SelectionStrategy } from './selection.strategy.js';
 
-/** All agents of one standing are equal and rotate; `Rotation` holds the state. */
+/** Treats all agents of one standing as equal, so that they rotate. `Rotation` stores the state. */
 export class RoundRobinStrategy implements SelectionStrategy {
   readonly name = 'round-robin';
-  readonly scoreMeaning = 'none: equals take turns, in the order of their agentId';
+  readonly scoreMeaning = 'none: agents of equal rank rotate, in the order of their agentId';
   readonly rotates = true;
 
   compare(): number {
@@ -16,6 +16,6 @@ export class RoundRobinStrategy implements SelectionStrategy {
   }
 
   reason(agent: Assessment): string {
-    return `its turn, ${loadText(agent)}`;
+    return `in rotation, ${loadText(agent)}`;
   }
 }

@@ -15,18 +15,18 @@ export interface SelectionStrategy {
   compare(one: Assessment, other: Assessment): number;
   /** Null if unknown. */
   score(agent: Assessment): number | null;
-  /** The reason for the agent's place, in a few words. */
+  /** A short reason for the agent's rank. */
   reason(agent: Assessment): string;
 }
 
-/** Subtraction fails for two infinities: both unknown is equal, not NaN. */
+/** Two infinities, which stand for unknown values, are equal; subtraction would return NaN. */
 export function compareNumbers(one: number, other: number): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
 const STEPS_OF_LOAD = 10;
 
-/** Compares load in tenths: the less busy agent goes first, and small changes of load do not change the order. */
+/** Compares the load in steps of a tenth, so that small changes of load do not change the order. */
 export function compareRoughLoad(one: Assessment, other: Assessment): number {
   return compareNumbers(Math.floor(one.load * STEPS_OF_LOAD), Math.floor(other.load * STEPS_OF_LOAD));
 }

@@ -5,13 +5,14 @@ import { LeastLoadedStrategy } from './least-loaded.strategy.js';
 import { RoundRobinStrategy } from './round-robin.strategy.js';
 import type { SelectionStrategy } from './selection.strategy.js';
 
-/** The strategies queries may prefer. A new one is one class, and one line where this is made. */
+/** The strategies that a query may name in `prefer`. To add one, write a class and add it to `defaultStrategies`. */
 export class Strategies {
   private readonly byName = new Map<string, SelectionStrategy>();
 
-  constructor(strategies: Iterable<SelectionStrategy> = usualStrategies()) {
+  constructor(strategies: Iterable<SelectionStrategy> = defaultStrategies()) {
     for (const strategy of strategies) {
-      if (this.byName.has(strategy.name)) throw new Error(`Two strategies are called "${strategy.name}".`);
+      if (this.byName.has(strategy.name))
+        throw new Error(`Two strategies have the name "${strategy.name}". Rename one of them.`);
       this.byName.set(strategy.name, strategy);
     }
   }
@@ -27,6 +28,6 @@ export class Strategies {
   }
 }
 
-export function usualStrategies(): SelectionStrategy[] {
+export function defaultStrategies(): SelectionStrategy[] {
   return [new CheapestStrategy(), new FastestStrategy(), new LeastLoadedStrategy(), new RoundRobinStrategy()];
 }
