@@ -16,7 +16,7 @@ export class OwnerCounts {
   /** With `replacing`, one that the owner has already and that the new one replaces is not counted. */
   refusalOf(owner: string, replacing = false): QuotaExceededError | undefined {
     const others = (this.counts.get(owner) ?? 0) - (replacing ? 1 : 0);
-    const isFull = this.quota.most > 0 && others >= this.quota.most;
+    const isFull = this.quota.limit > 0 && others >= this.quota.limit;
     return isFull ? new QuotaExceededError(this.quota, this.what) : undefined;
   }
 

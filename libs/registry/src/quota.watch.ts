@@ -17,7 +17,7 @@ export class QuotaWatch {
 
   /** Whether to count before the credential gets `asked` more; the answer "no" uses up its share. */
   isDue(credential: string, asked = 1): boolean {
-    if (this.quota.most === 0) return false;
+    if (this.quota.limit === 0) return false;
     const free = this.free.get(credential) ?? 0;
     if (free < asked) return true;
     this.free.set(credential, free - asked);
@@ -26,6 +26,6 @@ export class QuotaWatch {
 
   noteCount(credential: string, count: number): void {
     if (this.free.size >= MOST_REMEMBERED) this.free.clear(); // each is counted again
-    this.free.set(credential, Math.floor((this.quota.most - NEAR_QUOTA - count) / SHARE));
+    this.free.set(credential, Math.floor((this.quota.limit - NEAR_QUOTA - count) / SHARE));
   }
 }

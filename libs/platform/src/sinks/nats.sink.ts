@@ -52,7 +52,7 @@ interface OpenStream {
 export class NatsSink implements EventSink {
   readonly batch = BATCH;
   readonly keepsDeliveries = false;
-  readonly retries: RetryPolicy = { mostTries: null, firstMs: 200, longestMs: 5_000 };
+  readonly retries: RetryPolicy = { maxAttempts: null, firstDelayMs: 200, maxDelayMs: 5_000 };
   readonly matches: EventMatcher = () => true;
   private opening?: Promise<OpenStream>;
 

@@ -115,7 +115,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
     this.inStepAt = startedAt;
     this.lost = false;
     this.subscription = this.events.feed.subscribe(head, {
-      take: (events) => this.take(events),
+      accept: (events) => this.take(events),
       expired: () => this.lose(),
     });
   }
