@@ -9,7 +9,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { WebhooksService } from '#rollcall/platform';
-import { EgressPolicy, normalUrl } from '#rollcall/providers';
+import { EgressPolicy, normalizeUrl } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -133,6 +133,6 @@ export class WebhooksController {
   }
 
   private checkedUrl(url: string): string {
-    return normalUrl(this.egress.checkUrl(url));
+    return normalizeUrl(this.egress.checkUrl(url));
   }
 }

@@ -41,7 +41,7 @@ afterEach(async () => {
 
 /** Behind the circuit that the registry keeps for `ada`, as one replica sees it. */
 function guard(agent: Agent, { circuits }: TestRegistry = here): GuardedAgent {
-  return new GuardedAgent({ agentId: 'ada', agent, circuits, onLost: (error) => lost.push(error) });
+  return new GuardedAgent({ agentId: 'ada', agent, circuits, onReportFailed: (error) => lost.push(error) });
 }
 
 /** `ada` joins, and is called through her circuit from here. */

@@ -1,12 +1,12 @@
 import type { OutboundOptions } from '../agents/outbound.js';
-import { EgressClient, PATIENT_LIMITS, type EgressLimits } from '../egress/egress.client.js';
+import { EgressClient, LONG_CALL_LIMITS, type EgressLimits } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
 
 /** A guarded client that may call this machine, and nothing but this machine and the Internet. */
 export function localEgress(limits: Partial<EgressLimits> = {}): EgressClient {
   return new EgressClient({
     policy: new EgressPolicy({ allowLoopback: true }),
-    limits: { ...PATIENT_LIMITS, ...limits },
+    limits: { ...LONG_CALL_LIMITS, ...limits },
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../models/model.provider.js';
-import { userSays, type ToolCallPart } from '../models/message.js';
+import { userMessage, type ToolCallPart } from '../models/message.js';
 import { ProviderError, type ProviderErrorCode } from '../errors.js';
 import { expectNothingLeft, openResources } from './leftovers.js';
 import { until } from './until.js';
@@ -26,7 +26,7 @@ const CALLS = [
   { id: 'call_2', name: 'read', input: { file: 'y', lines: [1, 2] } },
 ];
 const REQUEST: ModelRequest = {
-  messages: [{ role: 'system', text: 'Be brief.' }, userSays('Hello?')],
+  messages: [{ role: 'system', text: 'Be brief.' }, userMessage('Hello?')],
   tools: ['search', 'read'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } })),
 };
 const CANCEL_WITHIN_MS = 1_000;

@@ -28,7 +28,7 @@ for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
           begunCalls: () => server.executor.begun,
           busyCalls: () => server.executor.busy,
           close: async () => {
-            expect(egress.underWay).toBe(0);
+            expect(egress.inFlight).toBe(0);
             await egress.close();
             await server.close();
           },
@@ -182,12 +182,12 @@ describe('S1.10 an a2a agent', () => {
     answer.resolve();
     await until('it is taken back', () => methods.includes('CancelTask'), 1_000);
     await agent.shutdown();
-    expect(egress.underWay).toBe(0);
+    expect(egress.inFlight).toBe(0);
   });
 
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
-    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'declined: no'],
+    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'rejected the request: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
   ])('ends as %s with %s, the fault of the %s', async (state, code, fault, message) => {
     const server = await startObedient();

@@ -181,7 +181,7 @@ describe('S1.10 a claude-sdk agent', () => {
 
   it('is usable with its package and a credential, and says what is missing', () => {
     const facts = (options: Partial<ClaudeSdkProviderOptions>): (boolean | undefined)[] | undefined =>
-      new ClaudeSdkAgentProvider({ secrets: () => undefined, ...options }).facts().needs?.map(({ met }) => met);
+      new ClaudeSdkAgentProvider({ secrets: () => undefined, ...options }).describe().needs?.map(({ met }) => met);
     expect(facts({})).toEqual([false, false]);
     expect(facts({ isInstalled: () => true, secrets: () => new Secret(KEY) })).toEqual([true, true]);
     expect(facts({ isInstalled: () => true, env: { CLAUDE_CODE_USE_BEDROCK: '1' } })).toEqual([true, true]);

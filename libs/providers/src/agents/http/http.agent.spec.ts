@@ -26,7 +26,7 @@ for (const dialect of ['json', 'ndjson', 'sse'] as const) {
         begunCalls: () => server.requests.length,
         busyCalls: () => server.busyConnections,
         close: async () => {
-          expect(egress.underWay).toBe(0);
+          expect(egress.inFlight).toBe(0);
           await egress.close();
           await server.close();
         },
