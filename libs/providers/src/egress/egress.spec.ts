@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { ProviderError } from '../errors.js';
-import { expectNothingLeft, openResources } from '../testing/leftovers.js';
+import { expectNoOpenResources, openResources } from '../testing/open-resources.js';
 import { LocalServer } from '../testing/local-server.js';
 import { until } from '../testing/until.js';
 import { EgressClient, SHORT_CALL_LIMITS, type EgressLimits } from './egress.client.js';
@@ -211,6 +211,6 @@ describe('S1.7 the egress client', () => {
     expect(egress.inFlight).toBe(0);
     expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
     await until('the closed one is gone', () => server.openConnections === 0);
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
 });

@@ -2,7 +2,7 @@ import type { OutboundOptions } from '../agents/outbound.js';
 import { EgressClient, LONG_CALL_LIMITS, type EgressLimits } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
 
-/** A guarded client that may call this machine, and nothing but this machine and the Internet. */
+/** An egress client that may call this machine and the public Internet. */
 export function localEgress(limits: Partial<EgressLimits> = {}): EgressClient {
   return new EgressClient({
     policy: new EgressPolicy({ allowLoopback: true }),
@@ -10,7 +10,7 @@ export function localEgress(limits: Partial<EgressLimits> = {}): EgressClient {
   });
 }
 
-/** What an agent provider that calls out is given, limited to this machine and the Internet, and without any key. */
+/** The options of an agent provider that sends requests: this machine and the public Internet are allowed, and there are no keys. */
 export function localOutbound(): OutboundOptions & { close(): Promise<void> } {
   const egress = localEgress();
   const policy = new EgressPolicy({ allowLoopback: true });

@@ -3,7 +3,7 @@ import { Secret } from '../../secret.js';
 import { cardWith } from '../../testing/a2a-wires/odd-card.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
-import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
+import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '../../testing/until.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
@@ -46,7 +46,7 @@ describe('S1.10 an a2a agent and its card', () => {
   });
 
   it('takes the first of the interfaces that can be spoken', async () => {
-    const server = await ObedientA2aServer.start();
+    const server = await FakeA2aServer.start();
     closing.push(server);
     const interfaces = [
       { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },

@@ -1,4 +1,4 @@
-import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
+import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import { describeModelProviderContract } from '../../testing/model-provider.contract.js';
 import type { Scenario } from '../../testing/wires/scenario.js';
 import { textOf, toolCallsOf, userMessage } from '../message.js';
@@ -75,7 +75,7 @@ describe('S1.10 a scripted model', () => {
     const call = model.complete(HELLO, { signal: caller.signal });
     caller.abort();
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
 
   it('streams word by word, thoughts first', async () => {
