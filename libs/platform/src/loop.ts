@@ -5,7 +5,10 @@ export interface LoopOptions {
   pass(woken: boolean): Promise<unknown>;
   /** The maximum time between two passes. It is read before every wait. */
   everyMs(): number;
-  /** The minimum time between the starts of two passes, so that many calls of `wake` cause one pass. It is read after every pass. */
+  /**
+   * The minimum time between the starts of two passes, so that many calls of `wake` cause one pass. It is read after
+   * every pass.
+   */
   paceMs?(): number;
   onError(error: unknown): void;
 }
@@ -14,8 +17,8 @@ const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 2_000;
 
 /**
- * Runs a pass after each call of `wake`, and at the latest when the interval has elapsed. Passes never overlap. A call of `wake`
- * during a pass causes another pass. A pass that fails is reported and tried again with a growing delay.
+ * Runs a pass after each call of `wake`, and at the latest when the interval has elapsed. Passes never overlap. A call
+ * of `wake` during a pass causes another pass. A pass that fails is reported and tried again with a growing delay.
  */
 export class Loop {
   private readonly stopping = new AbortController();

@@ -1,6 +1,9 @@
 import type { ModelUsage } from './models/usage.js';
 
-/** The codes of all provider errors. Each transport maps them in an exhaustive table, so a new code compiles only when it is mapped. */
+/**
+ * The codes of all provider errors. Each transport maps them in an exhaustive table, so a new code compiles only when
+ * it is mapped.
+ */
 export type ProviderErrorCode = keyof typeof TRAITS;
 
 /** Who caused the error. A circuit counts only `remote`, because the other two say nothing about the health of the agent. */
@@ -69,8 +72,9 @@ export interface ProviderErrorOptions extends ErrorOptions {
 }
 
 /**
- * An error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Neither the message
- * nor the cause ever contains a key: errors of libraries are not used as cause, because they contain requests and responses.
+ * An error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Neither
+ * the message nor the cause ever contains a key: errors of libraries are not used as cause, because they contain
+ * requests and responses.
  */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
@@ -98,7 +102,10 @@ export function aborted(what: string): ProviderError {
   return new ProviderError('CALL_ABORTED', `${what} was cancelled by its caller.`);
 }
 
-/** Returns the message of any thrown value. It does not use `instanceof`, because errors of Node may come from another realm in tests. */
+/**
+ * Returns the message of any thrown value. It does not use `instanceof`, because errors of Node may come from another
+ * realm in tests.
+ */
 export function reasonOf(error: unknown): string {
   const { message } = (error ?? {}) as { message?: unknown };
   return typeof message === 'string' && message !== '' ? message : String(error);

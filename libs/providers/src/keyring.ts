@@ -4,8 +4,8 @@ import type { ModelsConfig } from './presets/preset.js';
 import type { Secret, SecretSource } from './secret.js';
 
 /**
- * Decides which key of the environment may be used for which purpose. Definitions come from many users and can name any key, so a
- * key is returned only for the purpose and the address that the operator has configured.
+ * Decides which key of the environment may be used for which purpose. Definitions come from many users and can name any
+ * key, so a key is returned only for the purpose and the address that the operator has configured.
  */
 export class Keyring {
   private readonly find: SecretSource;

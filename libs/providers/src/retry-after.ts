@@ -1,7 +1,10 @@
 /** The maximum that is returned. A longer value is probably a mistake, and timers are limited. */
 const MAX_MS = 86_400_000;
 
-/** Returns how long to wait, in milliseconds. A date is compared with the `date` header, so that the clocks need not be equal. */
+/**
+ * Returns how long to wait, in milliseconds. A date is compared with the `date` header, so that the clocks need not be
+ * equal.
+ */
 export function readRetryAfter(headers: Record<string, string | undefined>): number | undefined {
   const wait = milliseconds(headers['retry-after-ms']) ?? secondsOrDate(headers['retry-after'], headers['date']);
   return wait === undefined ? undefined : Math.min(wait, MAX_MS);

@@ -4,7 +4,10 @@ const REDACTED = '[secret]';
 /** Shorter secrets are not redacted, because they may be part of ordinary words. */
 const MIN_REDACTED_LENGTH = 4;
 
-/** A key of a vendor or agent. When it is printed, logged or serialised, its value does not appear. Only `reveal` returns the value. */
+/**
+ * A key of a vendor or agent. When it is printed, logged or serialised, its value does not appear. Only `reveal`
+ * returns the value.
+ */
 export class Secret {
   readonly #value: string;
 
@@ -53,8 +56,8 @@ function encodings(value: string): Set<string> {
 }
 
 /**
- * Finds a key by the name of its environment variable. The operator decides which keys may be used, and to which origins each may be
- * sent. `origin` is the origin that a definition wants to send the key to.
+ * Finds a key by the name of its environment variable. The operator decides which keys may be used, and to which
+ * origins each may be sent. `origin` is the origin that a definition wants to send the key to.
  */
 export type SecretSource = (name: string, origin?: string) => Secret | undefined;
 

@@ -37,7 +37,10 @@ export function isUnusableCursor(error: unknown): error is UnusableCursorError {
   );
 }
 
-/** The cursor is beyond the newest event, so it comes from another registry, or from the time before a backup was restored. */
+/**
+ * The cursor is beyond the newest event, so it comes from another registry, or from the time before a backup was
+ * restored.
+ */
 export class CursorAheadError extends PlatformError {
   readonly code = 'CURSOR_AHEAD';
 

@@ -13,7 +13,10 @@ import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subs
 /** Observes the passes of the feed over the log. Each pass calls `started`, and then either `done` or `failed`. */
 export interface FeedWatcher {
   started(): void;
-  /** The feed has read every event that was in the log when the pass started, and has sent it to consumers that are up to date. */
+  /**
+   * The feed has read every event that was in the log when the pass started, and has sent it to consumers that are up
+   * to date.
+   */
   done(): void;
   failed(): void;
 }
@@ -28,9 +31,9 @@ const CACHE_SIZE = 4_096;
 const INTERRUPT_AFTER_MS = 3_000;
 
 /**
- * Follows the log once for the whole process and distributes the events to any number of consumers, each at its own pace. A
- * consumer that is up to date is served from memory; a consumer that is behind is served from the log. Every consumer receives
- * every event after its cursor exactly once and in order.
+ * Follows the log once for the whole process and distributes the events to any number of consumers, each at its own
+ * pace. A consumer that is up to date is served from memory; a consumer that is behind is served from the log. Every
+ * consumer receives every event after its cursor exactly once and in order.
  */
 @Injectable()
 export class EventFeed implements OnApplicationBootstrap {
@@ -85,9 +88,9 @@ export class EventFeed implements OnApplicationBootstrap {
   }
 
   /**
-   * `after` is the seq of the last event that the consumer has; with 0 it receives all events in the log. If a filter is given,
-   * even an empty one, a consumer that is behind reads the log in pages of bounded cost, which wait for the pages of other
-   * consumers. The filter is only a hint: the consumer itself must drop events that do not match.
+   * `after` is the seq of the last event that the consumer has; with 0 it receives all events in the log. If a filter
+   * is given, even an empty one, a consumer that is behind reads the log in pages of bounded cost, which wait for the
+   * pages of other consumers. The filter is only a hint: the consumer itself must drop events that do not match.
    */
   subscribe(after: number, consumer: FeedConsumer, filter?: EventFilter): FeedSubscription {
     const subscription = new FeedSubscription(this, after, consumer, {
@@ -153,7 +156,10 @@ export class EventFeed implements OnApplicationBootstrap {
     return [];
   }
 
-  /** The log has fewer events than this process has read. The missing events are lost, and their numbers will be assigned again. */
+  /**
+   * The log has fewer events than this process has read. The missing events are lost, and their numbers will be
+   * assigned again.
+   */
   private async startNewEpoch(): Promise<void> {
     await this.log.renew(this.epoch);
     const { seq, epoch } = await this.log.end();

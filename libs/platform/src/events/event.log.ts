@@ -8,7 +8,10 @@ import type { EventFilter } from './event.catalog.js';
 import { EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
 
-/** The number of consumer pages that one replica reads at the same time. Other pages wait, so that the event loop stays free. */
+/**
+ * The number of consumer pages that one replica reads at the same time. Other pages wait, so that the event loop stays
+ * free.
+ */
 const CONCURRENT_PAGES = 1;
 
 /** Reads the event log. A page always starts directly after its cursor; if events are missing there, the read fails. */
@@ -57,8 +60,9 @@ export class EventLog {
   }
 
   /**
-   * Reads a page for a consumer. With a filter it scans a bounded part of the log, so the page may be empty although later
-   * events match: `upTo` is the last scanned position. Throws `EventsBusyError` if the page must wait longer than `maxWaitMs`.
+   * Reads a page for a consumer. With a filter it scans a bounded part of the log, so the page may be empty although
+   * later events match: `upTo` is the last scanned position. Throws `EventsBusyError` if the page must wait longer than
+   * `maxWaitMs`.
    */
   async search(cursor: Cursor, limit: number, filter: EventFilter, maxWaitMs?: number): Promise<LogPage> {
     return await this.pages.run(async () => {

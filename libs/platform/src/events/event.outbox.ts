@@ -15,12 +15,12 @@ export type EventDraft = {
 }[EventType];
 
 /**
- * Stages events in the transaction of the change that they describe, so either both are committed or neither is. The commit
- * wakes the sequencer of this process.
+ * Stages events in the transaction of the change that they describe, so either both are committed or neither is. The
+ * commit wakes the sequencer of this process.
  *
- * Events of one subject keep their order if each writer locks the row of the subject before it appends. Every writer that
- * changes the row does so. Appending never waits for other writers: it uses no counter, no lock and no NOTIFY. It also needs no
- * round trip of its own, because the events are sent together with the COMMIT.
+ * Events of one subject keep their order if each writer locks the row of the subject before it appends. Every writer
+ * that changes the row does so. Appending never waits for other writers: it uses no counter, no lock and no NOTIFY. It
+ * also needs no round trip of its own, because the events are sent together with the COMMIT.
  */
 @Injectable()
 export class EventOutbox {

@@ -17,9 +17,9 @@ const BUSY_PACE_MS = 50;
 const POLL_MS = 500;
 
 /**
- * Moves committed events from the outbox to the log, numbers them, and wakes the feed of this process. Only one sequencer of all
- * replicas works at a time; the others wait for its transaction. A batch is one transaction, so after a crash its events are
- * either in the log or still staged, and the next pass moves them.
+ * Moves committed events from the outbox to the log, numbers them, and wakes the feed of this process. Only one
+ * sequencer of all replicas works at a time; the others wait for its transaction. A batch is one transaction, so after
+ * a crash its events are either in the log or still staged, and the next pass moves them.
  */
 @Injectable()
 export class EventSequencer implements OnApplicationBootstrap {
@@ -75,8 +75,9 @@ export class EventSequencer implements OnApplicationBootstrap {
   }
 
   /**
-   * Opens a snapshot of the database at one seq. It contains exactly the changes up to that seq, so the snapshot and the events
-   * after the seq have neither a gap nor an overlap. The sequencer waits only until the snapshot is open, not until it is read.
+   * Opens a snapshot of the database at one seq. It contains exactly the changes up to that seq, so the snapshot and
+   * the events after the seq have neither a gap nor an overlap. The sequencer waits only until the snapshot is open,
+   * not until it is read.
    */
   async snapshot(): Promise<EventSnapshot> {
     const snapshot = await EventSnapshot.prepare(this.db);

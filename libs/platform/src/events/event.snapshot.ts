@@ -4,8 +4,8 @@ import type { Database } from '../postgres/database.js';
 import type { LogPosition } from './event.cursor.js';
 
 /**
- * The state of the database when `seq` was the newest event. It uses a connection of its own. Close it soon: while it is open,
- * Postgres cannot vacuum rows that are replaced.
+ * The state of the database when `seq` was the newest event. It uses a connection of its own. Close it soon: while it
+ * is open, Postgres cannot vacuum rows that are replaced.
  */
 export class EventSnapshot {
   private at: LogPosition = { seq: 0, epoch: '' };

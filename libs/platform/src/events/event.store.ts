@@ -39,8 +39,8 @@ interface LogRow {
 }
 
 /**
- * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter and inserts
- * them into the log, so all of this happens or none of it.
+ * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter and
+ * inserts them into the log, so all of this happens or none of it.
  */
 const MOVE = `
   moved AS (
@@ -84,7 +84,10 @@ export class EventStore {
     return rows.length > 0;
   }
 
-  /** Locks until the transaction ends. It is a separate statement, so that later statements see the changes of the previous holder. */
+  /**
+   * Locks until the transaction ends. It is a separate statement, so that later statements see the changes of the
+   * previous holder.
+   */
   async lockSequencer(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);
   }
@@ -100,8 +103,8 @@ export class EventStore {
   }
 
   /**
-   * Moves all staged events and exports the snapshot of this statement: it contains all changes up to `head` and none after it.
-   * Needs the lock of the sequencer. The snapshot must be imported before the transaction ends.
+   * Moves all staged events and exports the snapshot of this statement: it contains all changes up to `head` and none
+   * after it. Needs the lock of the sequencer. The snapshot must be imported before the transaction ends.
    */
   async moveAllAndExport(): Promise<{ position: LogPosition; exported: string }> {
     const [row] = await this.db.query<{ head: string; epoch: string; exported: string }>(

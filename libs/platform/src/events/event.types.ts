@@ -1,8 +1,8 @@
 /**
- * Every event type with its payload. Each library adds its own types by declaration merging, next to the code that emits them:
- * `declare module '#rollcall/platform' { interface EventPayloads { 'agent.joined': … } }`. Names are in the
- * past tense, because an event is a fact about the past. A payload contains what a consumer needs to decide whether the event
- * concerns it, not a copy of the record.
+ * Every event type with its payload. Each library adds its own types by declaration merging, next to the code that
+ * emits them: `declare module '#rollcall/platform' { interface EventPayloads { 'agent.joined': … } }`. Names are in the
+ * past tense, because an event is a fact about the past. A payload contains what a consumer needs to decide whether the
+ * event concerns it, not a copy of the record.
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- filled by the libraries
 export interface EventPayloads {}
@@ -18,7 +18,10 @@ interface EventOf<T extends EventType> {
   /** A UUID, for consumers that collect events of several registries. */
   id: string;
   type: T;
-  /** The id of the object that the event describes: an agentId, a budget, a definition's name, a run, a contract, or `registry`. */
+  /**
+   * The id of the object that the event describes: an agentId, a budget, a definition's name, a run, a contract, or
+   * `registry`.
+   */
   subject: string;
   /** The capabilities of the agent that the event concerns; empty if it concerns none. */
   capabilities: string[];

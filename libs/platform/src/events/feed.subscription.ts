@@ -4,13 +4,16 @@ import type { RegistryEvent } from './event.types.js';
 
 export interface FeedConsumer {
   /**
-   * Receives the next events. If the consumer returns `false`, it has accepted the events but receives no more until `resume` is
-   * called. If it throws, it receives the same events again.
+   * Receives the next events. If the consumer returns `false`, it has accepted the events but receives no more until
+   * `resume` is called. If it throws, it receives the same events again.
    */
   accept(events: readonly RegistryEvent[]): boolean | void;
   /** The consumer cannot continue from its cursor, and the subscription has ended: read a snapshot and subscribe again. */
   expired(error: UnusableCursorError): void;
-  /** The feed has failed for several seconds. The subscription stays open; the consumer may connect to another replica instead. */
+  /**
+   * The feed has failed for several seconds. The subscription stays open; the consumer may connect to another replica
+   * instead.
+   */
   interrupted?(error: unknown): void;
 }
 
@@ -28,7 +31,10 @@ export interface FeedSource {
 }
 
 interface Hooks {
-  /** The filter for reads from the log while the consumer is behind. The consumer itself must drop events that do not match. */
+  /**
+   * The filter for reads from the log while the consumer is behind. The consumer itself must drop events that do not
+   * match.
+   */
   filter?: EventFilter;
   onError(error: unknown): void;
   onClose(): void;

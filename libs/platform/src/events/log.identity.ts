@@ -10,8 +10,8 @@ const CLUSTER = `(SELECT system_identifier FROM pg_control_system()), left(pg_wa
 const NEW_EPOCH = `left(gen_random_uuid()::text, 8)`;
 
 /**
- * Assigns a new epoch to the log when its rows are in another database than the one they were written in, so that cursors of the
- * original database are recognised. It checks once, and again after every reconnect.
+ * Assigns a new epoch to the log when its rows are in another database than the one they were written in, so that
+ * cursors of the original database are recognised. It checks once, and again after every reconnect.
  */
 @Injectable()
 export class LogIdentity {
@@ -40,7 +40,10 @@ export class LogIdentity {
     this.confirmed = undefined;
   }
 
-  /** Assigns a new epoch because the log has lost events. If several replicas notice this, only one of them changes the epoch. */
+  /**
+   * Assigns a new epoch because the log has lost events. If several replicas notice this, only one of them changes the
+   * epoch.
+   */
   async renew(epoch: string): Promise<void> {
     await this.db.query(`UPDATE event_counter SET epoch = ${NEW_EPOCH} WHERE id = 1 AND epoch = $1`, [epoch]);
   }

@@ -33,14 +33,20 @@ export class AdminKeys {
     });
   }
 
-  /** Revokes the key of `ROLLCALL_ADMIN_KEY` when the variable is no longer set, unless it is the last permanent admin key. */
+  /**
+   * Revokes the key of `ROLLCALL_ADMIN_KEY` when the variable is no longer set, unless it is the last permanent admin
+   * key.
+   */
   async retireAdopted(): Promise<void> {
     await this.withLock(async () => {
       if (await this.store.hasOtherPermanentAdmin('', 'environment')) await this.retire(null);
     });
   }
 
-  /** Creates and returns the first key of a new installation; undefined when keys exist. If `keep` throws, no key is created. */
+  /**
+   * Creates and returns the first key of a new installation; undefined when keys exist. If `keep` throws, no key is
+   * created.
+   */
   async createFirst(keep: (key: string) => void): Promise<string | undefined> {
     return await this.withLock(async () => {
       if (!(await this.store.isEmpty())) return undefined;

@@ -1,6 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 
-/** Failures of background work, which has no caller. Each is logged as `<part>_failed` and counted; the work is tried again. */
+/**
+ * Failures of background work, which has no caller. Each is logged as `<part>_failed` and counted; the work is tried
+ * again.
+ */
 @Injectable()
 export class BackgroundFaults {
   private readonly log = new Logger('background');

@@ -1,8 +1,9 @@
 import { SetMetadata } from '@nestjs/common';
 
 /**
- * The order in which the parts of a replica stop. A phase starts when all parts of the phase before it have stopped. Before the
- * first phase, the process reports itself not ready and waits for the proxy (`apps/api/src/boot/shutdown.ts`).
+ * The order in which the parts of a replica stop. A phase starts when all parts of the phase before it have stopped.
+ * Before the first phase, the process reports itself not ready and waits for the proxy
+ * (`apps/api/src/boot/shutdown.ts`).
  */
 export const SHUTDOWN_ORDER = [
   'background', // no new periodic pass starts, and leased work is handed over to other replicas

@@ -19,7 +19,10 @@ export class ConnectionPool {
     pool.on('error', ignoreError);
   }
 
-  /** Retries while the server has too many connections, until `isExpired` returns true; then it throws the error of the server. */
+  /**
+   * Retries while the server has too many connections, until `isExpired` returns true; then it throws the error of the
+   * server.
+   */
   async connect(isExpired: () => boolean): Promise<PoolClient> {
     for (;;) {
       try {
@@ -37,7 +40,10 @@ export class ConnectionPool {
     if (!this.pool.ending) await this.pool.end();
   }
 
-  /** Limits the pool to its open connections, so that callers wait for one of them. If none is open, waits before the next attempt. */
+  /**
+   * Limits the pool to its open connections, so that callers wait for one of them. If none is open, waits before the
+   * next attempt.
+   */
   private async shrink(): Promise<void> {
     const { options, totalCount } = this.pool;
     options.max = Math.max(1, totalCount);
@@ -46,7 +52,10 @@ export class ConnectionPool {
   }
 }
 
-/** A connection may break while it is idle; its next query then fails. Without a listener, the event would end the process. */
+/**
+ * A connection may break while it is idle; its next query then fails. Without a listener, the event would end the
+ * process.
+ */
 function ignoreErrorsOf(client: PoolClient): void {
   if (!client.listeners('error').includes(ignoreError)) client.on('error', ignoreError);
 }

@@ -1,8 +1,8 @@
 import { PlatformError } from '../errors.js';
 
 /**
- * Postgres did not answer in time, or the connection broke. The transaction was rolled back, unless its COMMIT was already sent:
- * then it may have been committed although the answer is missing.
+ * Postgres did not answer in time, or the connection broke. The transaction was rolled back, unless its COMMIT was
+ * already sent: then it may have been committed although the answer is missing.
  */
 export class DatabaseUnavailableError extends PlatformError {
   readonly code = 'DATABASE_UNAVAILABLE';
@@ -33,7 +33,10 @@ const DEADLOCK = '40P01';
 
 const BUSY_STATES = new Set([LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, DEADLOCK]);
 
-/** SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 is a transaction that was idle for too long. */
+/**
+ * SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 is a transaction that was idle
+ * for too long.
+ */
 const CONNECTION_STATES = /^(08|53|57P|25P03)/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',

@@ -96,8 +96,8 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
 }
 
 /**
- * TypeORM is used only for entities and migrations, on its own connections. A migration may take a long time, but connecting to
- * a server that does not answer fails within seconds.
+ * TypeORM is used only for entities and migrations, on its own connections. A migration may take a long time, but
+ * connecting to a server that does not answer fails within seconds.
  */
 export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
   return {

@@ -30,13 +30,13 @@ interface Scope {
 /**
  * All access to Postgres goes through this class, which owns the connection pools.
  *
- * An operation fails when the server has not answered for `operationTimeoutMs`, even if the server is frozen; its connection is
- * then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller can combine the writes of
- * several services. Effects that are registered with `afterCommit` run only after the commit. No connection is opened before the
- * first operation.
+ * An operation fails when the server has not answered for `operationTimeoutMs`, even if the server is frozen; its
+ * connection is then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller
+ * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit.
+ * No connection is opened before the first operation.
  *
- * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the order
- * they were sent and share one round trip.
+ * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the
+ * order they were sent and share one round trip.
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();

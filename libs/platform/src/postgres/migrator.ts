@@ -29,8 +29,8 @@ export class DatabaseRefusedError extends Error {
 }
 
 /**
- * Migrates the database to the schema of this version and returns the names of the migrations that ran. Any number of replicas
- * may call it at the same time: a session lock lets one of them run the migrations while the others wait.
+ * Migrates the database to the schema of this version and returns the names of the migrations that ran. Any number of
+ * replicas may call it at the same time: a session lock lets one of them run the migrations while the others wait.
  */
 export async function migrate(
   options: DatabaseOptions,

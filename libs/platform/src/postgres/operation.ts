@@ -9,9 +9,9 @@ interface Limits {
 }
 
 /**
- * One use of a connection with time limits. It fails when one statement, including the wait for the connection, takes longer than
- * `statementMs`, or when all statements together take longer than `totalMs`. The connection is released exactly once: it returns
- * to the pool if it works, and is closed if it is broken.
+ * One use of a connection with time limits. It fails when one statement, including the wait for the connection, takes
+ * longer than `statementMs`, or when all statements together take longer than `totalMs`. The connection is released
+ * exactly once: it returns to the pool if it works, and is closed if it is broken.
  */
 export class Operation {
   private client?: PoolClient;

@@ -14,10 +14,12 @@ const CHECK_EVERY_MS = 2_000;
 const CLOSE_TIMEOUT_MS = 500;
 
 /**
- * Receives notifications (LISTEN/NOTIFY) on its own connection and reconnects with a growing delay when the connection breaks.
+ * Receives notifications (LISTEN/NOTIFY) on its own connection and reconnects with a growing delay when the connection
+ * breaks.
  *
- * Notifications that are sent while it is disconnected are lost. A notification is therefore only a hint: its receiver must find
- * the same information in the tables. `onConnected` handlers run after each connect, because notifications may have been missed.
+ * Notifications that are sent while it is disconnected are lost. A notification is therefore only a hint: its receiver
+ * must find the same information in the tables. `onConnected` handlers run after each connect, because notifications
+ * may have been missed.
  */
 @Injectable()
 export class PgListener implements OnApplicationBootstrap {

@@ -9,8 +9,8 @@ export interface PeriodicOptions {
 }
 
 /**
- * Runs a method of a provider at a fixed interval. Passes never overlap, failures are logged and counted, and the shutdown waits
- * for a pass in progress. Tests call the method directly.
+ * Runs a method of a provider at a fixed interval. Passes never overlap, failures are logged and counted, and the
+ * shutdown waits for a pass in progress. Tests call the method directly.
  */
 export function Periodic(name: string, everyMs: number): MethodDecorator {
   return SetMetadata(PERIODIC, { name, everyMs } satisfies PeriodicOptions);

@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** `retrying`: later events wait for this one. `parked`: the last attempt has failed. `pending`: an operator requested one more attempt. */
+/**
+ * `retrying`: later events wait for this one. `parked`: the last attempt has failed. `pending`: an operator requested
+ * one more attempt.
+ */
 export type DeliveryState = 'delivered' | 'retrying' | 'parked' | 'pending';
 
 /** The delivery of one event to one sink. */

@@ -31,8 +31,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many. The event of a delivery
-   * that succeeded is read from the log again.
+   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many. The event of a
+   * delivery that succeeded is read from the log again.
    */
   async markPending(sinkId: string, seq: number | null): Promise<number> {
     const rows = await this.db.query(
@@ -56,8 +56,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Deletes records of deleted sinks and old records, and returns how many. Records of deliveries that did not succeed are kept
-   * for `keepParkedMs`.
+   * Deletes records of deleted sinks and old records, and returns how many. Records of deliveries that did not succeed
+   * are kept for `keepParkedMs`.
    */
   async prune(keepMs: number, keepParkedMs: number, limit: number): Promise<number> {
     const rows = await this.db.query(

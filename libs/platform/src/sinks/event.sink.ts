@@ -8,8 +8,8 @@ export interface Receipt {
 }
 
 /**
- * A destination outside Rollcall. A relay calls `deliver` with events in order, one call at a time, and repeats a failed call with
- * the same events. An implementation only sends: it neither retries nor stores anything.
+ * A destination outside Rollcall. A relay calls `deliver` with events in order, one call at a time, and repeats a
+ * failed call with the same events. An implementation only sends: it neither retries nor stores anything.
  */
 export interface EventSink {
   readonly matches: EventMatcher;

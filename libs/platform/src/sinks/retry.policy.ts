@@ -6,9 +6,9 @@ export interface RetryPolicy {
 }
 
 /**
- * Returns the delay after a number of consecutive failures. It doubles with each failure up to `maxDelayMs`. `random`, between 0
- * and 1, varies the delay, so that sinks do not retry at the same time. `retryAfterMs` is the minimum that the receiver asked for; it
- * is limited to `maxDelayMs` too.
+ * Returns the delay after a number of consecutive failures. It doubles with each failure up to `maxDelayMs`. `random`,
+ * between 0 and 1, varies the delay, so that sinks do not retry at the same time. `retryAfterMs` is the minimum that
+ * the receiver asked for; it is limited to `maxDelayMs` too.
  */
 export function retryDelay(
   { firstDelayMs, maxDelayMs }: RetryPolicy,

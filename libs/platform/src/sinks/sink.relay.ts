@@ -33,9 +33,10 @@ interface Attempt {
 }
 
 /**
- * Delivers the events of the log to one sink, in order, while it holds the lease of the sink. It saves the progress after every
- * delivery, so a crash repeats the delivery in progress and loses no event. A failed delivery is tried again with a growing delay,
- * and later events wait for it. After the last attempt the event is parked, and the relay continues with the next event.
+ * Delivers the events of the log to one sink, in order, while it holds the lease of the sink. It saves the progress
+ * after every delivery, so a crash repeats the delivery in progress and loses no event. A failed delivery is tried
+ * again with a growing delay, and later events wait for it. After the last attempt the event is parked, and the relay
+ * continues with the next event.
  */
 export class SinkRelay implements Worker<ClaimedSink> {
   private readonly stopping = new AbortController();

@@ -38,7 +38,10 @@ export interface DeliveryOutcome {
 const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
 const NOTIFY = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
 
-/** The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns whether the lease was valid. */
+/**
+ * The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns
+ * whether the lease was valid.
+ */
 @Injectable()
 export class SinkStore {
   constructor(private readonly db: Database) {}
@@ -67,7 +70,10 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** Claims sinks without a valid lease. A replica can claim a sink that it held before without waiting for the lease to end. */
+  /**
+   * Claims sinks without a valid lease. A replica can claim a sink that it held before without waiting for the lease to
+   * end.
+   */
   async claim(
     owner: string,
     kinds: readonly string[],

@@ -2,9 +2,9 @@ import { createConnection, createServer, type AddressInfo, type Server, type Soc
 import { join } from 'node:path';
 
 /**
- * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after an answer of the
- * server. Pipelined statements share one round trip. The proxy delays answers a little, so that all statements that a client sends
- * without waiting arrive before the first answer.
+ * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after an
+ * answer of the server. Pipelined statements share one round trip. The proxy delays answers a little, so that all
+ * statements that a client sends without waiting arrive before the first answer.
  */
 export class CountingProxy {
   private readonly sockets = new Set<Socket>();

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 
-/** `cut` closes all connections and rejects new ones. `stalled` accepts connections but forwards nothing, like a network partition. */
+/**
+ * `cut` closes all connections and rejects new ones. `stalled` accepts connections but forwards nothing, like a network
+ * partition.
+ */
 type Condition = 'open' | 'cut' | 'stalled';
 
 /**
- * A TCP proxy whose connections can be cut or stalled. It distributes connections to several targets in turn and skips a target
- * that rejects the connection.
+ * A TCP proxy whose connections can be cut or stalled. It distributes connections to several targets in turn and skips
+ * a target that rejects the connection.
  */
 export class CuttableProxy {
   private readonly server: Server;

@@ -22,7 +22,10 @@ export interface StormReport {
   wrongAgents: string[];
 }
 
-/** Terminates a random connection of this database. It prefers connections that hold or wait for the lock of the sequencer. */
+/**
+ * Terminates a random connection of this database. It prefers connections that hold or wait for the lock of the
+ * sequencer.
+ */
 const TERMINATE_ONE = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name <> 'storm-killer'

@@ -8,7 +8,10 @@ export interface TestDatabase {
   db: Database;
   /** Opens another connection pool on the same database, like another replica. */
   connectAgain(options?: Partial<DatabaseOptions>): Promise<Database>;
-  /** Creates another database with the same contents, like a restored backup. It terminates all connections of this database. */
+  /**
+   * Creates another database with the same contents, like a restored backup. It terminates all connections of this
+   * database.
+   */
   copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 }
@@ -44,7 +47,10 @@ export async function dropDatabase(url: string): Promise<void> {
   await asAdmin(async (client) => await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
 }
 
-/** Postgres can only clone a database without connections, so all connections are terminated. Clients reconnect afterwards. */
+/**
+ * Postgres can only clone a database without connections, so all connections are terminated. Clients reconnect
+ * afterwards.
+ */
 async function cloneDatabase(url: string): Promise<string> {
   const name = new URL(url).pathname.slice(1);
   await asAdmin(async (client) => {

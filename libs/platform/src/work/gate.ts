@@ -15,8 +15,9 @@ interface Waiting {
 }
 
 /**
- * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. It is meant for work that blocks
- * the event loop for milliseconds: hundreds of such calls at once would delay every other request by seconds.
+ * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. It is meant for work
+ * that blocks the event loop for milliseconds: hundreds of such calls at once would delay every other request by
+ * seconds.
  */
 export class Gate {
   private running = 0;

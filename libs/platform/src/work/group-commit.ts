@@ -10,13 +10,16 @@ export interface GroupCommitOptions<Item, Result> {
   failure(error: unknown): Result;
   largestBatch: number;
   /**
-   * Two items with the same key are never in the same batch: the later item waits for the next batch. A batch is sorted by key,
-   * so that all replicas lock rows in the same order.
+   * Two items with the same key are never in the same batch: the later item waits for the next batch. A batch is sorted
+   * by key, so that all replicas lock rows in the same order.
    */
   keyOf?(item: Item): string;
   /** Whether items that wait would fail with the same error. They then fail immediately instead of after another timeout. */
   failsAll?(error: unknown): boolean;
-  /** Whether a single item may have caused the error. The batch is then split into halves and tried again, so that only that item fails. */
+  /**
+   * Whether a single item may have caused the error. The batch is then split into halves and tried again, so that only
+   * that item fails.
+   */
   mayBeOneItem?(error: unknown): boolean;
   /** Called after all items of a batch have their results. */
   onDelivered?(batch: readonly Item[], results: readonly Result[]): void;
@@ -29,9 +32,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Commits many items in one transaction: while one batch commits, new items form the next batch. A caller gets its result after
- * the batch is durable. The next batch is sent before the results of the previous one are delivered, so that Postgres and this
- * process work at the same time.
+ * Commits many items in one transaction: while one batch commits, new items form the next batch. A caller gets its
+ * result after the batch is durable. The next batch is sent before the results of the previous one are delivered, so
+ * that Postgres and this process work at the same time.
  */
 export class GroupCommit<Item, Result> {
   private readonly log = new Logger('group-commit');

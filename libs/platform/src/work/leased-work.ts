@@ -45,10 +45,10 @@ const EVERY_MS = 2_000;
 const USABLE_SHARE = 2 / 3;
 
 /**
- * Runs exactly one worker for each row among all replicas. It claims free rows, renews its leases, and stops the workers whose
- * lease was lost. When a replica crashes, other replicas claim its rows after the leases have ended; when it shuts down normally,
- * it hands them over immediately. A replica that cannot renew its leases stops its workers before the leases end. A frozen replica
- * cannot do that, so the token fences its late writes.
+ * Runs exactly one worker for each row among all replicas. It claims free rows, renews its leases, and stops the
+ * workers whose lease was lost. When a replica crashes, other replicas claim its rows after the leases have ended; when
+ * it shuts down normally, it hands them over immediately. A replica that cannot renew its leases stops its workers
+ * before the leases end. A frozen replica cannot do that, so the token fences its late writes.
  */
 export class LeasedWork<Claim extends WorkClaim> {
   private readonly owner = randomUUID();

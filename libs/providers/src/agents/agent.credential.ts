@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import type { Secret, SecretSource } from '../secret.js';
 
-/** Headers that control the request or describe its body. A key in one of them would break the request or change its meaning. */
+/**
+ * Headers that control the request or describe its body. A key in one of them would break the request or change its
+ * meaning.
+ */
 const RESERVED_HEADERS =
   /^(host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|accept.*|a2a-.*|idempotency-key|proxy-.*|sec-.*)$/i;
 

@@ -1,8 +1,9 @@
 import type { ModelUsage } from '../models/usage.js';
 
 /**
- * How an agent is implemented: `in-process` runs the loop of Rollcall, `sdk` the loop of a vendor in this process, `api` answers over
- * plain HTTP, `remote` over A2A, and `subprocess` is a child process. Callers use all of them in the same way.
+ * How an agent is implemented: `in-process` runs the loop of Rollcall, `sdk` the loop of a vendor in this process,
+ * `api` answers over plain HTTP, `remote` over A2A, and `subprocess` is a child process. Callers use all of them in the
+ * same way.
  */
 export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 
@@ -23,8 +24,8 @@ export interface AgentBudget {
 
 export interface HandleOptions {
   /**
-   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. A deadline can so define whether
-   * the agent counts as failed.
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. A deadline can so
+   * define whether the agent counts as failed.
    */
   signal?: AbortSignal;
   budget?: AgentBudget;
@@ -59,9 +60,9 @@ export type AgentEvent =
   | { type: 'finished'; result: AgentResult };
 
 /**
- * One agent of any kind. `handle` ends with exactly one `finished` event or throws a ProviderError. Calls may overlap. A call ends on
- * both sides within a second when its signal is aborted or when the caller stops reading its events. `shutdown` ends all calls with
- * AGENT_CLOSED and releases all resources; it may be called twice.
+ * One agent of any kind. `handle` ends with exactly one `finished` event or throws a ProviderError. Calls may overlap.
+ * A call ends on both sides within a second when its signal is aborted or when the caller stops reading its events.
+ * `shutdown` ends all calls with AGENT_CLOSED and releases all resources; it may be called twice.
  */
 export interface Agent {
   readonly name: string;

@@ -2,8 +2,8 @@ import type { Agent, AgentEvent, AgentMessage, AgentState, AgentType, HandleOpti
 import { CallTracker } from './call.tracker.js';
 
 /**
- * Implements the part of `Agent` that is the same for all kinds of agents, so that a subclass only implements `respond`. The signal
- * of `respond` is aborted when the call ends for any reason.
+ * Implements the part of `Agent` that is the same for all kinds of agents, so that a subclass only implements
+ * `respond`. The signal of `respond` is aborted when the call ends for any reason.
  */
 export abstract class TrackedAgent implements Agent {
   abstract readonly agentType: AgentType;

@@ -4,7 +4,10 @@ type Address = ReturnType<typeof ipaddr.parse>;
 type IPv6 = ReturnType<typeof ipaddr.IPv6.parse>;
 type Network = [Address, number];
 
-/** Cloud metadata services return credentials, so an allowlist never permits them, even if one of its ranges contains them. */
+/**
+ * Cloud metadata services return credentials, so an allowlist never permits them, even if one of its ranges contains
+ * them.
+ */
 const METADATA = new Set(
   ['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254'].map((text) =>
     ipaddr.parse(text).toNormalizedString(),
@@ -23,13 +26,16 @@ export interface AddressRules {
   allowLoopback?: boolean;
 }
 
-/** `allowlisted`: the operator allows the address. `public`: a public Internet address. Otherwise the reason for the denial. */
+/**
+ * `allowlisted`: the operator allows the address. `public`: a public Internet address. Otherwise the reason for the
+ * denial.
+ */
 export type AddressVerdict = 'allowlisted' | 'public' | { denied: string };
 
 /**
- * Decides which addresses may be connected to. By default only the public Internet is allowed: every special range (loopback,
- * private, link-local, unique-local, carrier-grade NAT, multicast, reserved, tunnels) is denied. An IPv4 address in IPv6 notation is
- * treated as IPv4.
+ * Decides which addresses may be connected to. By default only the public Internet is allowed: every special range
+ * (loopback, private, link-local, unique-local, carrier-grade NAT, multicast, reserved, tunnels) is denied. An IPv4
+ * address in IPv6 notation is treated as IPv4.
  */
 export class AddressPolicy {
   private readonly allow: Network[];
@@ -59,7 +65,10 @@ export class AddressPolicy {
   }
 }
 
-/** Returns the IPv4 address that a tunnel or NAT64 derives from an IPv6 address, so that it cannot be used to bypass a denial. */
+/**
+ * Returns the IPv4 address that a tunnel or NAT64 derives from an IPv6 address, so that it cannot be used to bypass a
+ * denial.
+ */
 function embeddedIpv4(address: Address): Address[] {
   if (address.kind() === 'ipv4') return [];
   const bytes = address.toByteArray();
@@ -67,7 +76,10 @@ function embeddedIpv4(address: Address): Address[] {
   return embedding ? [ipaddr.fromByteArray(bytes.slice(embedding[1], embedding[1] + 4))] : [];
 }
 
-/** IPv6 networks whose addresses contain an IPv4 address, with the offset of its bytes: NAT64, translated and compatible forms, 6to4. */
+/**
+ * IPv6 networks whose addresses contain an IPv4 address, with the offset of its bytes: NAT64, translated and compatible
+ * forms, 6to4.
+ */
 const IPV4_EMBEDDINGS = (
   [
     ['64:ff9b::/96', 12],

@@ -14,8 +14,9 @@ export interface EgressRules extends AddressRules {
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * Decides which URLs Rollcall may call. `checkUrl` rejects a URL early, for example in a registration, as far as the URL itself
- * shows the problem. The addresses of a host name are only known when it is resolved, so `allows` checks them for every connection.
+ * Decides which URLs Rollcall may call. `checkUrl` rejects a URL early, for example in a registration, as far as the
+ * URL itself shows the problem. The addresses of a host name are only known when it is resolved, so `allows` checks
+ * them for every connection.
  */
 export class EgressPolicy {
   private readonly addresses: AddressPolicy;

@@ -16,8 +16,9 @@ const DEFAULT_TIMEOUT_MS = 500;
 const MAX_CONCURRENT = 2;
 
 /**
- * Checks a URL before it is stored and called later. It resolves the name and rejects the URL if none of the addresses may be
- * called. A name that cannot be resolved now is accepted, because it may be resolvable later, and every connection is checked again.
+ * Checks a URL before it is stored and called later. It resolves the name and rejects the URL if none of the addresses
+ * may be called. A name that cannot be resolved now is accepted, because it may be resolvable later, and every
+ * connection is checked again.
  */
 export class EndpointCheck {
   private readonly policy: EgressPolicy;

@@ -35,8 +35,8 @@ export interface ModelCallOptions {
 }
 
 /**
- * `length`: the answer reached the token limit. `tool-calls`: the model requests tool calls. `refusal`: the model or a filter of the
- * vendor refused to answer. `other`: any other reason.
+ * `length`: the answer reached the token limit. `tool-calls`: the model requests tool calls. `refusal`: the model or a
+ * filter of the vendor refused to answer. `other`: any other reason.
  */
 export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'refusal' | 'other';
 
@@ -59,9 +59,9 @@ export type ModelEvent =
   | { type: 'finished'; reply: ModelReply };
 
 /**
- * Executes one model call, without retries, fallbacks or budgets. It returns a complete reply or throws a ProviderError; an
- * incomplete stream is an error and never a short reply. When the signal is aborted, the call ends immediately with CALL_ABORTED and
- * releases all its resources.
+ * Executes one model call, without retries, fallbacks or budgets. It returns a complete reply or throws a
+ * ProviderError; an incomplete stream is an error and never a short reply. When the signal is aborted, the call ends
+ * immediately with CALL_ABORTED and releases all its resources.
  */
 export interface ModelProvider {
   readonly vendor: string;
@@ -69,6 +69,9 @@ export interface ModelProvider {
 
   complete(request: ModelRequest, options?: ModelCallOptions): Promise<ModelReply>;
 
-  /** Ends with exactly one `finished` event, whose reply equals that of `complete`. The call ends when the caller stops reading. */
+  /**
+   * Ends with exactly one `finished` event, whose reply equals that of `complete`. The call ends when the caller stops
+   * reading.
+   */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelEvent>;
 }

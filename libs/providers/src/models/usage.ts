@@ -1,7 +1,7 @@
 /**
- * The tokens that a call used. A count that the vendor did not report is undefined, never 0, because a budget must distinguish
- * "none" from "unknown". `inputTokens` includes tokens that were read from or written to a cache. `outputTokens` includes reasoning
- * tokens.
+ * The tokens that a call used. A count that the vendor did not report is undefined, never 0, because a budget must
+ * distinguish "none" from "unknown". `inputTokens` includes tokens that were read from or written to a cache.
+ * `outputTokens` includes reasoning tokens.
  */
 export interface ModelUsage {
   inputTokens?: number;

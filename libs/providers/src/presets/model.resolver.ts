@@ -15,8 +15,9 @@ export interface ResolvedModel {
 }
 
 /**
- * Decides which model a definition uses. An inline choice is used as it is. A name selects a preset or an alias. `inherit` selects
- * the model of the parent. Without a choice, the default preset is used. The result contains the rule that was applied.
+ * Decides which model a definition uses. An inline choice is used as it is. A name selects a preset or an alias.
+ * `inherit` selects the model of the parent. Without a choice, the default preset is used. The result contains the rule
+ * that was applied.
  */
 export function resolveModel(wanted: WantedModel, catalog: PresetCatalog, parent?: ResolvedModel): ResolvedModel {
   if (wanted === null || wanted === undefined) return byDefault(catalog, 'The definition names no model');

@@ -30,7 +30,10 @@ const KEY_NAMES = new Map([
   ['openai', { keyEnv: 'OPENAI_API_KEY' }],
 ]);
 
-/** The presets and aliases of an installation. The constructor checks that the default and all aliases refer to existing presets. */
+/**
+ * The presets and aliases of an installation. The constructor checks that the default and all aliases refer to existing
+ * presets.
+ */
 export class PresetCatalog {
   readonly defaultName: string;
   private readonly presets: ReadonlyMap<string, ModelChoice>;

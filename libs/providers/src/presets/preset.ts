@@ -57,8 +57,8 @@ export const ModelsConfigSchema = z.strictObject({
 export type ModelsConfig = z.input<typeof ModelsConfigSchema>;
 
 /**
- * A choice in a definition instead of a name. It selects a vendor and a model, or changes a preset. It cannot contain an address or
- * a key: definitions come from many users, and a key must not be sent to an address that they control.
+ * A choice in a definition instead of a name. It selects a vendor and a model, or changes a preset. It cannot contain
+ * an address or a key: definitions come from many users, and a key must not be sent to an address that they control.
  */
 export const InlineChoiceSchema = z.union([
   z.strictObject({ vendor: Name, model: Name, settings: SettingsSchema.optional() }),

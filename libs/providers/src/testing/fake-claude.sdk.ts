@@ -8,8 +8,9 @@ interface Line {
 }
 
 /**
- * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts its output to messages of the SDK;
- * their format was compared with that of the real SDK. Like the real SDK, it reacts slowly when it is aborted.
+ * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts its output to messages
+ * of the SDK; their format was compared with that of the real SDK. Like the real SDK, it reacts slowly when it is
+ * aborted.
  */
 export class FakeClaudeSdk implements ClaudeSdk {
   readonly queries: ClaudeQueryOptions[] = [];

@@ -10,7 +10,10 @@ export function localEgress(limits: Partial<EgressLimits> = {}): EgressClient {
   });
 }
 
-/** The options of an agent provider that sends requests: this machine and the public Internet are allowed, and there are no keys. */
+/**
+ * The options of an agent provider that sends requests: this machine and the public Internet are allowed, and there are
+ * no keys.
+ */
 export function localOutbound(): OutboundOptions & { close(): Promise<void> } {
   const egress = localEgress();
   const policy = new EgressPolicy({ allowLoopback: true });

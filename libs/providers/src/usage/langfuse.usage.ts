@@ -35,9 +35,10 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const [TOKENS, COST] = ['sum_totalTokens', 'sum_totalCost'];
 
 /**
- * Reads the usage of agents from the metrics API of Langfuse, as sums per agent, for many agents in one request. It does not retry;
- * an error contains the time to wait. The client library uses its own HTTP client, so the policy checks only the configured address
- * and not each resolved address. This is safe because only the operator can set the address.
+ * Reads the usage of agents from the metrics API of Langfuse, as sums per agent, for many agents in one request. It
+ * does not retry; an error contains the time to wait. The client library uses its own HTTP client, so the policy checks
+ * only the configured address and not each resolved address. This is safe because only the operator can set the
+ * address.
  */
 export class LangfuseUsage {
   readonly name = 'langfuse';

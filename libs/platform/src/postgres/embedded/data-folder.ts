@@ -11,9 +11,9 @@ export class DataFolderError extends Error {
 const Owner = z.object({ pid: z.number(), identity: z.string() });
 
 /**
- * The folder of an embedded server. One process owns it at a time: `claim` throws while the owner runs, and takes over the folder
- * of a crashed owner. If two processes take it over at the same time, the lock of Postgres lets only one of them start its
- * server.
+ * The folder of an embedded server. One process owns it at a time: `claim` throws while the owner runs, and takes over
+ * the folder of a crashed owner. If two processes take it over at the same time, the lock of Postgres lets only one of
+ * them start its server.
  */
 export class DataFolder {
   readonly cluster: string;

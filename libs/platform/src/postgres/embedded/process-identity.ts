@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
-/** Returns the start time of a process, which distinguishes it from a later process with the same pid; undefined if it does not run. */
+/**
+ * Returns the start time of a process, which distinguishes it from a later process with the same pid; undefined if it
+ * does not run.
+ */
 export function processIdentity(pid: number): string | undefined {
   if (!isAlive(pid)) return undefined;
   return existsSync('/proc/self/stat') ? startTicks(pid) : startTime(pid);

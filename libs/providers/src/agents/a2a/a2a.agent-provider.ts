@@ -32,7 +32,10 @@ interface Remote {
   redact(text: string): string;
 }
 
-/** Creates remote agents that use A2A. The card is fetched when the agent is created, so a missing agent fails at that time. */
+/**
+ * Creates remote agents that use A2A. The card is fetched when the agent is created, so a missing agent fails at that
+ * time.
+ */
 export class A2aAgentProvider implements AgentProvider {
   readonly name = 'a2a';
   readonly agentType = 'remote';

@@ -10,7 +10,10 @@ import { TaskReader } from './task.reader.js';
 
 export interface A2aAgentOptions {
   name: string;
-  /** A client in polling mode: a call without streaming returns immediately, so that its task is known and can be cancelled. */
+  /**
+   * A client in polling mode: a call without streaming returns immediately, so that its task is known and can be
+   * cancelled.
+   */
   client: Client;
   /** Whether the agent can stream its answer, according to its card. */
   streams: boolean;

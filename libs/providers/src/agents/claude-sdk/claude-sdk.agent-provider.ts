@@ -41,7 +41,10 @@ export interface ClaudeSdkProviderOptions {
   isInstalled?: () => boolean;
 }
 
-/** Creates agents that run the loop of Claude Code. The SDK is not part of Rollcall; it is loaded on first use if it is installed. */
+/**
+ * Creates agents that run the loop of Claude Code. The SDK is not part of Rollcall; it is loaded on first use if it is
+ * installed.
+ */
 export class ClaudeSdkAgentProvider implements AgentProvider {
   readonly name = 'claude-sdk';
   readonly agentType = 'sdk';

@@ -57,8 +57,9 @@ export interface ClaudeSdkAgentOptions {
 const MICRO_PER_DOLLAR = 1_000_000;
 
 /**
- * Claude Code interprets parts of a message: `/heapdump` is a command, and `@/etc/passwd` shows that file to the model, whatever tools
- * are allowed. Messages come from many users, so all of this is disabled, and an operator cannot enable it.
+ * Claude Code interprets parts of a message: `/heapdump` is a command, and `@/etc/passwd` shows that file to the model,
+ * whatever tools are allowed. Messages come from many users, so all of this is disabled, and an operator cannot enable
+ * it.
  */
 const PLAIN_TEXT_ONLY = {
   args: { 'disable-slash-commands': null },
@@ -73,9 +74,9 @@ const PLAIN_TEXT_ONLY = {
 const MESSAGE_PREFIX = '\n';
 
 /**
- * Runs the loop of Claude Code, once for each message. It does not read the settings of this machine and uses only the allowed
- * tools. Its processes are stopped when the call ends, because the SDK stops them too slowly. Its files are in a folder that is
- * deleted with the agent.
+ * Runs the loop of Claude Code, once for each message. It does not read the settings of this machine and uses only the
+ * allowed tools. Its processes are stopped when the call ends, because the SDK stops them too slowly. Its files are in
+ * a folder that is deleted with the agent.
  */
 export class ClaudeSdkAgent extends TrackedAgent {
   readonly agentType = 'sdk';

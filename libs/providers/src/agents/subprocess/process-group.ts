@@ -9,8 +9,8 @@ const STDERR_LENGTH = 500;
 const IGNORED_CODES = new Set(['ESRCH', 'EPERM']);
 
 /**
- * A child process that was started `detached`, with all processes that it has started. They end together: when the child process
- * ends, for whatever reason, the other processes of its group are killed.
+ * A child process that was started `detached`, with all processes that it has started. They end together: when the
+ * child process ends, for whatever reason, the other processes of its group are killed.
  */
 export class ProcessGroup {
   /** Resolves with a description of the exit when the child process has ended. */

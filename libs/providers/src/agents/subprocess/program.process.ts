@@ -15,7 +15,10 @@ export interface Program {
   keys?: Record<string, Secret>;
 }
 
-/** A running program that reads and writes lines. If Rollcall crashes, its standard input closes, and the program should stop. */
+/**
+ * A running program that reads and writes lines. If Rollcall crashes, its standard input closes, and the program should
+ * stop.
+ */
 export class ProgramProcess {
   readonly group: ProcessGroup;
 

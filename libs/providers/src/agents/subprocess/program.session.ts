@@ -76,7 +76,10 @@ export class ProgramSession {
     await this.ended;
   }
 
-  /** The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other calls fail. */
+  /**
+   * The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other
+   * calls fail.
+   */
   private cancel(id: string, call: Call): void {
     if (call.cancelTimer) return;
     call.queue.end();

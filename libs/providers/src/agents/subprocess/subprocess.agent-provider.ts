@@ -22,8 +22,8 @@ export interface SubprocessProviderOptions {
 }
 
 /**
- * Creates agents that are child processes. A definition names one of the programs that the operator allows. It cannot contain a
- * command or arguments, because definitions come from many users. docs/providers.md describes the protocol.
+ * Creates agents that are child processes. A definition names one of the programs that the operator allows. It cannot
+ * contain a command or arguments, because definitions come from many users. docs/providers.md describes the protocol.
  */
 export class SubprocessAgentProvider implements AgentProvider {
   readonly name = 'subprocess';

@@ -11,8 +11,9 @@ export interface SubprocessAgentOptions {
 }
 
 /**
- * A program that reads messages as lines of JSON from standard input and writes answers to standard output. One process handles
- * many calls. When it crashes, its calls fail, and the next call starts it again. A program that ignores a cancellation is stopped.
+ * A program that reads messages as lines of JSON from standard input and writes answers to standard output. One process
+ * handles many calls. When it crashes, its calls fail, and the next call starts it again. A program that ignores a
+ * cancellation is stopped.
  */
 export class SubprocessAgent extends TrackedAgent {
   readonly agentType = 'subprocess';

@@ -73,8 +73,8 @@ function orUndefined<Value>(value: Value): Exclude<Value, null> | undefined {
 }
 
 /**
- * Reads the answer of an agent. A result may omit the text if the agent has streamed it before. Unknown event types, which a later
- * version of the protocol may add, are ignored.
+ * Reads the answer of an agent. A result may omit the text if the agent has streamed it before. Unknown event types,
+ * which a later version of the protocol may add, are ignored.
  */
 export class WireReader {
   private streamedText = '';

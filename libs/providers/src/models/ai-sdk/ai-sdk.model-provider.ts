@@ -18,8 +18,8 @@ export interface AiSdkModelOptions {
 }
 
 /**
- * Calls a model through the AI SDK, for every vendor that the SDK supports. The loop, the retries and the timeouts of the SDK are
- * not used, because every attempt must be visible to be charged.
+ * Calls a model through the AI SDK, for every vendor that the SDK supports. The loop, the retries and the timeouts of
+ * the SDK are not used, because every attempt must be visible to be charged.
  */
 export class AiSdkModelProvider implements ModelProvider {
   readonly vendor: string;

@@ -10,7 +10,10 @@ const NAMES: Record<keyof ModelUsage, string[]> = {
   reasoningTokens: ['reasoning_tokens', 'thinking_tokens'],
 };
 
-/** The AI SDK reports some missing counts as 0. A 0 is therefore only used if the raw answer of the vendor contains the count. */
+/**
+ * The AI SDK reports some missing counts as 0. A 0 is therefore only used if the raw answer of the vendor contains the
+ * count.
+ */
 export function toUsage({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ModelUsage {
   const counts: Record<keyof ModelUsage, number | undefined> = {
     inputTokens: inputTokens.total,

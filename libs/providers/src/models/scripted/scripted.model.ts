@@ -17,8 +17,8 @@ export type StepFunction = (request: ModelRequest, callNumber: number) => Step;
 const CHARACTERS_PER_TOKEN = 4;
 
 /**
- * A fake model for tests: offline, deterministic and strict. It executes its steps in order, records a copy of every request, and
- * fails if there is no step for a call. `assertAllStepsUsed` fails if steps are left.
+ * A fake model for tests: offline, deterministic and strict. It executes its steps in order, records a copy of every
+ * request, and fails if there is no step for a call. `assertAllStepsUsed` fails if steps are left.
  */
 export class ScriptedModel implements ModelProvider {
   readonly vendor = 'scripted';

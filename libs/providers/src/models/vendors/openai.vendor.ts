@@ -3,7 +3,10 @@ import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 
-/** Rollcall stores the conversations itself. If the vendor stored them, the SDK would send references instead of the content. */
+/**
+ * Rollcall stores the conversations itself. If the vendor stored them, the SDK would send references instead of the
+ * content.
+ */
 const STATELESS = { openai: { store: false } };
 
 /** Always passed to the SDK, which would otherwise read an address from the environment. */

@@ -1,6 +1,6 @@
 /**
- * A fake subprocess agent that executes the scenario in the text of its message (see agent-scenario.ts). It records started and
- * ended calls in the file that is its argument, because standard output is used for the protocol.
+ * A fake subprocess agent that executes the scenario in the text of its message (see agent-scenario.ts). It records
+ * started and ended calls in the file that is its argument, because standard output is used for the protocol.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
