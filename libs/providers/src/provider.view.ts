@@ -24,7 +24,7 @@ export function agentProviderView(provider: AgentProvider): ProviderView {
   return { kind: 'agent', name, agentType, about, usable: areMet(needs), needs, ...(settings && { settings }) };
 }
 
-/** A vendor is usable if its default address and key are complete, or those of one preset. */
+/** A vendor is usable if its default connection or the connection of one preset has the required address and key. */
 export function vendorView(vendor: ModelVendor, catalog: PresetCatalog, secrets: SecretSource): ProviderView {
   const { name, about = '' } = vendor;
   const presets = catalog.list().filter((preset) => preset.vendor === name);

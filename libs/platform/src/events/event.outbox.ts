@@ -5,7 +5,7 @@ import { EventStore, type StagedEvent } from './event.store.js';
 import type { EventPayloads, EventType } from './event.types.js';
 
 export interface EventContext {
-  /** The capabilities of the agent that the event is about, for consumers that filter by them. */
+  /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
 }
 

@@ -92,7 +92,10 @@ export class EventStore {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);
   }
 
-  /** Needs the lock of the sequencer. Postgres sends one notification for the whole batch when the transaction commits. */
+  /**
+   * Moves up to `limit` staged events. The caller must hold the lock of the sequencer. Postgres sends one notification
+   * for the whole batch when the transaction commits.
+   */
   async move(limit: number): Promise<{ moved: number; head: number } | undefined> {
     const rows = await this.db.query<{ moved: string; head: string }>(
       `WITH ${MOVE}

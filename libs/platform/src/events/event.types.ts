@@ -13,7 +13,7 @@ export type EventType = keyof EventPayloads;
 export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'registry';
 
 interface EventOf<T extends EventType> {
-  /** The position in the log: 1, 2, 3 … without a gap. Also the cursor to continue from. */
+  /** The position in the log: 1, 2, 3 … without a gap. A consumer uses it as a cursor. */
   seq: number;
   /** A UUID, for consumers that collect events of several registries. */
   id: string;

@@ -43,7 +43,7 @@ interface Hooks {
 /** The maximum number of events in one call of a consumer. */
 const BATCH = 100;
 
-/** The position of one consumer in the log. Old and new events take the same path, so none is lost or repeated in between. */
+/** Delivers the log to one consumer. Old and new events take the same path, so none is lost or repeated in between. */
 export class FeedSubscription {
   private closed = false;
   /** True during a read or a delivery, so that a callback cannot start a second one. */
@@ -62,7 +62,7 @@ export class FeedSubscription {
     return this.after;
   }
 
-  /** The consumer can accept more events. */
+  /** Continues the delivery after the consumer has returned `false`. */
   resume(): void {
     this.paused = false;
     this.serve();

@@ -75,7 +75,7 @@ export class KeyStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Newest first. */
+  /** Returns one page of keys, newest first. `before` is the seq of the last key of the previous page. */
   async page(limit: number, before: string | undefined): Promise<KeyRow[]> {
     return await this.db.query<KeyRow>(
       `SELECT ${COLUMNS} FROM api_key WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,

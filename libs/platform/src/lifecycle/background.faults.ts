@@ -1,9 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 
-/**
- * Failures of background work, which has no caller. Each is logged as `<part>_failed` and counted; the work is tried
- * again.
- */
+/** Logs failures of background work as `<part>_failed` and counts them. The work itself is tried again. */
 @Injectable()
 export class BackgroundFaults {
   private readonly log = new Logger('background');

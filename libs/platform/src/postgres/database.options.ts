@@ -2,7 +2,7 @@ import type { ClientConfig, PoolConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
 
 export interface DatabaseOptions {
-  /** A postgres:// URL. A socket folder goes into the `host` parameter. */
+  /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. */
   url: string;
   poolSize: number;
   /** The size of a second pool that only heartbeats, sweeps, the event feed and readiness checks use. */

@@ -13,7 +13,7 @@ const COLUMNS = `sink_id AS "sinkId", seq, state, attempts, event_id AS "eventId
 export class DeliveryStore {
   constructor(private readonly db: Database) {}
 
-  /** Newest first. */
+  /** Returns one page of deliveries, newest first. `before` is the seq of the last delivery of the previous page. */
   async page(sinkId: string, limit: number, before?: string, state?: DeliveryState): Promise<DeliveryRow[]> {
     return await this.db.query<DeliveryRow>(
       `SELECT ${COLUMNS} FROM event_delivery WHERE sink_id = $1 AND ($3::bigint IS NULL OR seq < $3)

@@ -128,7 +128,7 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** Stops a sink reason events after its cursor were deleted. It continues when an operator sets a new cursor. */
+  /** Stops a sink because events after its cursor were deleted. It continues when an operator sets a new cursor. */
   async stop({ id, token }: SinkLease, reason: string): Promise<void> {
     await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [
       id,

@@ -47,7 +47,7 @@ export class SinkSupervisor implements OnApplicationBootstrap {
     this.work.start();
   }
 
-  /** A sink was added or changed. */
+  /** Starts a pass, because a sink was added or changed. */
   wake(): void {
     this.work.wake();
   }

@@ -29,7 +29,7 @@ type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: stri
 
 const PRUNE_STEP = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
-/** The records of parked events are kept this many times longer, because an operator has to look at them. */
+/** The records of parked events are kept this many times longer, because an operator has to inspect them. */
 const PARKED_FACTOR = 10;
 
 /** Shows and changes sinks for operators. A change ends the lease, so that the next relay starts with the new settings. */

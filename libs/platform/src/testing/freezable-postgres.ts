@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../postgres/embedded/embedded-postgres.js';
 
-/** A separate Postgres server for one test. It can be frozen, as by a hanging disk or host, crashed and restarted. */
+/** A separate Postgres server for one test. The test can freeze it (like a hanging disk or host), crash it or restart it. */
 export class FreezablePostgres {
   private frozen: number[] = [];
 

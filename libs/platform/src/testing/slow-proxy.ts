@@ -8,7 +8,7 @@ export class SlowProxy {
 
   private constructor(
     private readonly target: URL,
-    /** May be changed while connections are open. */
+    /** A test may change it while connections are open. */
     public roundTripMs: number,
   ) {
     const path = join(target.searchParams.get('host') ?? '', '.s.PGSQL.5432');

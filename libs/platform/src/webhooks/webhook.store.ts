@@ -48,7 +48,7 @@ export class WebhookStore {
     return rows[0];
   }
 
-  /** Newest first. */
+  /** Returns one page of webhooks, newest first. `before` is the seq of the last webhook of the previous page. */
   async page(limit: number, before: string | undefined): Promise<WebhookRow[]> {
     return await this.db.query<WebhookRow>(
       `SELECT ${COLUMNS} FROM webhook WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,

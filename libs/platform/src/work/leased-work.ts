@@ -72,7 +72,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     this.loop.start();
   }
 
-  /** There may be rows to claim. */
+  /** Starts a pass, because there may be rows to claim. */
   wake(): void {
     this.loop.wake();
   }

@@ -24,8 +24,8 @@ export interface AgentBudget {
 
 export interface HandleOptions {
   /**
-   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. A deadline can so
-   * define whether the agent counts as failed.
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. This
+   * lets a deadline decide whether the agent counts as failed.
    */
   signal?: AbortSignal;
   budget?: AgentBudget;

@@ -44,9 +44,9 @@ export interface EgressClientOptions {
 }
 
 /**
- * All outgoing requests use this client. Its `fetch` works like the standard one, except that the policy checks every
- * connection, redirects are not followed, and size and time are limited. It throws only ProviderErrors. `close` closes
- * all connections.
+ * Sends requests to agents, webhooks and model vendors. Its `fetch` works like the standard one, except that the policy
+ * checks every connection, redirects are not followed, and size and time are limited. It throws only ProviderErrors.
+ * `close` closes all connections.
  */
 export class EgressClient {
   readonly fetch: typeof fetch = (input, init) => this.call(input, init);

@@ -10,7 +10,7 @@ import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
 import { readSdkMessage } from './claude-sdk.wire.js';
 
-/** The used part of `@anthropic-ai/claude-agent-sdk`. The package is optional, so its ofCall types cannot be used. */
+/** The used part of `@anthropic-ai/claude-agent-sdk`. The package is optional, so its own types cannot be used. */
 export interface ClaudeSdk {
   query(params: { prompt: string; options: ClaudeQueryOptions }): AsyncIterable<unknown>;
 }

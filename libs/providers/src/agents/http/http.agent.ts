@@ -72,7 +72,7 @@ async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
   }
 }
 
-/** A call id may contain any character, but a header may not. */
+/** A call id may contain characters that are not allowed in a header, so it is encoded. */
 function headerOf({ callId, id }: WireMessage): string {
   return encodeURIComponent((callId ?? id).toWellFormed());
 }

@@ -22,7 +22,7 @@ export class ProcessGroup {
   private readonly pid: number;
 
   constructor(private readonly child: ChildProcess) {
-    if (!child.pid) throw new Error('the program has no process id'); // a signal to -0 would reach this process
+    if (!child.pid) throw new Error('the program has no process id'); // a signal to -0 would reach the own process group
     this.pid = child.pid;
     child.on('error', () => undefined); // a signal after the exit; `exited` reports it
     child.stdin?.on('error', () => undefined); // a write after the exit; `exited` reports it
@@ -57,7 +57,7 @@ export class ProcessGroup {
   private async watch(): Promise<string> {
     const closed = once(this.child, 'close');
     const [code, killedBy] = (await once(this.child, 'exit')) as [number | null, string | null];
-    this.signal('SIGKILL'); // the processes that it started
+    this.signal('SIGKILL'); // ends the processes that the child has started
     this.hasExited = true;
     const timer = setTimeout(() => this.closePipes(), DRAIN_MS); // a process that left the group may hold the pipes open
     await closed;

@@ -25,7 +25,7 @@ export interface SessionOptions {
 const CANCEL_TIMEOUT_MS = 400;
 /** A program that has closed its output must exit within this time. */
 const EXIT_TIMEOUT_MS = 100;
-/** The limit for answers over HTTP. Without it, a caller that reads slowly would fill the memory. */
+/** The same limit as for answers over HTTP. Without it, a caller that reads slowly would fill the memory. */
 const MAX_ANSWER_LENGTH = LONG_CALL_LIMITS.bytes;
 
 /** One run of a program, from its start to its exit, with the calls that it handles. Each call has an id. */

@@ -11,7 +11,7 @@ export interface RecordedCall {
   streamed: boolean;
 }
 
-/** Computes the step for each request, for scripts of any length. */
+/** Returns the step for each request, for scripts without a fixed length. */
 export type StepFunction = (request: ModelRequest, callNumber: number) => Step;
 
 const CHARACTERS_PER_TOKEN = 4;

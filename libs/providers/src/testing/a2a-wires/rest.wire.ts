@@ -55,7 +55,7 @@ interface Exchange {
 async function stream(handler: A2ARequestHandler, { request, response, context }: Exchange): Promise<unknown> {
   const events = handler.sendMessageStream(SendMessageRequest.fromJSON(request.body), context);
   response.on('close', () => void events.return(undefined));
-  const first = await events.next(); // an error before the first event is sent as an HTTP status
+  const first = await events.next(); // if this throws, the error is sent as an HTTP status
   response.writeHead(200, SSE_HEADERS);
   try {
     if (!first.done) response.write(formatSSEEvent(StreamResponse.toJSON(first.value)));
