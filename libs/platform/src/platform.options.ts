@@ -15,7 +15,7 @@ export interface PlatformOptions {
 export interface SinkOptions {
   /** How long delivery records are kept. */
   keepDeliveriesMs: number;
-  /** A replica that has not renewed its claim on a sink for this long loses it. */
+  /** The duration of the lease on a sink. A replica that does not renew it in time loses the sink. */
   leaseMs?: number;
 }
 

@@ -28,7 +28,7 @@ export class AdminKeys {
       const id = known?.id ?? `env-${hash.toString('hex').slice(0, 10)}`;
       if (!known) await this.store.insert(adminKey(id, hash, 'environment'));
       else if (known.revokedAt) await this.store.reinstate(id);
-      if (!known || known.revokedAt) await this.changes.recordStart('key.adopted', id);
+      if (!known || known.revokedAt) await this.changes.recordAtStartup('key.adopted', id);
       await this.retire(id);
     });
   }
@@ -52,7 +52,7 @@ export class AdminKeys {
       if (!(await this.store.isEmpty())) return undefined;
       const { id, key, hash } = newSecret();
       await this.store.insert(adminKey(id, hash, 'first-start'));
-      await this.changes.recordStart('key.issued', id);
+      await this.changes.recordAtStartup('key.issued', id);
       keep(key);
       return key;
     });
@@ -63,7 +63,8 @@ export class AdminKeys {
   }
 
   private async retire(except: string | null): Promise<void> {
-    for (const id of await this.store.revokeFromEnvironment(except)) await this.changes.recordStart('key.revoked', id);
+    for (const id of await this.store.revokeFromEnvironment(except))
+      await this.changes.recordAtStartup('key.revoked', id);
   }
 
   private async withLock<T>(work: () => Promise<T>): Promise<T> {

@@ -99,7 +99,7 @@ export class EmbeddedPostgres {
     const flags = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions', '-D', target];
     const [program = '', ...args] = [...this.user.prefix, this.binaries.initdb, ...flags];
     try {
-      await killedOnExit(promisify(execFile)(program, args, this.processOptions()));
+      await killOnExit(promisify(execFile)(program, args, this.processOptions()));
     } catch (error) {
       throw new DataFolderError(
         `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
@@ -193,17 +193,17 @@ export class EmbeddedPostgres {
     this.server.stdin?.end();
     if (await endsWithin(this.server, stopWaitMs)) return;
     signalGroup(pid, 'SIGQUIT');
-    await groupExit(pid, stopWaitMs);
+    await waitForGroupExit(pid, stopWaitMs);
     signalGroup(pid, 'SIGKILL');
-    await groupExit(pid, stopWaitMs);
+    await waitForGroupExit(pid, stopWaitMs);
   }
 }
 
 /** The timer also keeps this process alive, because the child process is unreferenced. */
 async function endsWithin(child: ChildProcess, waitMs: number): Promise<boolean> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), waitMs);
-  await once(child, 'exit', { signal: late.signal }).catch(() => undefined);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), waitMs);
+  await once(child, 'exit', { signal: timeout.signal }).catch(() => undefined);
   clearTimeout(timer);
   return hasEnded(child);
 }
@@ -218,13 +218,13 @@ function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-async function groupExit(leader: number, waitMs: number): Promise<void> {
+async function waitForGroupExit(leader: number, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs;
   while (signalGroup(leader, 0) && performance.now() < deadline) await delay(25);
 }
 
 /** Waits for a child process, and kills it if this process exits first. */
-async function killedOnExit(work: PromiseWithChild<unknown>): Promise<void> {
+async function killOnExit(work: PromiseWithChild<unknown>): Promise<void> {
   const kill = (): unknown => work.child.kill('SIGKILL');
   process.once('exit', kill);
   try {
