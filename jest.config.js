@@ -12,6 +12,6 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   maxWorkers: Math.max(2, availableParallelism() - 1),
 };

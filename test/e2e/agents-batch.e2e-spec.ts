@@ -99,7 +99,7 @@ describe('a batch of registrations', () => {
     expect(counted.get('QUOTA_EXCEEDED')).toHaveLength(100);
     const single = await api.call('POST', '/v1/agents', { key, body: agent('single') });
     expect(single).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
-  }, 30_000);
+  });
 
   it('has one effect for one Idempotency-Key, also with duplicates and invalid registrations', async () => {
     const agents = [agent('once'), agent('once'), agent('never', { capabilities: 'x' })];

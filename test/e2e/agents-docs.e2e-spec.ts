@@ -42,7 +42,7 @@ async function record(): Promise<Record<string, unknown>> {
 /** Beats that count from now on. */
 async function beats(agent: RunningExample): Promise<void> {
   const before = agent.output().match(/^beaten$/gm)?.length ?? 0;
-  await until('it beats', () => (agent.output().match(/^beaten$/gm)?.length ?? 0) > before, 20_000);
+  await until('it beats', () => (agent.output().match(/^beaten$/gm)?.length ?? 0) > before);
 }
 
 describe('the agent of docs/agents.md', () => {
@@ -113,14 +113,14 @@ describe('the agent of docs/agents.md', () => {
     database.heal();
     await beats(agent);
     database.stall();
-    await until('a beat failed', () => agent.output().includes('beat failed: '), 20_000);
+    await until('a beat failed', () => agent.output().includes('beat failed: '));
     database.heal();
     await beats(agent);
     gateway.cut();
     gateway.heal();
     await beats(agent);
     gateway.stall();
-    await until('it gave the connection up', () => agent.output().includes('TimeoutError'), 20_000);
+    await until('it gave the connection up', () => agent.output().includes('TimeoutError'));
     gateway.heal();
     await beats(agent);
     expect(await record()).toMatchObject({ status: 'active', generation: 1 });

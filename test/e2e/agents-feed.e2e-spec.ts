@@ -42,7 +42,7 @@ describe('a replica whose place in the log is gone', () => {
     await setLogBack();
     await until('it asked in vain', () => asked > 0);
     await register('late', other);
-    await until('it is found', async () => await finds('late'), 10_000);
+    await until('it is found', async () => await finds('late'));
     await other.call('POST', '/v1/agents/builder-01/drain');
     expect(await agent.heard('control')).toMatchObject({ action: 'drain' });
     await other.stop();

@@ -183,10 +183,8 @@ describe('two replicas', () => {
   it('S3.11 an agent registered through one is found through the other, and gone from both when evicted', async () => {
     const other = await api.replica();
     await register({ agentId: 'shared' });
-    await until(
-      'the other lists it',
-      async () => idsOf(await ask({ capabilities: ['build'] }, other)).includes('shared'),
-      5_000,
+    await until('the other lists it', async () =>
+      idsOf(await ask({ capabilities: ['build'] }, other)).includes('shared'),
     );
     expect((await other.call('POST', '/v1/agents/shared/evict')).status).toBe(204);
     await until(

@@ -12,7 +12,7 @@ beforeAll(async () => {
   api = await startApi();
   browser = await openBrowser();
   document = await documentOf(api);
-}, 60_000);
+});
 afterAll(async () => {
   await browser.close();
   await api.stop();
@@ -82,7 +82,7 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
     expect(complaints).toEqual([]);
-  }, 60_000);
+  });
 
   it('registers an agent with the request that it pre-fills', async () => {
     const page = await browser.newPage();
@@ -96,5 +96,5 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"agentId": "builder-01"' }).waitFor();
     expect((await api.call('GET', '/v1/agents/builder-01')).body).toMatchObject({ status: 'active', generation: 1 });
-  }, 60_000);
+  });
 });

@@ -59,10 +59,10 @@ describe('the consumers of docs/events.md', () => {
         if (fault === 'gateway') gateway.cut();
         await tell(api, joined(`a-${index + 1}`));
         const refusals = consumer.output().length;
-        if (index === 3) await until('it was sent away', () => consumer.output().length > refusals, 30_000);
+        if (index === 3) await until('it was sent away', () => consumer.output().length > refusals);
         database.heal();
         gateway.heal();
-        await until('it has all', () => printed(consumer).length > index, 30_000);
+        await until('it has all', () => printed(consumer).length > index);
         expect(printed(consumer)).toEqual(upTo(index + 1));
       }
     },

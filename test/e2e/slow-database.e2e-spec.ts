@@ -36,13 +36,13 @@ describe('a database that is far away', () => {
       body: { info: { database: { roundTripMs: expect.any(Number), limitMs: 200 } } },
     });
     proxy.roundTripMs = 400;
-    await until('the replica is not ready', async () => (await ready()).status === 503, 10_000);
+    await until('the replica is not ready', async () => (await ready()).status === 503);
     expect((await ready()).body).toMatchObject({
       code: 'NOT_READY',
       detail: expect.stringContaining('the limit is 200 ms'),
       limitMs: 200,
     });
     proxy.roundTripMs = 0;
-    await until('the replica is ready', async () => (await ready()).status === 200, 10_000);
-  }, 30_000);
+    await until('the replica is ready', async () => (await ready()).status === 200);
+  });
 });

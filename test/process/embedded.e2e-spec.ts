@@ -11,7 +11,16 @@ import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
 const FOR_PEOPLE = { LOG_FORMAT: 'pretty' };
 
 let folder: string;
+/** The data folder of a process that has started once. Most tests use a copy, because a first start takes several seconds. */
+let initialised: string;
 const running: RollcallProcess[] = [];
+
+beforeAll(async () => {
+  initialised = newFolder();
+  const first = await new RollcallProcess({ ROLLCALL_DATA_DIR: initialised }).ready();
+  await first.end();
+});
+afterAll(() => rmSync(initialised, { recursive: true, force: true }));
 
 beforeEach(() => void (folder = newFolder()));
 afterEach(async () => {
@@ -23,6 +32,16 @@ function start(environment: Record<string, string> = {}): RollcallProcess {
   const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment });
   running.push(started);
   return started;
+}
+
+/** Puts a copy of the initialised data into the folder of this test; Postgres checks the modes of its files. */
+function copyInitialised(): void {
+  execFileSync('cp', ['-a', `${initialised}/.`, folder]);
+}
+
+function startAgain(environment: Record<string, string> = {}): RollcallProcess {
+  copyInitialised();
+  return start(environment);
 }
 
 async function noServerLeft(): Promise<void> {
@@ -66,7 +85,7 @@ describe('the first start on a bare machine', () => {
   });
 
   it('prints a curl that still works when the first key was rotated away, or says that it has none', async () => {
-    const first = await start().ready();
+    const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
     await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'] } });
@@ -106,7 +125,11 @@ describe('JSON logs', () => {
 
 describe('the server that is embedded', () => {
   it('A15 does not get the secrets of the environment', async () => {
-    await start({ ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6), ANTHROPIC_API_KEY: 'sk-secret', PGOPTIONS: '' }).ready();
+    await startAgain({
+      ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
+      ANTHROPIC_API_KEY: 'sk-secret',
+      PGOPTIONS: '',
+    }).ready();
     const servers = serversOn(folder);
     expect(servers).not.toHaveLength(0);
     for (const pid of servers) {
@@ -119,14 +142,16 @@ describe('the server that is embedded', () => {
 
 describe('the end of the process', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
-    const first = await start().ready();
+    const first = await startAgain().ready();
     expect(serversOn(folder)).not.toHaveLength(0);
     expect(await first.end(signal)).toBe(0);
     expect(serversOn(folder)).toHaveLength(0);
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('is the end of all when npm gets %s', async (signal) => {
+    copyInitialised();
     const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
+    running.push(throughNpm);
     await throughNpm.ready();
     await throughNpm.end(signal);
     await noServerLeft();
@@ -141,7 +166,7 @@ describe('the end of the process', () => {
   });
 
   it('by kill -9 leaves no server behind, and the next start comes up on the same data', async () => {
-    const first = await start().ready();
+    const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
     const second = await start().ready();
@@ -164,7 +189,7 @@ describe('the end of the process', () => {
 
 describe('a folder for temporary files that does not exist', () => {
   it('does not hinder the start', async () => {
-    const first = await start({ TMPDIR: join(folder, 'missing') }).ready();
+    const first = await startAgain({ TMPDIR: join(folder, 'missing') }).ready();
     expect(await first.end()).toBe(0);
   });
 });
@@ -178,7 +203,7 @@ describe('what can go wrong at the start is said in a sentence', () => {
   }
 
   it('a second process on the same data', async () => {
-    const first = await start().ready();
+    const first = await startAgain().ready();
     const message = await refusal({});
     expect(message).toContain(`${folder} is in use by process`);
     expect(message).toContain('DATABASE_URL');
@@ -186,11 +211,12 @@ describe('what can go wrong at the start is said in a sentence', () => {
   });
 
   it('a port that is taken', async () => {
+    copyInitialised();
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    expect(await refusal({ PORT: String(port) })).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
-    other.close();
+    const message = await refusal({ PORT: String(port) }).finally(() => other.close());
+    expect(message).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
     await noServerLeft();
   });
 

@@ -75,40 +75,35 @@ async function leavings(agentId: string): Promise<string[]> {
 }
 
 describe('two processes on one database', () => {
-  it('S3.11 an agent registered through either is found through the other within a second', async () => {
+  it('S3.11 an agent registered through either is found through the other', async () => {
     const first = await register(one, 'first', 'cross');
-    await until('two lists it', async () => (await listed(two, 'cross')).includes('first'), 1_000);
+    await until('two lists it', async () => (await listed(two, 'cross')).includes('first'));
     const second = await register(two, 'second', 'cross');
-    await until('one lists it', async () => (await listed(one, 'cross')).includes('second'), 1_000);
+    await until('one lists it', async () => (await listed(one, 'cross')).includes('second'));
     await leave(two, first);
     await leave(one, second);
-    for (const at of [one, two])
-      await until('nobody is listed', async () => (await listed(at, 'cross')).length === 0, 1_000);
+    for (const at of [one, two]) await until('nobody is listed', async () => (await listed(at, 'cross')).length === 0);
   });
 
   it('S3.4 S3.5 a silent agent is evicted by one of them, once, and one that beats through both stays', async () => {
     const [silent, loud] = [await register(one, 'silent', 'quiet'), await register(two, 'loud', 'quiet')];
     let beats = 0;
-    await until(
-      'the silent one has left',
-      async () => {
-        expect((await beat(beats++ % 2 ? one : two, loud)).status).toBe(200);
-        return (await leavings('silent')).length > 0;
-      },
-      30_000,
-    );
+    await until('the silent one has left', async () => {
+      expect((await beat(beats++ % 2 ? one : two, loud)).status).toBe(200);
+      return (await leavings('silent')).length > 0;
+    });
     expect(await beat(two, silent)).toMatchObject({ status: 404, body: { code: 'REGISTER_AGAIN' } });
     for (const at of [one, two])
-      await until('it is no longer listed', async () => (await listed(at, 'quiet')).join() === 'loud', 5_000);
+      await until('it is no longer listed', async () => (await listed(at, 'quiet')).join() === 'loud');
     expect([await leavings('silent'), await leavings('loud')]).toEqual([['evicted'], []]);
-  }, 60_000);
+  });
 
   it('S3.8 an open circuit is open on both, also where the clock is an hour ahead, and both say when to come back', async () => {
     await register(one, 'flaky', 'risky');
     for (let failure = 0; failure < 5; failure++)
       await call(one.url, 'POST', '/v1/agents/flaky/outcomes', { key: KEY, body: { ok: false } });
     for (const at of [one, two]) {
-      await until('it is left out', async () => (await listed(at, 'risky')).length === 0, 5_000);
+      await until('it is left out', async () => (await listed(at, 'risky')).length === 0);
       const { retryAfterMs } = await ask(at, 'risky');
       expect(retryAfterMs).toBeGreaterThan(0);
       expect(retryAfterMs).toBeLessThanOrEqual(10_000);

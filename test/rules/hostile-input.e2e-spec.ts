@@ -114,7 +114,7 @@ describe('the census of input', () => {
       expect(await offences(`URL ${kind}`, () => rejects(() => policy.checkUrl(text)) && false)).toEqual([]);
       expect(await quickest(LIMIT_MS, () => aliases.wordsFor(text.slice(0, 1_000)))).toBeLessThan(LIMIT_MS);
     }
-  }, 60_000);
+  });
 
   async function pipeOffences(label: string, dto: DtoClass, value: unknown): Promise<string[]> {
     const pipe = validationPipe();

@@ -73,7 +73,7 @@ async function leftOpen(): Promise<string[]> {
     );
     return rows.map(({ name }) => name);
   };
-  await until('all connections are closed', async () => (await names()).length === 0, 5_000).catch(() => undefined);
+  await until('all connections are closed', async () => (await names()).length === 0).catch(() => undefined);
   const open = await names();
   await client.end();
   return open;

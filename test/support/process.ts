@@ -45,7 +45,7 @@ export class RollcallProcess {
     await until(
       'the process is ready or gone',
       () => this.started !== undefined || this.child.exitCode !== null,
-      20_000,
+      45_000,
     );
     if (!this.started) throw new Error(`the process ended instead of starting:\n${this.output}`);
     return this;

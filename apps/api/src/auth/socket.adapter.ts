@@ -41,13 +41,9 @@ export class SocketAdapter extends WsAdapter {
     return httpServer;
   }
 
-  /** An invalid frame is the client's mistake. It closes the socket with a code that says so, and is no error of ours. */
+  /** Errors of single sockets are handled in `welcome`: Nest would log a client's invalid frame as an error of the server. */
   override bindErrorHandler(server: WebSocketServer): WebSocketServer {
-    server.on('connection', (socket) => {
-      socket.on('error', ({ message }) => this.logger.debug({ event: 'socket.invalid_frame', message }));
-    });
-    server.on('error', (error) => this.logger.error(error));
-    return server;
+    return server.on('error', (error) => this.logger.error(error));
   }
 
   /** A gateway without message handlers reads its sockets itself. Of the others Nest drops what it does not know. */
@@ -69,10 +65,16 @@ export class SocketAdapter extends WsAdapter {
       if (socket.destroyed) return release();
       socket.once('close', release);
       admitAs(request, principal);
-      server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, request));
+      server.handleUpgrade(request, socket, head, (client) => this.welcome(client, request, server));
     } catch (error) {
       refuseUpgrade(socket, error);
     }
+  }
+
+  /** An invalid frame closes the socket with a code that names the mistake; the server only logs it for debugging. */
+  private welcome(client: WebSocket, request: IncomingMessage, server: WebSocketServer): void {
+    client.on('error', ({ message }) => this.logger.debug({ event: 'socket.invalid_frame', message }));
+    server.emit('connection', client, request);
   }
 
   private serverFor({ url = '/' }: IncomingMessage): WebSocketServer {

@@ -2,33 +2,30 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** So long the rest of a request may take when the server closes; it is then turned away with an answer. */
+/** How long a client may take to send the rest of its request after the server begins to close. */
 const GRACE_MS = 1_000;
 
 /**
- * Ends, when the server closes, the connections that wait for their client: on which nothing was ever sent, as browsers and
- * gateways open some in advance, and after a while those with half a request. Node takes them for busy ones, waits for them,
- * and stops looking at their time limit as soon as it closes.
+ * Closes the connections that wait for their client when the server closes: connections that never carried a request (browsers and
+ * gateways open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
+ * leaves them open and the server would never stop. Requests that the server is working on are answered first.
  */
 export function endSilentConnections(server: FastifyInstance): void {
-  /** Each with the answer to its last request. */
-  const connections = new Map<Socket, ServerResponse | undefined>();
-  server.server.on('connection', (socket: Socket) => {
-    connections.set(socket, undefined);
-    socket.once('close', () => connections.delete(socket));
+  /** The response to the latest request of each connection. */
+  const latest = new Map<Socket, ServerResponse>();
+  server.server.on('request', ({ socket }, response) => {
+    if (!latest.has(socket)) socket.once('close', () => latest.delete(socket));
+    latest.set(socket, response);
   });
-  server.server.on('request', ({ socket }, response) => connections.set(socket, response));
-  server.server.on('upgrade', ({ socket }) => connections.delete(socket));
   server.addHook('preClose', (done) => {
-    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     const timer = setInterval(() => {
-      for (const [socket, answer] of connections) if (!isWorkedOn(answer)) socket.destroy();
+      if (![...latest.values()].some(isBeingHandled)) server.server.closeAllConnections();
     }, GRACE_MS).unref();
     server.server.once('close', () => clearInterval(timer));
     done();
   });
 }
 
-function isWorkedOn(answer: ServerResponse | undefined): boolean {
-  return answer !== undefined && answer.req.complete && !answer.writableFinished;
+function isBeingHandled(response: ServerResponse): boolean {
+  return response.req.complete && !response.writableFinished;
 }

@@ -34,7 +34,7 @@ describe('a replica that freezes in a transaction', () => {
     await frozen.connect();
     await frozen.query('BEGIN');
     await frozen.query('UPDATE counter SET value = value + 1 WHERE id = 1');
-    await until('another replica has the row', async () => await succeeds(count(db, 1)), 10_000);
+    await until('another replica has the row', async () => await succeeds(count(db, 1)));
     expect(await outsider.query('SELECT value FROM counter WHERE id = 1')).toMatchObject({ rows: [{ value: 1 }] });
   });
 });

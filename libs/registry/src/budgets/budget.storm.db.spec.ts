@@ -9,9 +9,9 @@ afterEach(async () => await database.drop());
 it('B2 1,000 reserves at once over two processes on a budget for 50: exactly 50, round after round', async () => {
   const report = await budgetRace(database, 5, 1_000, 50);
   expect(report).toEqual({ rounds: 5, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 });
-}, 60_000);
+});
 
 it('B2 kill -9 between reserve and settle: one sweep returns everything, nobody is blocked, ledger and counters agree', async () => {
   const report = await budgetCrashes(database, 5);
   expect(report).toEqual({ kills: 5, leaked: 0, falselyBlocked: false, discrepancies: 0 });
-}, 60_000);
+});

@@ -61,7 +61,7 @@ async function left(): Promise<string[]> {
 
 async function moreSweeps(count: number): Promise<void> {
   const before = sweeps;
-  await until(`${count} more sweeps have been`, () => sweeps >= before + count, 20_000);
+  await until(`${count} more sweeps have been`, () => sweeps >= before + count);
 }
 
 describe('a Postgres that freezes under a live fleet', () => {
@@ -72,11 +72,7 @@ describe('a Postgres that freezes under a live fleet', () => {
     const frozenAt = performance.now();
     const failuresBefore = failures;
     postgres.freeze();
-    await until(
-      'the freeze has outlasted five leases',
-      () => performance.now() - frozenAt > 5 * leaseTtlMs(lease),
-      20_000,
-    );
+    await until('the freeze has outlasted five leases', () => performance.now() - frozenAt > 5 * leaseTtlMs(lease));
     expect(failures).toBeGreaterThan(failuresBefore);
     postgres.thaw();
     await moreSweeps(2);
@@ -85,7 +81,7 @@ describe('a Postgres that freezes under a live fleet', () => {
     expect(await left()).toEqual([]);
     expect(await registry.agents.list(FLEET + 1, undefined, { status: 'active' })).toHaveLength(FLEET);
     const silent = beating.splice(0, 1).map(({ agentId }) => agentId);
-    await until('the silent one is evicted', async () => (await left()).length > 0, 20_000);
+    await until('the silent one is evicted', async () => (await left()).length > 0);
     expect(await left()).toEqual(silent);
   });
 });

@@ -23,7 +23,7 @@ describeAgentProviderContract('claude-sdk', {
       begunCalls: () => program.begun,
       busyCalls: () => program.busy,
       close: async () => {
-        await until('no process is left', () => !program.pids.some(isAlive), 1_000);
+        await until('no process is left', () => !program.pids.some(isAlive));
         program.remove();
       },
     };

@@ -54,14 +54,14 @@ describe('S1.10 a subprocess agent', () => {
     const [child, parent] = [Number(value.text), program.pids[0] ?? 0];
     expect([isAlive(child), isAlive(parent)]).toEqual([true, true]);
     await agent.shutdown();
-    await until('both are gone', () => !isAlive(child) && !isAlive(parent), 1_000);
+    await until('both are gone', () => !isAlive(child) && !isAlive(parent));
   });
 
   it('takes its children with it when it crashes', async () => {
     await begin({ env: { PATH: '/usr/bin:/bin' } });
     const { value } = (await tell('have a child').next()) as { value: { text: string } };
     await expect(tell('crash').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED' });
-    await until('the child is gone', () => !isAlive(Number(value.text)), 1_000);
+    await until('the child is gone', () => !isAlive(Number(value.text)));
   });
 
   it('is ended and started again when it ignores a cancel', async () => {
@@ -71,7 +71,7 @@ describe('S1.10 a subprocess agent', () => {
     await until('it has begun', () => program.busy === 1);
     caller.abort();
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    await until('it was ended', () => program.busy === 0, 1_000);
+    await until('it was ended', () => program.busy === 0);
     const { value } = await tell('show environment').next();
     expect(value).toMatchObject({ type: 'finished' });
     expect(program.pids).toHaveLength(2);
@@ -86,7 +86,7 @@ describe('S1.10 a subprocess agent', () => {
     await begin();
     const flood = tell('flood');
     await flood.next(); // and then nobody reads on
-    await until('it was ended', () => program.busy === 0, 20_000);
+    await until('it was ended', () => program.busy === 0);
     const rest = async (): Promise<void> => {
       while (!(await flood.next()).done);
     };
