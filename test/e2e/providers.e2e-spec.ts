@@ -99,9 +99,11 @@ describe('providers', () => {
         .createAgent({ name: 'ada', settings: { url, credential: { env } } })
         .then(() => 'made', String);
     expect(await make('https://agents.example/ada', 'AGENT_KEY')).toBe('made');
-    expect(await make('https://thief.example/ada', 'AGENT_KEY')).toContain('may not be sent to https://thief.example');
+    expect(await make('https://thief.example/ada', 'AGENT_KEY')).toContain(
+      'does not allow it for https://thief.example',
+    );
     for (const env of ['ANTHROPIC_API_KEY', 'CODER_KEY', 'DATABASE_PASSWORD'])
-      expect(await make('https://agents.example/ada', env)).toContain('may not be sent');
+      expect(await make('https://agents.example/ada', env)).toContain('does not allow it for');
   });
 
   it('S4.7 open the models of presets with the operator’s keys', () => {

@@ -96,7 +96,7 @@ describe('replicas on one DATABASE_URL', () => {
       ).body.key,
     });
     expect(await twice.exit()).toBe(1);
-    expect(twice.output).toContain('which is not a lasting admin key');
+    expect(twice.output).toContain('which is not a permanent admin key');
   });
 
   it('finish what is under way when asked to stop', async () => {

@@ -15,7 +15,7 @@ import {
 } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase, SOME_EVENTS, until } from '#rollcall/platform/testing';
 import { ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
-import { startObedientHttpServer } from '#rollcall/providers/testing';
+import { startFakeHttpAgent } from '#rollcall/providers/testing';
 import {
   AgentsService,
   Ranker,
@@ -116,7 +116,7 @@ describe('on a new database, the module alone', () => {
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
     const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
     await context.get(AgentsService).register({ agentId: 'ada', leaseToken: null, by: 'test', facts: aRegistration() });
-    const server = await startObedientHttpServer('json');
+    const server = await startFakeHttpAgent('json');
     const agent = await context
       .get(GuardedAgents)
       .create('ada', 'http', { name: 'ada', settings: { url: server.url } });

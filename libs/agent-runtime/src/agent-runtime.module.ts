@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { GuardedAgents } from './calls/guarded.agents.js';
 
-/** Calls to agents. Needs `RegistryModule` and `ProvidersModule`. */
+/** Calls agents. It needs `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(): DynamicModule {

@@ -1,12 +1,12 @@
 /**
- * A refusal with a stable code and no knowledge of any transport. The message says what to do next. Each library has its own
- * closed union of codes, and each edge answers every code from one exhaustive table.
+ * An expected error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Each
+ * library has its own closed union of codes, and each transport maps every code in one exhaustive table.
  */
 export abstract class DomainError extends Error {
   abstract readonly code: string;
-  /** When trying again may help, in milliseconds from now. */
+  /** How long to wait before a retry can succeed, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** Facts for the caller's program, beside the message for people. */
+  /** Machine-readable details for the program of the caller. */
   readonly details?: Record<string, unknown>;
 
   constructor(message: string, options?: ErrorOptions) {

@@ -13,7 +13,7 @@ export {
   migrationOptions,
   type Schema,
   STATEMENTS_PER_TRANSACTION,
-  USUAL_RESERVED_POOL_SIZE,
+  DEFAULT_RESERVED_POOL_SIZE,
 } from './postgres/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
@@ -49,7 +49,7 @@ export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options
 export { WebhookQuota } from './webhooks/webhook.quota.js';
 export { WebhookSecrets } from './webhooks/webhook.secrets.js';
 export { WebhookSinks } from './webhooks/webhook.sinks.js';
-export { type WebhookFacts, WebhookStore } from './webhooks/webhook.store.js';
+export { type WebhookFields, WebhookStore } from './webhooks/webhook.store.js';
 export { type WebhookAnswer, type WebhookRequest, WebhookTransport } from './webhooks/webhook.transport.js';
 export { type IssuedWebhook, type Webhook, WEBHOOK_KIND, WebhooksService } from './webhooks/webhooks.service.js';
 export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';

@@ -1,26 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface LoopOptions {
-  /** One pass. `woken` tells whether someone called, or only the time was over. */
+  /** Runs one pass. `woken` is true after a call of `wake`, and false when the interval has elapsed. */
   pass(woken: boolean): Promise<unknown>;
-  /** The longest rest between two passes. Asked anew before every rest. */
+  /** The maximum time between two passes. It is read before every wait. */
   everyMs(): number;
-  /** The shortest time between the starts of two passes, so that many calls become one pass. Asked anew after each. */
+  /**
+   * The minimum time between the starts of two passes, so that many calls of `wake` cause one pass. It is read after
+   * every pass.
+   */
   paceMs?(): number;
   onError(error: unknown): void;
 }
 
-const SHORTEST_BACK_OFF_MS = 50;
-const LONGEST_BACK_OFF_MS = 2_000;
+const MIN_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 2_000;
 
 /**
- * Runs a pass when it is woken, and at the latest when its time is over. Passes never overlap, and a call that comes
- * while one is under way leads to another one. A pass that fails is told and tried again, ever less often.
+ * Runs a pass after each call of `wake`, and at the latest when the interval has elapsed. Passes never overlap. A call
+ * of `wake` during a pass causes another pass. A pass that fails is reported and tried again with a growing delay.
  */
 export class Loop {
   private readonly stopping = new AbortController();
   private running?: Promise<void>;
-  private called = false;
+  private wakeRequested = false;
   private interrupt?: () => void;
 
   constructor(private readonly options: LoopOptions) {}
@@ -30,11 +33,11 @@ export class Loop {
   }
 
   wake(): void {
-    this.called = true;
+    this.wakeRequested = true;
     this.interrupt?.();
   }
 
-  /** Returns when the pass under way has ended. */
+  /** Resolves when the pass in progress has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.interrupt?.();
@@ -46,20 +49,20 @@ export class Loop {
     while (!this.stopping.signal.aborted) {
       const started = performance.now();
       failures = (await this.attempt()) ? 0 : failures + 1;
-      const least = failures === 0 ? this.paceLeft(started) : backOff(failures);
-      if (least > 0) await this.pause(least);
-      if (failures === 0) await this.rest();
+      const pauseMs = failures === 0 ? this.paceLeft(started) : backoff(failures);
+      if (pauseMs > 0) await this.pause(pauseMs);
+      if (failures === 0) await this.waitForWake();
     }
   }
 
   private async attempt(): Promise<boolean> {
-    const woken = this.called;
-    this.called = false;
+    const woken = this.wakeRequested;
+    this.wakeRequested = false;
     try {
       await this.options.pass(woken);
       return true;
     } catch (error) {
-      this.called = true; // what it was called for is still to be done
+      this.wakeRequested = true; // the requested work is not done yet
       this.options.onError(error);
       return false;
     }
@@ -74,19 +77,19 @@ export class Loop {
     await delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined); // stopped
   }
 
-  private async rest(): Promise<void> {
-    if (this.called || this.stopping.signal.aborted) return;
-    const over = Promise.withResolvers<void>();
-    const timer = setTimeout(over.resolve, this.options.everyMs()).unref();
-    this.interrupt = over.resolve;
-    await over.promise;
+  private async waitForWake(): Promise<void> {
+    if (this.wakeRequested || this.stopping.signal.aborted) return;
+    const woken = Promise.withResolvers<void>();
+    const timer = setTimeout(woken.resolve, this.options.everyMs()).unref();
+    this.interrupt = woken.resolve;
+    await woken.promise;
     this.interrupt = undefined;
     clearTimeout(timer);
   }
 }
 
-/** Doubled each time, up to a limit, and never the same for two replicas. */
-function backOff(failures: number): number {
-  const full = Math.min(LONGEST_BACK_OFF_MS, SHORTEST_BACK_OFF_MS * 2 ** (failures - 1));
-  return full * (0.5 + Math.random() / 2);
+/** Doubles with each failure up to a limit. The random part keeps replicas from retrying at the same time. */
+function backoff(failures: number): number {
+  const maxDelayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (failures - 1));
+  return maxDelayMs * (0.5 + Math.random() / 2);
 }

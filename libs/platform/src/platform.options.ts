@@ -3,11 +3,11 @@ import type { DatabaseOptions } from './postgres/database.options.js';
 import type { Database } from './postgres/database.js';
 
 export interface PlatformOptions {
-  /** The module closes the database when it shuts down, also one that it was given. */
+  /** The module closes the database when it shuts down, even if it did not create it. */
   database: Database | DatabaseOptions;
   /** The event types of all libraries of the application. */
   catalog: EventCatalog;
-  /** Events that are older, or beyond this number, are pruned. */
+  /** The retention limits: older events, and events beyond this number, are deleted. */
   events: { keepMs: number; keepCount: number };
   sinks: SinkOptions;
 }
@@ -15,7 +15,7 @@ export interface PlatformOptions {
 export interface SinkOptions {
   /** How long delivery records are kept. */
   keepDeliveriesMs: number;
-  /** A replica that has not renewed its claim on a sink for this long loses it. */
+  /** The duration of the lease on a sink. A replica that does not renew it in time loses the sink. */
   leaseMs?: number;
 }
 

@@ -1,9 +1,12 @@
 import type { ModelUsage } from './models/usage.js';
 
-/** Every way a provider can refuse or fail. An edge answers each one in a table, so a new code does not compile until it does. */
+/**
+ * The codes of all provider errors. Each transport maps them in an exhaustive table, so a new code compiles only when
+ * it is mapped.
+ */
 export type ProviderErrorCode = keyof typeof TRAITS;
 
-/** Who has to act: a circuit breaker counts `remote` only, since the other two say nothing about the other side's health. */
+/** Who caused the error. A circuit counts only `remote`, because the other two say nothing about the health of the agent. */
 export type Fault = 'caller' | 'operator' | 'remote';
 
 interface Traits {
@@ -36,7 +39,7 @@ const TRAITS = {
   AGENT_PACKAGE_MISSING: { retryable: false, fault: 'operator' },
   AGENT_CREDENTIAL_REFUSED: { retryable: false, fault: 'operator' },
   AGENT_REQUEST_REFUSED: { retryable: false, fault: 'caller' },
-  /** It did what it could within the turns or the money it was given. */
+  /** The agent has reached the limit of its turns or of its budget. */
   AGENT_LIMIT_REACHED: { retryable: false, fault: 'caller' },
   AGENT_CLOSED: { retryable: false, fault: 'caller' },
   AGENT_RATE_LIMITED: { retryable: true, fault: 'remote' },
@@ -57,20 +60,21 @@ const TRAITS = {
   EGRESS_UNREACHABLE: { retryable: true, fault: 'remote' },
 } as const satisfies Record<string, Traits>;
 
-export interface ProviderErrorFacts extends ErrorOptions {
-  /** Overrules what the code says, where the other side said so itself. */
+export interface ProviderErrorOptions extends ErrorOptions {
+  /** Overrides the default of the code, if the other side has reported it. */
   retryable?: boolean;
-  /** When trying again may help, in milliseconds from now. */
+  /** How long to wait before a retry can succeed, in milliseconds. */
   retryAfterMs?: number;
-  /** The status the other side answered with, for logs. */
+  /** The HTTP status of the answer, for logs. */
   status?: number;
-  /** What the failed attempt is known to have used: every attempt is charged. */
+  /** The known usage of the failed attempt. Every attempt is charged. */
   usage?: ModelUsage;
 }
 
 /**
- * A refusal or failure with a stable code and no idea of our own transport. The message says what to do next and never
- * holds a key; nor does the cause, because foreign errors are not passed on (they quote requests and responses).
+ * An error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Neither
+ * the message nor the cause ever contains a key: errors of libraries are not used as cause, because they contain
+ * requests and responses.
  */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
@@ -83,14 +87,14 @@ export class ProviderError extends Error {
   constructor(
     readonly code: ProviderErrorCode,
     message: string,
-    facts: ProviderErrorFacts = {},
+    options: ProviderErrorOptions = {},
   ) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
-    this.retryable = facts.retryable ?? TRAITS[code].retryable;
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.retryable = options.retryable ?? TRAITS[code].retryable;
     this.fault = TRAITS[code].fault;
-    if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
-    if (facts.status !== undefined) this.status = facts.status;
-    if (facts.usage !== undefined) this.usage = facts.usage;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+    if (options.status !== undefined) this.status = options.status;
+    if (options.usage !== undefined) this.usage = options.usage;
   }
 }
 
@@ -98,7 +102,10 @@ export function aborted(what: string): ProviderError {
   return new ProviderError('CALL_ABORTED', `${what} was cancelled by its caller.`);
 }
 
-/** The text of anything thrown. Errors of Node's own realm are not `instanceof` ours under every loader. */
+/**
+ * Returns the message of any thrown value. It does not use `instanceof`, because errors of Node may come from another
+ * realm in tests.
+ */
 export function reasonOf(error: unknown): string {
   const { message } = (error ?? {}) as { message?: unknown };
   return typeof message === 'string' && message !== '' ? message : String(error);

@@ -1,11 +1,11 @@
 import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
-import { PresetBook } from './presets/preset.book.js';
+import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ModelsConfig } from './presets/preset.js';
 import type { Secret, SecretSource } from './secret.js';
 
 /**
- * Decides which key of the environment may be used for what. Definitions come from many authors and name keys; a key is given
- * out only for the purpose, and only for the address, that the operator has configured.
+ * Decides which key of the environment may be used for which purpose. Definitions come from many users and can name any
+ * key, so a key is returned only for the purpose and the address that the operator has configured.
  */
 export class Keyring {
   private readonly find: SecretSource;
@@ -35,9 +35,11 @@ export class Keyring {
   readonly forClaude: SecretSource = (name) => (name === 'ANTHROPIC_API_KEY' ? this.find(name) : undefined);
 }
 
-/** The variables that presets and vendors name. */
+/** Returns the names of the variables that presets and vendors use. */
 function keysOf(models: ModelsConfig): Set<string | undefined> {
-  const book = new PresetBook(models);
+  const presets = new PresetCatalog(models);
   const vendors = ['anthropic', 'openai', ...Object.keys(models.vendors ?? {})];
-  return new Set([...book.list(), ...vendors.map((vendor) => book.connectionOf(vendor))].map(({ keyEnv }) => keyEnv));
+  return new Set(
+    [...presets.list(), ...vendors.map((vendor) => presets.connectionOf(vendor))].map(({ keyEnv }) => keyEnv),
+  );
 }

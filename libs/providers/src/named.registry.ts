@@ -1,40 +1,40 @@
 import { ProviderError, type ProviderErrorCode } from './errors.js';
 
-interface Words {
-  /** What is registered, in an error message. */
+interface RegistryTexts {
+  /** The name of the kind of items, for error messages. */
   noun: string;
   unknown: ProviderErrorCode;
   taken: ProviderErrorCode;
 }
 
-/** Things known by their name. A name is taken once; an unknown one is answered with those that are known. */
-export class NamedRegistry<Thing extends { readonly name: string }> {
-  private readonly things = new Map<string, Thing>();
+/** Items by name. Names are unique. The error for an unknown name lists the known names. */
+export class NamedRegistry<Item extends { readonly name: string }> {
+  private readonly items = new Map<string, Item>();
 
-  constructor(private readonly words: Words) {}
+  constructor(private readonly texts: RegistryTexts) {}
 
-  register(thing: Thing): this {
-    const { noun, taken } = this.words;
-    if (this.things.has(thing.name))
-      throw new ProviderError(taken, `There is already a ${noun} named ${thing.name}. Give one of them another name.`);
-    this.things.set(thing.name, thing);
+  register(item: Item): this {
+    const { noun, taken } = this.texts;
+    if (this.items.has(item.name))
+      throw new ProviderError(taken, `There is already a ${noun} named ${item.name}. Rename one of them.`);
+    this.items.set(item.name, item);
     return this;
   }
 
   has(name: string): boolean {
-    return this.things.has(name);
+    return this.items.has(name);
   }
 
-  get(name: string): Thing {
-    const thing = this.things.get(name);
-    if (thing) return thing;
-    const { noun, unknown } = this.words;
+  get(name: string): Item {
+    const item = this.items.get(name);
+    if (item) return item;
+    const { noun, unknown } = this.texts;
     const known = this.list().map((one) => one.name);
     throw new ProviderError(unknown, `There is no ${noun} named ${name}. Known: ${known.join(', ') || 'none yet'}.`);
   }
 
-  /** By name. */
-  list(): Thing[] {
-    return [...this.things.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  /** Returns all items, sorted by name. */
+  list(): Item[] {
+    return [...this.items.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 }

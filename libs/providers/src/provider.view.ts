@@ -1,8 +1,8 @@
 import type { AgentType } from './agents/agent.js';
 import type { AgentProvider } from './agents/agent.provider.js';
 import type { ModelVendor } from './models/model.vendor.js';
-import { needOf, type Need } from './provider.facts.js';
-import type { PresetBook } from './presets/preset.book.js';
+import { needOf, type Need } from './provider.description.js';
+import type { PresetCatalog } from './presets/preset.catalog.js';
 import type { SecretSource } from './secret.js';
 
 export interface ProviderView {
@@ -10,44 +10,48 @@ export interface ProviderView {
   name: string;
   agentType?: AgentType;
   about: string;
-  /** Whether all its needs are met here and now. */
+  /** Whether all its requirements are met at this time. */
   usable: boolean;
   needs: Need[];
   settings?: Record<string, unknown>;
-  /** Of a model vendor: the presets that use it. */
+  /** For a model vendor: the presets that use it. */
   presets?: string[];
 }
 
 export function agentProviderView(provider: AgentProvider): ProviderView {
-  const { about, needs = [], settings } = provider.facts?.() ?? { about: '' };
+  const { about, needs = [], settings } = provider.describe?.() ?? { about: '' };
   const { name, agentType } = provider;
   return { kind: 'agent', name, agentType, about, usable: areMet(needs), needs, ...(settings && { settings }) };
 }
 
-/** A vendor can be used as soon as one way to it is complete: its own address and key, or those of a preset. */
-export function vendorView(vendor: ModelVendor, book: PresetBook, secrets: SecretSource): ProviderView {
+/** A vendor is usable if its default connection or the connection of one preset has the required address and key. */
+export function vendorView(vendor: ModelVendor, catalog: PresetCatalog, secrets: SecretSource): ProviderView {
   const { name, about = '' } = vendor;
-  const presets = book.list().filter((preset) => preset.vendor === name);
-  const ways = [book.connectionOf(name), ...presets].map((way) => needsOf(vendor, way, secrets));
-  const needs = ways.find(areMet) ?? ways[0] ?? [];
+  const presets = catalog.list().filter((preset) => preset.vendor === name);
+  const alternatives = [catalog.connectionOf(name), ...presets].map((one) => needsOf(vendor, one, secrets));
+  const needs = alternatives.find(areMet) ?? alternatives[0] ?? [];
   return { kind: 'model', name, about, usable: areMet(needs), needs, presets: presets.map((preset) => preset.name) };
 }
 
-function needsOf(vendor: ModelVendor, way: { baseUrl?: string; keyEnv?: string }, secrets: SecretSource): Need[] {
-  const { baseUrl, keyEnv } = way;
+function needsOf(
+  vendor: ModelVendor,
+  connection: { baseUrl?: string; keyEnv?: string },
+  secrets: SecretSource,
+): Need[] {
+  const { baseUrl, keyEnv } = connection;
   const key = keyEnv === undefined ? undefined : secrets(keyEnv);
   return [
-    ...(vendor.needsKey || keyEnv ? [needOf(keyEnv ?? 'a key', key !== undefined, howToGiveKey(keyEnv))] : []),
-    ...(vendor.needsAddress ? [needOf('an address', baseUrl !== undefined, HOW_TO_GIVE_ADDRESS)] : []),
+    ...(vendor.needsKey || keyEnv ? [needOf(keyEnv ?? 'a key', key !== undefined, howToSetKey(keyEnv))] : []),
+    ...(vendor.needsBaseUrl ? [needOf('an address', baseUrl !== undefined, HOW_TO_SET_ADDRESS)] : []),
   ];
 }
 
-const HOW_TO_GIVE_ADDRESS = 'Give a preset, or the vendor under models.vendors, its baseUrl.';
+const HOW_TO_SET_ADDRESS = 'Set baseUrl in a preset, or for the vendor in models.vendors.';
 
-function howToGiveKey(keyEnv?: string): string {
+function howToSetKey(keyEnv?: string): string {
   return keyEnv
     ? `Set ${keyEnv} where Rollcall runs.`
-    : 'Name its environment variable as keyEnv of the preset or vendor.';
+    : 'Set the name of its environment variable as keyEnv of the preset or vendor.';
 }
 
 function areMet(needs: Need[]): boolean {

@@ -1,16 +1,16 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { AgentProviderRegistry } from './agents/agent-provider.registry.js';
 import { agentProviders } from './agents/agent-providers.js';
-import { EgressClient, PATIENT_LIMITS } from './egress/egress.client.js';
+import { EgressClient, LONG_CALL_LIMITS } from './egress/egress.client.js';
 import { EgressPolicy } from './egress/egress.policy.js';
 import { EndpointCheck } from './egress/endpoint.check.js';
 import { Keyring } from './keyring.js';
 import { VendorRegistry } from './models/vendor.registry.js';
 import { ModelCatalog } from './presets/model.catalog.js';
-import { PresetBook } from './presets/preset.book.js';
+import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ProvidersOptions } from './providers.options.js';
 
-/** Model vendors, agents of other makes, and the guarded client through which all of them call out. */
+/** Model vendors, agent providers, and the egress client that sends their requests. */
 @Module({})
 export class ProvidersModule implements OnApplicationShutdown {
   constructor(@Inject(EgressClient) private readonly egress: EgressClient) {}
@@ -22,7 +22,7 @@ export class ProvidersModule implements OnApplicationShutdown {
       EndpointCheck,
       EgressClient,
       Keyring,
-      PresetBook,
+      PresetCatalog,
       VendorRegistry,
       ModelCatalog,
       AgentProviderRegistry,
@@ -46,7 +46,7 @@ function egressProviders(options: ProvidersOptions): Provider[] {
     {
       provide: EgressClient,
       inject: [EgressPolicy],
-      useFactory: (policy: EgressPolicy) => new EgressClient({ policy, limits: PATIENT_LIMITS }),
+      useFactory: (policy: EgressPolicy) => new EgressClient({ policy, limits: LONG_CALL_LIMITS }),
     },
   ];
 }
@@ -54,7 +54,7 @@ function egressProviders(options: ProvidersOptions): Provider[] {
 function modelProviders(options: ProvidersOptions): Provider[] {
   return [
     { provide: Keyring, useFactory: () => new Keyring(options) },
-    { provide: PresetBook, useFactory: () => new PresetBook(options.models) },
+    { provide: PresetCatalog, useFactory: () => new PresetCatalog(options.models) },
     { provide: VendorRegistry, useFactory: () => VendorRegistry.withAll() },
     {
       provide: ModelCatalog,

@@ -11,7 +11,7 @@ export interface ProvidersOptions {
   secrets: SecretSource;
 }
 
-/** What the operator allows agents of other makes to use. */
+/** What the operator allows the agents of agent providers to use. */
 export interface AgentProviderOptions {
   /** Programs that `subprocess` agents may run, by name. */
   programs: Record<string, AllowedProgram>;

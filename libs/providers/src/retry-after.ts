@@ -1,17 +1,20 @@
-/** Longer than this is a mistake, or a wish to be left alone for good; timers could not even count that far. */
-const LONGEST_MS = 86_400_000;
+/** The maximum that is returned. A longer value is probably a mistake, and timers are limited. */
+const MAX_MS = 86_400_000;
 
-/** How long to wait, in milliseconds. A date is read against the answer's own, so that clocks need not agree. */
+/**
+ * Returns how long to wait, in milliseconds. A date is compared with the `date` header, so that the clocks need not be
+ * equal.
+ */
 export function readRetryAfter(headers: Record<string, string | undefined>): number | undefined {
-  const wait = exactly(headers['retry-after-ms']) ?? roughly(headers['retry-after'], headers['date']);
-  return wait === undefined ? undefined : Math.min(wait, LONGEST_MS);
+  const wait = milliseconds(headers['retry-after-ms']) ?? secondsOrDate(headers['retry-after'], headers['date']);
+  return wait === undefined ? undefined : Math.min(wait, MAX_MS);
 }
 
-function exactly(text = ''): number | undefined {
+function milliseconds(text = ''): number | undefined {
   return NUMBER.test(text) ? Math.ceil(Number(text)) : undefined;
 }
 
-function roughly(text = '', date = ''): number | undefined {
+function secondsOrDate(text = '', date = ''): number | undefined {
   if (NUMBER.test(text)) return Math.ceil(Number(text) * 1_000);
   const wait = Date.parse(text) - Date.parse(date);
   return Number.isNaN(wait) ? undefined : Math.max(wait, 0);

@@ -4,7 +4,7 @@ import { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-pr
 import { ClaudeSdkAgentProvider } from './agents/claude-sdk/claude-sdk.agent-provider.js';
 import { ProviderError } from './errors.js';
 import { VendorRegistry } from './models/vendor.registry.js';
-import { hideDeep, Secret } from './secret.js';
+import { redactDeep, Secret } from './secret.js';
 import { localOutbound } from './testing/local-egress.js';
 
 const KEY = 'sk-"quoted"/0123+456789=';
@@ -49,16 +49,16 @@ describe('S1.10 a secret', () => {
     ['in base64', Buffer.from(KEY).toString('base64')],
     ['in the base64 of URLs', Buffer.from(KEY).toString('base64url')],
   ])('is taken out of what others say: %s', (_how, written) => {
-    const hidden = secret.hideIn(`they said ${written}, twice: ${written}`);
+    const hidden = secret.redactIn(`they said ${written}, twice: ${written}`);
     expect(hidden).not.toContain(written.slice(2, -3));
     expect(hidden.match(/\[secret\]/g)).toHaveLength(2);
   });
 
   it('is taken out of JSON without breaking it, whatever it looks like and however it is escaped', () => {
-    const hide = (text: string): string => new Secret('1234').hideIn(text);
+    const redact = (text: string): string => new Secret('1234').redactIn(text);
     const said = JSON.parse('{"n":1234,"k1234":["\\u0031234",{"x":"a 1234 b"}],"__proto__":{"y":null}}') as unknown;
     const hidden = '{"n":1234,"k[secret]":["[secret]",{"x":"a [secret] b"}],"__proto__":{"y":null}}';
-    expect(JSON.stringify(hideDeep(said, hide))).toBe(hidden);
+    expect(JSON.stringify(redactDeep(said, redact))).toBe(hidden);
   });
 
   it.each(['key\n', ' key', 'key ', 'ke\ry', 'clé', '', 'a\u0000b'])('cannot be sent in a header as %j', (value) => {

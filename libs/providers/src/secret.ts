@@ -1,10 +1,13 @@
 import { inspect } from 'node:util';
 
-const HIDDEN = '[secret]';
-/** Shorter ones would cut holes into ordinary words. */
-const LEAST_HIDEABLE = 4;
+const REDACTED = '[secret]';
+/** Shorter secrets are not redacted, because they may be part of ordinary words. */
+const MIN_REDACTED_LENGTH = 4;
 
-/** A key on its way to a vendor. Printed, logged or serialised it says nothing; only `reveal` gives it out. */
+/**
+ * A key of a vendor or agent. When it is printed, logged or serialised, its value does not appear. Only `reveal`
+ * returns the value.
+ */
 export class Secret {
   readonly #value: string;
 
@@ -16,31 +19,31 @@ export class Secret {
     return this.#value;
   }
 
-  /** Whether it can be sent in a header at all: a line break, such as a file ends with, cannot. */
+  /** Whether the key can be sent in a header. A key with a line break at the end, as read from a file, cannot. */
   get fitsHeader(): boolean {
     return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(this.#value);
   }
 
-  /** The same text without this secret in it: vendors quote the key they refuse, also as JSON, in a URL or in base64. */
-  hideIn(text: string): string {
-    if (this.#value.length < LEAST_HIDEABLE) return text;
-    return [...spellings(this.#value)].reduce((hidden, spelling) => hidden.replaceAll(spelling, HIDDEN), text);
+  /** Replaces this secret in a text. Vendors may quote a rejected key, also as JSON, URL-encoded or in Base64. */
+  redactIn(text: string): string {
+    if (this.#value.length < MIN_REDACTED_LENGTH) return text;
+    return [...encodings(this.#value)].reduce((redacted, encoding) => redacted.replaceAll(encoding, REDACTED), text);
   }
 
   toString(): string {
-    return HIDDEN;
+    return REDACTED;
   }
 
   toJSON(): string {
-    return HIDDEN;
+    return REDACTED;
   }
 
   [inspect.custom](): string {
-    return HIDDEN;
+    return REDACTED;
   }
 }
 
-function spellings(value: string): Set<string> {
+function encodings(value: string): Set<string> {
   const bytes = Buffer.from(value);
   const base64 = bytes.toString('base64').replace(/={1,2}$/, '');
   return new Set([
@@ -53,19 +56,19 @@ function spellings(value: string): Set<string> {
 }
 
 /**
- * Finds a key by the name of its environment variable. Which names may be asked for is the operator's decision, and so is
- * where each may be sent: `origin` is the address that a definition wants it to go to.
+ * Finds a key by the name of its environment variable. The operator decides which keys may be used, and to which
+ * origins each may be sent. `origin` is the origin that a definition wants to send the key to.
  */
 export type SecretSource = (name: string, origin?: string) => Secret | undefined;
 
-export function hideAll(text: string, secrets: readonly (Secret | undefined)[]): string {
-  return secrets.reduce<string>((hidden, secret) => secret?.hideIn(hidden) ?? hidden, text);
+export function redactAll(text: string, secrets: readonly (Secret | undefined)[]): string {
+  return secrets.reduce<string>((redacted, secret) => secret?.redactIn(redacted) ?? redacted, text);
 }
 
-/** The same JSON, with `hide` done to every text in it, names included; numbers and the like stay what they are. */
-export function hideDeep(value: unknown, hide: (text: string) => string): unknown {
-  if (typeof value === 'string') return hide(value);
-  if (Array.isArray(value)) return value.map((one) => hideDeep(one, hide));
+/** Applies `redact` to all texts of a JSON value, including the names of properties. */
+export function redactDeep(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (Array.isArray(value)) return value.map((one) => redactDeep(one, redact));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [hide(name), hideDeep(one, hide)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [redact(name), redactDeep(one, redact)]));
 }

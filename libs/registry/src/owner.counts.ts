@@ -16,7 +16,7 @@ export class OwnerCounts {
   /** Returns an error if the owner may not have one more object. With `replacing`, the new object replaces one of its objects. */
   quotaError(owner: string, replacing = false): QuotaExceededError | undefined {
     const others = (this.counts.get(owner) ?? 0) - (replacing ? 1 : 0);
-    const isFull = this.quota.most > 0 && others >= this.quota.most;
+    const isFull = this.quota.limit > 0 && others >= this.quota.limit;
     return isFull ? new QuotaExceededError(this.quota, this.what) : undefined;
   }
 

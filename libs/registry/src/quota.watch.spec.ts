@@ -1,6 +1,6 @@
 import { QuotaWatch } from './quota.watch.js';
 
-const quotaOf = (most: number): { most: number; setting: string } => ({ most, setting: 'QUOTA' });
+const quotaOf = (limit: number): { limit: number; setting: string } => ({ limit, setting: 'QUOTA' });
 
 /** Registers one after the other until the count says that the quota is reached. */
 function fill(most: number, replicas: number): { owned: number; counts: number } {

@@ -17,7 +17,7 @@ export class QuotaWatch {
 
   /** Whether the caller must count before it adds `added` objects. If not, this subtracts them from the free ones. */
   isDue(credential: string, added = 1): boolean {
-    if (this.quota.most === 0) return false;
+    if (this.quota.limit === 0) return false;
     const free = this.free.get(credential) ?? 0;
     if (free < added) return true;
     this.free.set(credential, free - added);
@@ -26,6 +26,6 @@ export class QuotaWatch {
 
   noteCount(credential: string, count: number): void {
     if (this.free.size >= MAX_CREDENTIALS) this.free.clear(); // the next request of each credential counts again
-    this.free.set(credential, Math.floor((this.quota.most - NEAR_QUOTA - count) / SHARE));
+    this.free.set(credential, Math.floor((this.quota.limit - NEAR_QUOTA - count) / SHARE));
   }
 }

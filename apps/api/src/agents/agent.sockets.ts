@@ -57,7 +57,7 @@ export class AgentSockets implements OnApplicationBootstrap {
   /** When the log cannot be gone on from there, from the nearest place that it can. */
   private follow(after: number): void {
     this.feed.subscribe(after, {
-      take: (events) => {
+      accept: (events) => {
         for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
       },
       expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),

@@ -27,7 +27,7 @@ export class AuditService {
   }
 
   /** An act of the start itself, before anyone could ask for it. */
-  async recordStart(action: string, target: string): Promise<void> {
+  async recordAtStartup(action: string, target: string): Promise<void> {
     const nobody = { requestId: '', ip: '', fingerprint: '' };
     await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...nobody });
   }

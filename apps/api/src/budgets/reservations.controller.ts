@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { PresetBook, priceUsage } from '#rollcall/providers';
+import { PresetCatalog, priceUsage } from '#rollcall/providers';
 import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
@@ -19,7 +19,7 @@ import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reserva
 export class ReservationsController {
   constructor(
     private readonly ledger: BudgetLedger,
-    private readonly presets: PresetBook,
+    private readonly presets: PresetCatalog,
   ) {}
 
   @Post()

@@ -1,4 +1,4 @@
-import { PresetBook, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
+import { PresetCatalog, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
 import type { Config } from './config.schema.js';
 import { oidcFaults } from './oidc.relations.js';
 import { registryFaults } from './registry.relations.js';
@@ -27,7 +27,7 @@ export function relationFaults(config: Config): string[] {
 }
 
 /** A preset whose vendor nobody knows would fail at its first call; here it is told at once. */
-function vendorFaults(book: PresetBook): string[] {
+function vendorFaults(book: PresetCatalog): string[] {
   const vendors = VendorRegistry.withAll();
   const known = vendors.list().map(({ name }) => name);
   return book
@@ -38,7 +38,7 @@ function vendorFaults(book: PresetBook): string[] {
 
 function presetFaults(models: Config['models']): string[] {
   try {
-    const book = new PresetBook(models);
+    const book = new PresetCatalog(models);
     resolveModel(null, book);
     return vendorFaults(book);
   } catch (error) {

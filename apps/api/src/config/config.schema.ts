@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { STATEMENTS_PER_TRANSACTION, USUAL_RESERVED_POOL_SIZE } from '#rollcall/platform';
+import { STATEMENTS_PER_TRANSACTION, DEFAULT_RESERVED_POOL_SIZE } from '#rollcall/platform';
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
 import { quotas } from './quota.settings.js';
@@ -110,7 +110,7 @@ const database = z.strictObject({
     about: 'Connections each replica may hold for requests and background work.',
     expects: 'a whole number from 2 to 1000',
   }),
-  reservedPoolSize: setting(integer(1, 100, USUAL_RESERVED_POOL_SIZE), {
+  reservedPoolSize: setting(integer(1, 100, DEFAULT_RESERVED_POOL_SIZE), {
     env: 'ROLLCALL_DATABASE_RESERVED_POOL_SIZE',
     about: 'Connections each replica holds beside them, only for heartbeats, sweeps, the event log and readiness.',
     expects: 'a whole number from 1 to 100',

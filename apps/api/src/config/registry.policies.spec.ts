@@ -33,9 +33,9 @@ describe('the policies of the registry', () => {
         low: DEFAULT_LOW_BUDGET,
         limits: DEFAULT_SPENDING_LIMITS,
         runDepth: 32,
-        heldQuota: { most: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+        heldQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
       },
-      agentQuota: { most: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
+      agentQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
     });
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });

@@ -25,7 +25,7 @@ export function registryPolicies(config: Config): Omit<RegistryOptions, 'retenti
     flap: flapPolicy(config),
     directory: directoryOptions(config),
     budgets: budgetRules(config),
-    agentQuota: { most: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
+    agentQuota: { limit: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
     // the second one goes on while the machine sleeps
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
   };
@@ -44,7 +44,7 @@ export function budgetRules({ budgets, quotas }: Config): BudgetRules & { low: L
     low: { fraction: lowPercent / 100, tokens: lowTokens },
     limits: { settleMultiple, largest, longestMs: longestReservation },
     runDepth,
-    heldQuota: { most: quotas.reservations, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+    heldQuota: { limit: quotas.reservations, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
   };
 }
 

@@ -54,7 +54,7 @@ export class EventStream {
     this.told = after.seq;
     this.matches = EVENTS.matcherOf(filter);
     const consumer = {
-      take: (events: readonly RegistryEvent[]) => this.take(events),
+      accept: (events: readonly RegistryEvent[]) => this.take(events),
       expired: (error: UnusableCursorError) => this.sink.end(unusableCursor(error)),
       interrupted: () => this.disconnectLater(),
     };

@@ -62,13 +62,13 @@ export class EventsService implements OnModuleDestroy {
     const timer = setTimeout(over.resolve, query.waitMs);
     const filter = toFilter(query);
     const matches = EVENTS.matcherOf(filter);
-    const take = (events: readonly RegistryEvent[]): boolean => {
+    const accept = (events: readonly RegistryEvent[]): boolean => {
       if (found.items.length > 0) return false;
       collect(found, events, query.limit, matches);
       if (found.items.length > 0) over.resolve();
       return true;
     };
-    const consumer = { take, expired: over.reject, interrupted: over.reject };
+    const consumer = { accept, expired: over.reject, interrupted: over.reject };
     const way = this.feed.subscribe(found.next, consumer, filter);
     gone.addEventListener('abort', () => over.resolve());
     if (gone.aborted) over.resolve();

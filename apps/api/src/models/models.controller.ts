@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { PresetBook, resolveModel, VendorRegistry } from '#rollcall/providers';
+import { PresetCatalog, resolveModel, VendorRegistry } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
 import { ModelList, ResolvedModelView, ResolveQuery } from './models.dto.js';
 
@@ -9,7 +9,7 @@ import { ModelList, ResolvedModelView, ResolveQuery } from './models.dto.js';
 @Permit('models:read')
 export class ModelsController {
   constructor(
-    private readonly book: PresetBook,
+    private readonly book: PresetCatalog,
     private readonly vendors: VendorRegistry,
   ) {}
 

@@ -4,7 +4,7 @@ import {
   AgentProviderRegistry,
   agentProviderView,
   Keyring,
-  PresetBook,
+  PresetCatalog,
   vendorView,
   VendorRegistry,
 } from '#rollcall/providers';
@@ -18,7 +18,7 @@ export class ProvidersController {
   constructor(
     private readonly agents: AgentProviderRegistry,
     private readonly vendors: VendorRegistry,
-    private readonly book: PresetBook,
+    private readonly book: PresetCatalog,
     private readonly keys: Keyring,
   ) {}
 

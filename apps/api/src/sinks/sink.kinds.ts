@@ -12,7 +12,7 @@ export class SinkKinds implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.factories.register(WEBHOOK_KIND, async (id) => await this.webhooks.make(id));
+    this.factories.register(WEBHOOK_KIND, async (id) => await this.webhooks.create(id));
     if (this.nats.isConfigured) this.factories.register(NATS_KIND, async () => await this.nats.make());
   }
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { WebhookAnswer, WebhookRequest, WebhookTransport } from '#rollcall/platform';
-import { EgressClient, EgressPolicy, QUICK_LIMITS, readRetryAfter } from '#rollcall/providers';
+import { EgressClient, EgressPolicy, SHORT_CALL_LIMITS, readRetryAfter } from '#rollcall/providers';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { VERSION } from '../version.js';
@@ -14,7 +14,13 @@ export class EgressTransport implements WebhookTransport, OnApplicationShutdown 
   private readonly client: EgressClient;
 
   constructor(policy: EgressPolicy, @Inject(CONFIG) { webhooks: { timeout } }: Config) {
-    const limits = { ...QUICK_LIMITS, headersMs: timeout, idleMs: timeout, totalMs: timeout, bytes: LARGEST_ANSWER };
+    const limits = {
+      ...SHORT_CALL_LIMITS,
+      headersMs: timeout,
+      idleMs: timeout,
+      totalMs: timeout,
+      bytes: LARGEST_ANSWER,
+    };
     this.client = new EgressClient({ policy, limits });
   }
 

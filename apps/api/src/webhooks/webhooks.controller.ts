@@ -9,7 +9,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { WebhooksService } from '#rollcall/platform';
-import { EgressPolicy, normalUrl } from '#rollcall/providers';
+import { EgressPolicy, normalizeUrl } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -23,7 +23,7 @@ import {
   IssuedWebhookView,
   ReplayBody,
   RotateSecretBody,
-  toFacts,
+  toFields,
   toIssuedView,
   toWebhookView,
   WebhookPage,
@@ -52,9 +52,9 @@ export class WebhooksController {
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
   @Problems('QUOTA_EXCEEDED', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
   async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
-    const facts = { ...toFacts(body), url: this.checkedUrl(body.url) };
+    const fields = { ...toFields(body), url: this.checkedUrl(body.url) };
     const { seq: after } = await this.events.locate(body.after);
-    return toIssuedView(await this.webhooks.create({ facts, paused: body.paused ?? false, after, by }));
+    return toIssuedView(await this.webhooks.create({ fields, paused: body.paused ?? false, after, by }));
   }
 
   @Get()
@@ -85,9 +85,9 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ type: WebhookView, description: 'The updated webhook.' })
   @Problems('WEBHOOK_NOT_FOUND', 'EGRESS_DENIED')
-  async change(@Param('id') id: string, @Body() { paused, ...facts }: ChangeWebhookBody): Promise<WebhookView> {
-    if (facts.url !== undefined) facts.url = this.checkedUrl(facts.url);
-    return toWebhookView(await this.webhooks.update(id, facts, paused));
+  async change(@Param('id') id: string, @Body() { paused, ...fields }: ChangeWebhookBody): Promise<WebhookView> {
+    if (fields.url !== undefined) fields.url = this.checkedUrl(fields.url);
+    return toWebhookView(await this.webhooks.update(id, fields, paused));
   }
 
   @Post(':id/rotate')
@@ -133,6 +133,6 @@ export class WebhooksController {
   }
 
   private checkedUrl(url: string): string {
-    return normalUrl(this.egress.checkUrl(url));
+    return normalizeUrl(this.egress.checkUrl(url));
   }
 }

@@ -6,7 +6,7 @@ import {
   type DeliveryState,
   type IssuedWebhook,
   type Webhook,
-  type WebhookFacts,
+  type WebhookFields,
 } from '#rollcall/platform';
 import { EventFilterQuery, START_PATTERN } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
@@ -176,7 +176,7 @@ export function toDeliveryView(row: DeliveryRow): DeliveryView {
   return { sequence, eventId, type, subject, state, attempts, status, error, tookMs, firstAt, lastAt };
 }
 
-export function toFacts({ url, description, types, agentIds, capabilities }: CreateWebhookBody): WebhookFacts {
+export function toFields({ url, description, types, agentIds, capabilities }: CreateWebhookBody): WebhookFields {
   return {
     url,
     description: description ?? null,

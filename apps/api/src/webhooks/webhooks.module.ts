@@ -34,8 +34,8 @@ export class WebhooksModule {}
 function webhookOptions({ webhooks, quotas }: Config): WebhookOptions {
   const { tries, retryFirst, retryLongest } = webhooks;
   return {
-    quota: { most: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
-    retries: { mostTries: tries, firstMs: retryFirst, longestMs: retryLongest },
+    quota: { limit: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
+    retries: { maxAttempts: tries, firstDelayMs: retryFirst, maxDelayMs: retryLongest },
     now: Date.now,
   };
 }

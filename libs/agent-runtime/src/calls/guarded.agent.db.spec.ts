@@ -11,9 +11,9 @@ import {
 import {
   localOutbound,
   LocalServer,
-  ObedientA2aServer,
-  ObedientProgram,
-  startObedientHttpServer,
+  FakeA2aServer,
+  FakeProgram,
+  startFakeHttpAgent,
   type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
@@ -41,7 +41,7 @@ afterEach(async () => {
 
 /** Behind the circuit that the registry keeps for `ada`, as one replica sees it. */
 function guard(agent: Agent, { circuits }: TestRegistry = here): GuardedAgent {
-  return new GuardedAgent({ agentId: 'ada', agent, circuits, onLost: (error) => lost.push(error) });
+  return new GuardedAgent({ agentId: 'ada', agent, circuits, onReportFailed: (error) => lost.push(error) });
 }
 
 /** `ada` joins, and is called through her circuit from here. */
@@ -52,23 +52,23 @@ async function registered(agent: Agent): Promise<GuardedAgent> {
 }
 
 async function a2aAgent(): Promise<Agent> {
-  const [out, server] = [localOutbound(), await ObedientA2aServer.start()];
+  const [out, server] = [localOutbound(), await FakeA2aServer.start()];
   closing.push(server, out);
   return await new A2aAgentProvider(out).createAgent({ name: 'ada', settings: { url: server.url } });
 }
 
 async function httpAgent(): Promise<Agent> {
-  const [out, server] = [localOutbound(), await startObedientHttpServer('ndjson')];
+  const [out, server] = [localOutbound(), await startFakeHttpAgent('ndjson')];
   closing.push(server, out);
   return await new HttpAgentProvider(out).createAgent({ name: 'ada', settings: { url: server.url } });
 }
 
 async function subprocessAgent(): Promise<Agent> {
-  const program = new ObedientProgram();
+  const program = new FakeProgram();
   closing.push({ close: () => program.remove() });
-  const programs = { obedient: { command: process.execPath, args: program.args } };
+  const programs = { fake: { command: process.execPath, args: program.args } };
   const provider = new SubprocessAgentProvider({ programs, secrets: () => undefined });
-  return await provider.createAgent({ name: 'ada', settings: { program: 'obedient' } });
+  return await provider.createAgent({ name: 'ada', settings: { program: 'fake' } });
 }
 
 const PROVIDERS: [string, () => Promise<Agent>][] = [

@@ -2,19 +2,19 @@ import { ProviderError, type Agent, type AgentEvent, type AgentMessage, type Han
 import type { CircuitService } from '#rollcall/registry';
 
 export interface GuardedAgentOptions {
-  /** By which the registry knows it. */
+  /** The id of the agent in the registry. */
   agentId: string;
   agent: Agent;
   circuits: Pick<CircuitService, 'admit' | 'report' | 'returnProbe'>;
-  /** Hears of an outcome that could not be written down. The call itself is not harmed by it. */
-  onLost(error: unknown): void;
+  /** Called when the outcome of a call could not be stored. The call itself is not affected. */
+  onReportFailed(error: unknown): void;
 }
 
 /**
- * An agent behind its circuit: every call asks to be let through, and its outcome is reported, for all replicas. Only what
- * the other side did counts. A call that was cancelled, refused for the caller's or the operator's fault, or left early
- * says nothing about its health, so it is reported neither as a success nor as a failure; were it the probe, the slot is
- * given back.
+ * An agent with a circuit. The circuit must admit every call, and the outcome of the call is reported to it, for all
+ * replicas. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
+ * the operator, or whose events were not read to the end says nothing about the health of the agent, so it is neither a
+ * success nor a failure. If that call was the probe, the probe is returned.
  */
 export class GuardedAgent implements Agent {
   constructor(private readonly options: GuardedAgentOptions) {}
@@ -37,11 +37,11 @@ export class GuardedAgent implements Agent {
     let ok: boolean | undefined;
     try {
       for await (const event of agent.handle(message, options)) {
-        if (event.type === 'finished') ok = true; // now, since many leave with this event in hand
+        if (event.type === 'finished') ok = true; // before the yield, because many callers stop reading at this event
         yield event;
       }
     } catch (error) {
-      if (isFaultOfTheAgent(error)) ok = false;
+      if (isAgentFault(error)) ok = false;
       throw error;
     } finally {
       await this.report(ok, probeId);
@@ -53,12 +53,12 @@ export class GuardedAgent implements Agent {
   }
 
   private async report(ok: boolean | undefined, probeId?: string): Promise<void> {
-    const { agentId, circuits, onLost } = this.options;
-    if (ok !== undefined) await circuits.report(agentId, { ok, probeId }).catch(onLost);
-    else if (probeId !== undefined) await circuits.returnProbe(agentId, probeId).catch(onLost);
+    const { agentId, circuits, onReportFailed } = this.options;
+    if (ok !== undefined) await circuits.report(agentId, { ok, probeId }).catch(onReportFailed);
+    else if (probeId !== undefined) await circuits.returnProbe(agentId, probeId).catch(onReportFailed);
   }
 }
 
-function isFaultOfTheAgent(error: unknown): boolean {
+function isAgentFault(error: unknown): boolean {
   return error instanceof ProviderError && error.fault === 'remote';
 }

@@ -15,7 +15,8 @@ export class GuardedAgents {
 
   async create(agentId: string, provider: string, config: AgentConfig): Promise<GuardedAgent> {
     const agent = await this.providers.get(provider).createAgent(config);
-    const onLost = (error: unknown): void => this.log.warn({ event: 'agents.outcome_lost', agentId, err: error });
-    return new GuardedAgent({ agentId, agent, circuits: this.circuits, onLost });
+    const onReportFailed = (error: unknown): void =>
+      this.log.warn({ event: 'agents.outcome_lost', agentId, err: error });
+    return new GuardedAgent({ agentId, agent, circuits: this.circuits, onReportFailed });
   }
 }

@@ -10,7 +10,7 @@ export interface CloudEvent {
   time: string;
   datacontenttype: 'application/json';
   sequence: string;
-  /** Separated by commas. */
+  /** The capabilities of the agent, separated by commas. */
   capabilities?: string;
   data: RegistryEvent['data'];
 }
@@ -33,13 +33,13 @@ export function toCloudEvent(event: RegistryEvent): CloudEvent {
   };
 }
 
-const written = new WeakMap<RegistryEvent, string>();
+const serialised = new WeakMap<RegistryEvent, string>();
 
 /** All consumers receive the same text, so each event is serialised once. */
 export function toCloudEventText(event: RegistryEvent): string {
-  const known = written.get(event);
-  if (known !== undefined) return known;
+  const cached = serialised.get(event);
+  if (cached !== undefined) return cached;
   const text = JSON.stringify(toCloudEvent(event));
-  written.set(event, text);
+  serialised.set(event, text);
   return text;
 }

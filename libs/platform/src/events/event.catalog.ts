@@ -1,11 +1,11 @@
 import type { EventType, RegistryEvent, SubjectKind } from './event.types.js';
 
-/** What a consumer wants to see. Criteria that are left out do not restrict; all criteria that are given must hold. */
+/** Selects events. An event must match all given criteria; an omitted criterion matches every event. */
 export interface EventFilter {
-  /** Names, or a family such as `agent.*`. */
+  /** Type names, or families such as `agent.*`. */
   types?: readonly string[];
   agentIds?: readonly string[];
-  /** At least one of them. */
+  /** The event must have at least one of these capabilities. */
   capabilities?: readonly string[];
 }
 
@@ -14,7 +14,7 @@ export type EventMatcher = (event: RegistryEvent) => boolean;
 /** The event types of a deployment, composed from the maps that its libraries contribute. */
 export class EventCatalog {
   readonly types: readonly EventType[];
-  /** Those whose subject is an agent. */
+  /** The types whose subject is an agent. */
   readonly agentTypes: readonly EventType[];
 
   constructor(readonly subjects: Readonly<Record<EventType, SubjectKind>>) {
@@ -22,13 +22,13 @@ export class EventCatalog {
     this.agentTypes = this.types.filter((type) => subjects[type] === 'agent');
   }
 
-  /** The types that a name or a family such as `agent.*` selects; empty when it is unknown. */
+  /** Returns the types that a name or a family such as `agent.*` selects; empty when the name is unknown. */
   select(pattern: string): EventType[] {
     if (!pattern.endsWith('.*')) return this.types.filter((type) => type === pattern);
     return this.types.filter((type) => type.startsWith(pattern.slice(0, -1)));
   }
 
-  /** The agent that an event is about, also when the agent is not its subject. */
+  /** Returns the agent that an event concerns, even if the subject of the event is something else. */
   agentOf(event: RegistryEvent): string | undefined {
     if (this.subjects[event.type] === 'agent') return event.subject;
     return 'agentId' in event.data ? event.data.agentId : undefined;

@@ -1,17 +1,17 @@
-/** A place in one log. */
+/** A position in the event log. */
 export interface LogPosition {
   seq: number;
-  /** Which log: a database that was restored from a backup has another one. */
+  /** Identifies the log. A database that was restored from a backup has another epoch. */
   epoch: string;
 }
 
-/** A place as a consumer names it. A bare number names no log. */
+/** A position that a consumer sent. The epoch is missing when the consumer sent only a sequence number. */
 export interface Cursor {
   seq: number;
   epoch?: string;
 }
 
-/** `1042-9f3c27d1`, or a bare sequence number. */
+/** A cursor such as `1042-9f3c27d1`, or a sequence number without an epoch. */
 export const CURSOR_PATTERN = /^\d{1,15}(-[0-9a-f]{8})?$/;
 
 export function formatCursor({ seq, epoch }: LogPosition): string {

@@ -1,34 +1,34 @@
 import { PlatformError } from '../errors.js';
 
-/** The cursor points before the oldest event that is kept: going on from it would skip some without a word. */
+/** The cursor is older than the oldest event in the log: a consumer that continued from it would miss events. */
 export class CursorExpiredError extends PlatformError {
   readonly code = 'CURSOR_EXPIRED';
 
-  /** `oldest` is the earliest cursor that can still be gone on from. */
+  /** `oldest` is the earliest cursor that a consumer can continue from. */
   constructor(
     readonly after: number,
     readonly oldest: number,
   ) {
     super(
-      `The events after ${after} are no longer all kept; the earliest cursor is ${oldest}. ` +
-        'Take a snapshot of the agents, and go on from the seq it is true at.',
+      `Some events after ${after} were deleted; the earliest cursor is ${oldest}. ` +
+        'Read a snapshot of the agents, and continue from its cursor.',
     );
   }
 }
 
-/** The cursor was given out by another log: the events it stands for are not in this one. */
+/** The cursor belongs to another log, so its position means nothing in this one. */
 export class CursorForeignError extends PlatformError {
   readonly code = 'CURSOR_FOREIGN';
 
   constructor(readonly head: number) {
     super(
       'The cursor belongs to another event log: the database was restored from a backup, or is another one. ' +
-        'Discard what you derived from events, take a snapshot of the agents, and continue from its cursor.',
+        'Discard the state you derived from events, read a snapshot of the agents, and continue from its cursor.',
     );
   }
 }
 
-/** A cursor that a consumer cannot continue from. */
+/** The errors for a cursor that a consumer cannot continue from. */
 export type UnusableCursorError = CursorExpiredError | CursorAheadError | CursorForeignError;
 
 export function isUnusableCursor(error: unknown): error is UnusableCursorError {
@@ -37,7 +37,10 @@ export function isUnusableCursor(error: unknown): error is UnusableCursorError {
   );
 }
 
-/** The cursor points behind the newest event, so it comes from another registry, or from before a restored backup. */
+/**
+ * The cursor is beyond the newest event, so it comes from another registry, or from the time before a backup was
+ * restored.
+ */
 export class CursorAheadError extends PlatformError {
   readonly code = 'CURSOR_AHEAD';
 
@@ -46,17 +49,17 @@ export class CursorAheadError extends PlatformError {
     readonly head: number,
   ) {
     super(
-      `There is no event ${after} yet; the newest is ${head}. Take a snapshot, and go on from the seq it is true at.`,
+      `There is no event ${after} yet; the newest is ${head}. Read a snapshot of the agents, and continue from its cursor.`,
     );
   }
 }
 
-/** The page would have had to wait too long for the pages asked for before it. */
+/** The request would have to wait too long for the event pages that were requested before it. */
 export class EventsBusyError extends PlatformError {
   readonly code = 'EVENTS_BUSY';
   override readonly retryAfterMs = 1_000;
 
   constructor() {
-    super('This replica has many pages of events to read. Try again in a moment, or follow the event stream instead.');
+    super('This replica is busy with other event pages. Try again later, or follow the event stream instead.');
   }
 }

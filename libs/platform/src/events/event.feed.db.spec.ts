@@ -33,7 +33,7 @@ function follow(after: number, from: TestEvents = events): { seqs: number[]; end
   const seqs: number[] = [];
   const ends: Error[] = [];
   const way = from.feed.subscribe(after, {
-    take: (batch: readonly RegistryEvent[]) => void seqs.push(...batch.map(({ seq }) => seq)),
+    accept: (batch: readonly RegistryEvent[]) => void seqs.push(...batch.map(({ seq }) => seq)),
     expired: (error) => void ends.push(error),
   });
   return { seqs, ends, way };
@@ -100,7 +100,7 @@ describe('the feed', () => {
     await until('it has looked', () => events.feed.position === 0);
     const slow: number[] = [];
     const way = events.feed.subscribe(0, {
-      take: (batch) => {
+      accept: (batch) => {
         slow.push(...batch.map(({ seq }) => seq));
         return false;
       },
@@ -122,7 +122,7 @@ describe('the feed', () => {
     const seen: number[] = [];
     let failures = 0;
     events.feed.subscribe(0, {
-      take: (batch) => {
+      accept: (batch) => {
         if (failures++ === 0) throw new Error('not now');
         seen.push(...batch.map(({ seq }) => seq));
       },

@@ -10,34 +10,37 @@ import { EVENT_CHANNEL, type LogPage } from './event.store.js';
 import type { RegistryEvent } from './event.types.js';
 import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subscription.js';
 
-/** Is called around every look at the log. A look ends in `done` or in `failed`. */
+/** Observes the passes of the feed over the log. Each pass calls `started`, and then either `done` or `failed`. */
 export interface FeedWatcher {
   started(): void;
-  /** Every event that was in the log at the start is known, and consumers who are up to date have it. */
+  /**
+   * The feed has read every event that was in the log when the pass started, and has sent it to consumers that are up
+   * to date.
+   */
   done(): void;
   failed(): void;
 }
 
-/** The pause between two looks at the log without a notification; shorter while none can arrive. */
+/** The poll interval when no notification arrives. It is shorter while the listener is disconnected. */
 const POLL_WHEN_CONNECTED_MS = 1_000;
 const POLL_WHEN_DISCONNECTED_MS = 100;
-const PAGE = 1_000;
-/** How many events are kept at hand, so that consumers who are up to date cost no query. */
-const AT_HAND = 4_096;
-/** The feed fails for this long before it reports that to its consumers. */
-const PATIENCE_MS = 3_000;
+const PAGE_SIZE = 1_000;
+/** The number of events in memory. A consumer that is up to date is served from memory and needs no query. */
+const CACHE_SIZE = 4_096;
+/** The feed reports a failure to its consumers only when the failure lasts longer than this. */
+const INTERRUPT_AFTER_MS = 3_000;
 
 /**
- * Follows the log, once for the whole process, and lets any number of consumers follow it in turn, each at its own
- * pace: whoever is up to date is served from memory, whoever is behind reads the log itself. Every consumer sees every
- * event after its cursor once and in order.
+ * Follows the log once for the whole process and distributes the events to any number of consumers, each at its own
+ * pace. A consumer that is up to date is served from memory; a consumer that is behind is served from the log. Every
+ * consumer receives every event after its cursor exactly once and in order.
  */
 @Injectable()
 export class EventFeed implements OnApplicationBootstrap {
   private readonly subscriptions = new Set<FeedSubscription>();
   private readonly watchers: FeedWatcher[] = [];
   private readonly loop: Loop;
-  private atHand: RegistryEvent[] = [];
+  private recent: RegistryEvent[] = [];
   private newest?: number;
   private epoch = '';
   private failingSince?: number;
@@ -60,7 +63,7 @@ export class EventFeed implements OnApplicationBootstrap {
     this.start();
   }
 
-  /** The newest event this process has seen; undefined until it has looked for the first time. */
+  /** The seq of the newest event that this process has read; undefined before the first pass. */
   get position(): number | undefined {
     return this.newest;
   }
@@ -75,7 +78,7 @@ export class EventFeed implements OnApplicationBootstrap {
     await this.loop.stop();
   }
 
-  /** There may be news, as far as `head` if that is known. */
+  /** Starts a pass, because there may be new events, up to `head` if it is given. */
   wake(head?: number): void {
     if (head === undefined || this.newest === undefined || head > this.newest) this.loop.wake();
   }
@@ -85,8 +88,9 @@ export class EventFeed implements OnApplicationBootstrap {
   }
 
   /**
-   * `after` is the seq of the last event the consumer has; 0 for all that are kept. With a filter, also an empty one, a
-   * consumer that is behind reads the log in pages of bounded cost, in turn with others; it filters what it gets by itself.
+   * `after` is the seq of the last event that the consumer has; with 0 it receives all events in the log. If a filter
+   * is given, even an empty one, a consumer that is behind reads the log in pages of bounded cost, which wait for the
+   * pages of other consumers. The filter is only a hint: the consumer itself must drop events that do not match.
    */
   subscribe(after: number, consumer: FeedConsumer, filter?: EventFilter): FeedSubscription {
     const subscription = new FeedSubscription(this, after, consumer, {
@@ -99,12 +103,12 @@ export class EventFeed implements OnApplicationBootstrap {
     return subscription;
   }
 
-  /** Events after `after`: at once if they are at hand, else from the log. */
+  /** Returns events after `after`: synchronously from memory if possible, otherwise from the log. */
   read(after: number, limit: number, filter?: EventFilter): FeedSlice | Promise<FeedSlice> {
-    const [oldest] = this.atHand;
+    const [oldest] = this.recent;
     if (oldest === undefined || after + 1 < oldest.seq) return this.readLog(after, limit, filter);
     const start = after + 1 - oldest.seq;
-    const events = this.atHand.slice(start, start + limit);
+    const events = this.recent.slice(start, start + limit);
     return { events, upTo: events.at(-1)?.seq ?? after };
   }
 
@@ -119,8 +123,8 @@ export class EventFeed implements OnApplicationBootstrap {
     if (this.newest === undefined) ({ seq: this.newest, epoch: this.epoch } = await this.log.end());
     for (let full = true; full;) {
       const events = await this.next(this.newest);
-      full = events.length === PAGE;
-      this.keep(events);
+      full = events.length === PAGE_SIZE;
+      this.cache(events);
       this.failingSince = undefined;
       for (const subscription of this.subscriptions) subscription.serve();
     }
@@ -135,50 +139,53 @@ export class EventFeed implements OnApplicationBootstrap {
     this.report(error);
     this.failingSince ??= performance.now();
     for (const watcher of this.watchers) watcher.failed();
-    if (performance.now() - this.failingSince < PATIENCE_MS) return;
+    if (performance.now() - this.failingSince < INTERRUPT_AFTER_MS) return;
     for (const subscription of this.subscriptions) subscription.interrupt(error);
   }
 
   private async next(after: number): Promise<readonly RegistryEvent[]> {
     try {
-      const { epoch, head, events } = await this.log.page(after, PAGE);
+      const { epoch, head, events } = await this.log.page(after, PAGE_SIZE);
       if (epoch === this.epoch) return events;
       this.switchTo(epoch, head);
     } catch (error) {
       if (error instanceof CursorExpiredError) this.restartAt(error.oldest);
-      else if (error instanceof CursorAheadError) await this.leaveLostLog();
+      else if (error instanceof CursorAheadError) await this.startNewEpoch();
       else throw error;
     }
     return [];
   }
 
-  /** The log has fewer events than this process has seen: those are lost, and their numbers will be given again. */
-  private async leaveLostLog(): Promise<void> {
+  /**
+   * The log has fewer events than this process has read. The missing events are lost, and their numbers will be
+   * assigned again.
+   */
+  private async startNewEpoch(): Promise<void> {
     await this.log.renew(this.epoch);
     const { seq, epoch } = await this.log.end();
     this.switchTo(epoch, seq);
   }
 
-  /** It is another log now. No position in the one before means anything in it. */
+  /** Positions in the previous log are meaningless in the new one, so all subscriptions end. */
   private switchTo(epoch: string, head: number): void {
     this.epoch = epoch;
     this.restartAt(head);
-    const open = Array.from(this.subscriptions); // consumers may subscribe anew while they are ended
+    const open = Array.from(this.subscriptions); // a consumer may subscribe again when its subscription ends
     for (const subscription of open) subscription.expire(new CursorForeignError(head));
   }
 
-  /** Consumers that cannot go on from where they are find out when they read. */
+  /** A consumer whose cursor is no longer valid gets an error at its next read. */
   private restartAt(position: number): void {
     this.newest = position;
-    this.atHand = [];
+    this.recent = [];
     this.loop.wake();
   }
 
-  private keep(events: readonly RegistryEvent[]): void {
+  private cache(events: readonly RegistryEvent[]): void {
     const last = events.at(-1);
     if (!last) return;
-    this.atHand.push(...events);
-    if (this.atHand.length > 2 * AT_HAND) this.atHand = this.atHand.slice(-AT_HAND);
+    this.recent.push(...events);
+    if (this.recent.length > 2 * CACHE_SIZE) this.recent = this.recent.slice(-CACHE_SIZE);
     this.newest = last.seq;
   }
 }

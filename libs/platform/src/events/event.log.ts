@@ -8,14 +8,17 @@ import type { EventFilter } from './event.catalog.js';
 import { EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
 
-/** How many consumers' pages one replica reads at the same time; the others wait, and the event loop stays free. */
-const PAGES_AT_ONCE = 1;
+/**
+ * The number of consumer pages that one replica reads at the same time. Other pages wait, so that the event loop stays
+ * free.
+ */
+const CONCURRENT_PAGES = 1;
 
-/** Reads the log. A page starts right after its cursor or not at all: there is no gap it would pass over in silence. */
+/** Reads the event log. A page always starts directly after its cursor; if events are missing there, the read fails. */
 @Injectable()
 export class EventLog {
   private readonly pages = new Gate({
-    most: PAGES_AT_ONCE,
+    limit: CONCURRENT_PAGES,
     busy: () => new EventsBusyError(),
     failsAll: (error) => error instanceof DatabaseUnavailableError,
   });
@@ -29,18 +32,18 @@ export class EventLog {
     return (await this.end()).seq;
   }
 
-  /** The newest event. */
+  /** Returns the position of the newest event. */
   async end(): Promise<LogPosition> {
     await this.identity.confirm();
     return await this.store.end();
   }
 
-  /** The earliest cursor that can be gone on from. */
+  /** Returns the earliest seq that a consumer can continue from. */
   async oldest(): Promise<number> {
     return (await this.start()).seq;
   }
 
-  /** The position that a consumer's text stands for: `latest`, `oldest`, or a cursor that can be continued from. */
+  /** Resolves `latest`, `oldest` or a cursor to a position. Throws if a consumer cannot continue from the cursor. */
   async locate(text: string): Promise<LogPosition> {
     if (text === 'latest') return await this.end();
     if (text === 'oldest') return await this.start();
@@ -50,24 +53,25 @@ export class EventLog {
     return { seq: cursor.seq, epoch };
   }
 
-  /** For this replica's own use: not limited by a filter, not behind what consumers read, and on the reserved pool. */
+  /** Reads a page for the replica itself: without a filter, without waiting for consumer pages, and on the reserved pool. */
   async page(after: number, limit: number): Promise<LogPage> {
     await this.identity.confirm();
     return checked({ seq: after }, await this.store.search(after, limit, {}, 'reserved'));
   }
 
   /**
-   * A page for a consumer. With a filter it looks through a bounded piece of the log, so it may be empty although there is
-   * more: `upTo` says how far it looked. Refused when its turn does not come within `patienceMs`.
+   * Reads a page for a consumer. With a filter it scans a bounded part of the log, so the page may be empty although
+   * later events match: `upTo` is the last scanned position. Throws `EventsBusyError` if the page must wait longer than
+   * `maxWaitMs`.
    */
-  async search(cursor: Cursor, limit: number, filter: EventFilter, patienceMs?: number): Promise<LogPage> {
+  async search(cursor: Cursor, limit: number, filter: EventFilter, maxWaitMs?: number): Promise<LogPage> {
     return await this.pages.run(async () => {
       await this.identity.confirm();
       return checked(cursor, await this.store.search(cursor.seq, limit, filter));
-    }, patienceMs);
+    }, maxWaitMs);
   }
 
-  /** The log is behind what it was: it is another one from now on. */
+  /** Assigns a new epoch, because the log has lost events. */
   async renew(epoch: string): Promise<void> {
     await this.identity.renew(epoch);
   }

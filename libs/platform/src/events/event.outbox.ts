@@ -5,22 +5,22 @@ import { EventStore, type StagedEvent } from './event.store.js';
 import type { EventPayloads, EventType } from './event.types.js';
 
 export interface EventContext {
-  /** The capabilities of the agent that the event is about, for consumers that filter by them. */
+  /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
 }
 
-/** An event before it has its place in the log. */
+/** An event that has no sequence number yet. */
 export type EventDraft = {
   [T in EventType]: { type: T; subject: string; data: EventPayloads[T]; capabilities?: readonly string[] };
 }[EventType];
 
 /**
- * Stages events in the transaction that makes them true: both are committed, or neither is. The commit wakes the sequencer of
- * this process.
+ * Stages events in the transaction of the change that they describe, so either both are committed or neither is. The
+ * commit wakes the sequencer of this process.
  *
- * Events of one subject keep their order if each writer locks the subject's row before it appends, as any writer that
- * changes the row does. Nothing here waits for other writers: no counter, no lock, no NOTIFY, and no round trip, for the
- * events go to the database together with the COMMIT.
+ * Events of one subject keep their order if each writer locks the row of the subject before it appends. Every writer
+ * that changes the row does so. Appending never waits for other writers: it uses no counter, no lock and no NOTIFY. It
+ * also needs no round trip of its own, because the events are sent together with the COMMIT.
  */
 @Injectable()
 export class EventOutbox {
@@ -39,7 +39,7 @@ export class EventOutbox {
     this.stage([{ type, subject, data, capabilities }]);
   }
 
-  /** Several at once, in this order. */
+  /** Appends several events in the given order. */
   async appendAll(drafts: readonly EventDraft[]): Promise<void> {
     if (drafts.length > 0) this.stage(drafts.map((draft) => ({ capabilities: [], ...draft })));
   }
@@ -47,7 +47,7 @@ export class EventOutbox {
   private stage(events: StagedEvent[]): void {
     if (!this.db.inTransaction) {
       throw new Error(
-        `${events[0]?.type} must be appended in the transaction that makes it true: wrap both in database.transaction(…)`,
+        `${events[0]?.type} must be appended in the transaction of its change: wrap both in database.transaction(…)`,
       );
     }
     this.store.stage(events);

@@ -6,7 +6,7 @@ import { EventStore } from './event.store.js';
 const EVERY_MS = 60_000;
 const STEP = 1_000;
 
-/** Keeps the log within its limits, in short steps that block no writer and no reader. */
+/** Deletes events beyond the retention limits, in short steps that block neither writers nor readers. */
 @Injectable()
 export class EventPruner {
   constructor(

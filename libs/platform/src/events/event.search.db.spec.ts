@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.js';
 import { SOME_EVENTS, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
 import type { EventFilter } from './event.catalog.js';
-import { LONGEST_SCAN } from './event.search.js';
+import { MAX_SCANNED_EVENTS } from './event.search.js';
 
 let database: TestDatabase;
 let db: Database;
@@ -76,7 +76,7 @@ describe('a page of events that match a filter', () => {
       steps.push(upTo - after);
       after = upTo;
     }
-    expect(steps).toEqual(Array.from({ length: 25 }, () => LONGEST_SCAN));
+    expect(steps).toEqual(Array.from({ length: 25 }, () => MAX_SCANNED_EVENTS));
     expect(reads).toMatchObject({ statements: 25, rows: 25 }); // each row carries the head and no event
   });
 
@@ -103,9 +103,9 @@ describe('a page of events that match a filter', () => {
     await events.log.end();
     const reads = countReads();
     const taken: number[] = [];
-    const take = (batch: readonly { seq: number }[]): void => void taken.push(...batch.map(({ seq }) => seq));
+    const accept = (batch: readonly { seq: number }[]): void => void taken.push(...batch.map(({ seq }) => seq));
     const filter = { agentIds: ['a-30000'] };
-    const way = events.feed.subscribe(0, { take, expired: () => undefined }, filter);
+    const way = events.feed.subscribe(0, { accept, expired: () => undefined }, filter);
     events.feed.start();
     await until('it has caught up', () => way.cursor === 50_000);
     expect(taken).toEqual([30_000]);

@@ -1,14 +1,14 @@
 import type { EventCatalog, EventFilter } from './event.catalog.js';
 
-/** How many events one page looks through at the most when its filter lets few pass. */
-export const LONGEST_SCAN = 2_000;
+/** The maximum number of events that one filtered page scans. */
+export const MAX_SCANNED_EVENTS = 2_000;
 
-/** As `EventCatalog.matcherOf` decides it. */
+/** Must select the same events as `EventCatalog.matcherOf`. */
 const MATCHES = `($4::text[] IS NULL OR type = ANY ($4))
   AND ($5::text[] IS NULL OR (CASE WHEN type = ANY ($7) THEN subject ELSE data->>'agentId' END) = ANY ($5))
   AND ($6::text[] IS NULL OR capabilities && $6)`;
 
-/** Reads a bounded piece of the log and returns what matches of it: the rest does not leave the database. */
+/** Scans a bounded part of the log and returns the matching events, so that other events do not leave the database. */
 const SEARCH = `
   WITH scanned AS MATERIALIZED (
     SELECT seq, id, type, subject, capabilities, at, data FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2)
@@ -17,7 +17,7 @@ const SEARCH = `
   LEFT JOIN LATERAL (SELECT * FROM scanned WHERE ${MATCHES} ORDER BY seq LIMIT $3) AS event ON true
   WHERE counter.id = 1 ORDER BY event.seq`;
 
-/** The same without a filter, as the feed reads it all the time. */
+/** The same without a filter. The feed uses this query in every pass. */
 const PAGE = `
   SELECT counter.head, counter.epoch, event.* FROM event_counter AS counter
   LEFT JOIN LATERAL (
@@ -37,7 +37,7 @@ export function searchQuery(after: number, limit: number, filter: EventFilter, c
   if (isAll) return { sql: PAGE, values: [after, limit] };
   const values = [
     after,
-    LONGEST_SCAN,
+    MAX_SCANNED_EVENTS,
     limit,
     types?.flatMap((pattern) => catalog.select(pattern)) ?? null,
     agentIds ?? null,

@@ -8,18 +8,18 @@ import { EventSnapshot } from './event.snapshot.js';
 import { EventStore } from './event.store.js';
 
 const BATCH = 1_000;
-/** Fewer passes leave more to the writers, and delay events under load by this much. After a rest there is no wait. */
+/** The minimum time between two passes. It leaves database time to the writers, and delays events by this much under load. */
 const PACE_MS = 20;
-/** When a pass finds this many, the writers need the time more than the readers. */
+/** A pass that moves this many events is a sign of load, so the next pass starts later. */
 const BUSY = 50;
 const BUSY_PACE_MS = 50;
-/** Finds events of writers that died after their commit. */
+/** How often the sequencer looks for events whose writer crashed after its commit. */
 const POLL_MS = 500;
 
 /**
- * Gives committed events their place in the log and wakes the feed of this process. One sequencer works at a time among all
- * replicas: the others wait for its transaction. A pass is one transaction, so when it is killed, its events are either in the
- * log or still staged, and the next pass moves them.
+ * Moves committed events from the outbox to the log, numbers them, and wakes the feed of this process. Only one
+ * sequencer of all replicas works at a time; the others wait for its transaction. A batch is one transaction, so after
+ * a crash its events are either in the log or still staged, and the next pass moves them.
  */
 @Injectable()
 export class EventSequencer implements OnApplicationBootstrap {
@@ -54,7 +54,7 @@ export class EventSequencer implements OnApplicationBootstrap {
     this.loop.wake();
   }
 
-  /** Ends with a pass, so that the events of this process do not wait for another replica. */
+  /** Runs a last pass, so that the events of this process do not wait for another replica. */
   @StopsIn('sequencer')
   async stop(): Promise<void> {
     await this.loop.stop();
@@ -63,7 +63,7 @@ export class EventSequencer implements OnApplicationBootstrap {
     await this.pass(false).catch((error: unknown) => this.report(error));
   }
 
-  /** One transaction. */
+  /** Moves one batch in one transaction. */
   async runOnce(): Promise<{ moved: number }> {
     const result = await this.db.transaction(async () => {
       await this.store.lockSequencer();
@@ -75,8 +75,9 @@ export class EventSequencer implements OnApplicationBootstrap {
   }
 
   /**
-   * The database as of one seq: all changes up to it are in it, none after, so what is read from it and the events after
-   * that seq have neither a hole nor an overlap. The sequencer is held up for a moment, however much is read later.
+   * Opens a snapshot of the database at one seq. It contains exactly the changes up to that seq, so the snapshot and
+   * the events after the seq have neither a gap nor an overlap. The sequencer waits only until the snapshot is open,
+   * not until it is read.
    */
   async snapshot(): Promise<EventSnapshot> {
     const snapshot = await EventSnapshot.prepare(this.db);

@@ -4,18 +4,18 @@ import type { Database } from '../postgres/database.js';
 import type { LogPosition } from './event.cursor.js';
 
 /**
- * The database as it was when the log ended with `seq`, on a connection of its own, for as long as it is open. Close it
- * soon: what is replaced meanwhile cannot be cleared away.
+ * The state of the database when `seq` was the newest event. It uses a connection of its own. Close it soon: while it
+ * is open, Postgres cannot vacuum rows that are replaced.
  */
 export class EventSnapshot {
   private at: LogPosition = { seq: 0, epoch: '' };
 
   private constructor(private readonly client: Client) {}
 
-  /** Connects, so that `begin` takes no time. */
+  /** Connects in advance, so that `begin` is fast. */
   static async prepare(db: Database): Promise<EventSnapshot> {
     const client = db.dedicatedClient('rollcall-snapshot');
-    client.on('error', () => undefined); // the next query says so
+    client.on('error', () => undefined); // the next query fails with this error
     try {
       await client.connect();
       return new EventSnapshot(client);
@@ -24,17 +24,17 @@ export class EventSnapshot {
     }
   }
 
-  /** The last event whose change is in it. */
+  /** The seq of the last event whose change is in the snapshot. */
   get seq(): number {
     return this.at.seq;
   }
 
-  /** The same, as a position of its log. */
+  /** The position of that event in the log. */
   get position(): LogPosition {
     return this.at;
   }
 
-  /** While the transaction that exported it is open. */
+  /** Must be called while the transaction that exported the snapshot is open. */
   async begin(position: LogPosition, exported: string): Promise<void> {
     this.at = position;
     await this.client.query(

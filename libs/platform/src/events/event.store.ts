@@ -5,11 +5,11 @@ import { EventCatalog, type EventFilter } from './event.catalog.js';
 import { searchQuery } from './event.search.js';
 import type { RegistryEvent } from './event.types.js';
 
-/** NOTIFY channel: the new head of the log. */
+/** NOTIFY channel. The payload is the new head of the log. */
 export const EVENT_CHANNEL = 'rollcall_event';
 
-const SEQUENCER = 'rollcall.event_sequencer';
-const PRUNER = 'rollcall.event_pruner';
+const SEQUENCER_LOCK = 'rollcall.event_sequencer';
+const PRUNER_LOCK = 'rollcall.event_pruner';
 
 export interface StagedEvent {
   type: string;
@@ -19,13 +19,13 @@ export interface StagedEvent {
 }
 
 export interface LogPage {
-  /** The newest seq there is, also when the page is empty. */
+  /** The newest seq of the log, even if the page is empty. */
   head: number;
-  /** Which log it is. */
+  /** Identifies the log. */
   epoch: string;
-  /** The first seq after the cursor that is kept. */
+  /** The first seq after the cursor that is in the log. */
   first: number | undefined;
-  /** How far the log was read for this page: the cursor for the next one. */
+  /** The last position that was read for this page. It is the cursor for the next page. */
   upTo: number;
   events: RegistryEvent[];
 }
@@ -39,8 +39,8 @@ interface LogRow {
 }
 
 /**
- * Moves what is staged into the log. The statement sees one snapshot: what it finds staged is removed, numbered from
- * the counter on and logged, or none of it is.
+ * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter and
+ * inserts them into the log, so all of this happens or none of it.
  */
 const MOVE = `
   moved AS (
@@ -72,9 +72,10 @@ export class EventStore {
     private readonly catalog: EventCatalog,
   ) {}
 
-  /** Together with the COMMIT of the open transaction. The log keeps the given order. */
+  /** Sends the events together with the COMMIT of the open transaction. The log keeps their order. */
   stage(events: readonly StagedEvent[]): void {
-    if (events.some(hasNul)) throw new Error('an event cannot contain a NUL character: Postgres has no text with one');
+    if (events.some(hasNul))
+      throw new Error('an event cannot contain a NUL character: Postgres cannot store it in text');
     this.db.withCommit({ sql: STAGE, parameters: [JSON.stringify(events)] });
   }
 
@@ -83,12 +84,18 @@ export class EventStore {
     return rows.length > 0;
   }
 
-  /** Until the transaction ends. A statement of its own, so that what follows sees what the holder before has done. */
+  /**
+   * Locks until the transaction ends. It is a separate statement, so that later statements see the changes of the
+   * previous holder.
+   */
   async lockSequencer(): Promise<void> {
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER]);
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);
   }
 
-  /** Only under the sequencer's lock. The news goes out with the commit, once for all that was moved. */
+  /**
+   * Moves up to `limit` staged events. The caller must hold the lock of the sequencer. Postgres sends one notification
+   * for the whole batch when the transaction commits.
+   */
   async move(limit: number): Promise<{ moved: number; head: number } | undefined> {
     const rows = await this.db.query<{ moved: string; head: string }>(
       `WITH ${MOVE}
@@ -99,8 +106,8 @@ export class EventStore {
   }
 
   /**
-   * Moves everything staged, and exports what this very statement sees: all changes up to `head`, and none after. Only under
-   * the sequencer's lock; to be imported before the transaction ends.
+   * Moves all staged events and exports the snapshot of this statement: it contains all changes up to `head` and none
+   * after it. Needs the lock of the sequencer. The snapshot must be imported before the transaction ends.
    */
   async moveAllAndExport(): Promise<{ position: LogPosition; exported: string }> {
     const [row] = await this.db.query<{ head: string; epoch: string; exported: string }>(
@@ -112,7 +119,7 @@ export class EventStore {
     return { position: { seq: Number(row?.head), epoch: row?.epoch ?? '' }, exported: row?.exported ?? '' };
   }
 
-  /** Matching events after `after`, and the head, both as of one moment. */
+  /** Returns matching events after `after` together with the head, both from one database snapshot. */
   async search(after: number, limit: number, filter: EventFilter, pool?: PoolName): Promise<LogPage> {
     const { sql, values } = searchQuery(after, limit, filter, this.catalog);
     const rows = await this.db.query<LogRow>(sql, values, pool);
@@ -134,15 +141,16 @@ export class EventStore {
   }
 
   /**
-   * Removes the oldest events that are too many or too old, `limit` at the most: always from the lower end, so that
-   * what is kept has no hole. Answers how many went. Another replica that is at it has precedence.
+   * Deletes up to `limit` of the oldest events, if they are beyond the retention limits, and returns how many it deleted. It
+   * always deletes from the start of the log, so the remaining events have no gap. Returns 0 if another replica is pruning.
    */
   async prune(keepMs: number, keepCount: number, limit: number): Promise<number> {
     return await this.db.transaction(async () => {
-      const [lock] = await this.db.query<{ got: boolean }>('SELECT pg_try_advisory_xact_lock(hashtext($1)) AS got', [
-        PRUNER,
-      ]);
-      if (!lock?.got) return 0;
+      const [lock] = await this.db.query<{ acquired: boolean }>(
+        'SELECT pg_try_advisory_xact_lock(hashtext($1)) AS acquired',
+        [PRUNER_LOCK],
+      );
+      if (!lock?.acquired) return 0;
       const rows = await this.db.query(
         `WITH oldest AS (
            SELECT seq, at < clock_timestamp() - $1 * interval '1 millisecond'

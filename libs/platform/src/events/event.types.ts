@@ -1,7 +1,8 @@
 /**
- * Every event type with its payload. Each library adds its own types by declaration merging, next to the code that emits them:
- * `declare module '#rollcall/platform' { interface EventPayloads { 'agent.joined': … } }`. Names are in the past tense: an
- * event is a fact. A payload holds what a consumer needs to decide whether to look, not a copy of the record.
+ * Every event type with its payload. Each library adds its own types by declaration merging, next to the code that
+ * emits them: `declare module '#rollcall/platform' { interface EventPayloads { 'agent.joined': … } }`. Names are in the
+ * past tense, because an event is a fact about the past. A payload contains what a consumer needs to decide whether the
+ * event concerns it, not a copy of the record.
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- filled by the libraries
 export interface EventPayloads {}
@@ -12,14 +13,17 @@ export type EventType = keyof EventPayloads;
 export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'registry';
 
 interface EventOf<T extends EventType> {
-  /** The position in the log: 1, 2, 3 … without a gap. Also the cursor to continue from. */
+  /** The position in the log: 1, 2, 3 … without a gap. A consumer uses it as a cursor. */
   seq: number;
   /** A UUID, for consumers that collect events of several registries. */
   id: string;
   type: T;
-  /** The id of what the event is about: an agentId, a budget, a definition's name, a run, a contract, or `registry`. */
+  /**
+   * The id of the object that the event describes: an agentId, a budget, a definition's name, a run, a contract, or
+   * `registry`.
+   */
   subject: string;
-  /** The capabilities of the agent concerned, where there is one. */
+  /** The capabilities of the agent that the event concerns; empty if it concerns none. */
   capabilities: string[];
   at: Date;
   data: EventPayloads[T];

@@ -4,43 +4,49 @@ import type { RegistryEvent } from './event.types.js';
 
 export interface FeedConsumer {
   /**
-   * Takes the next events. Whoever answers `false` has taken them too, but gets no more until `resume` is called.
-   * Whoever throws gets the same events again.
+   * Receives the next events. If the consumer returns `false`, it has accepted the events but receives no more until
+   * `resume` is called. If it throws, it receives the same events again.
    */
-  take(events: readonly RegistryEvent[]): boolean | void;
-  /** The cursor cannot be gone on from, and the subscription is over: take a snapshot and subscribe anew. */
+  accept(events: readonly RegistryEvent[]): boolean | void;
+  /** The consumer cannot continue from its cursor, and the subscription has ended: read a snapshot and subscribe again. */
   expired(error: UnusableCursorError): void;
-  /** The feed has failed for several seconds. The subscription stays; the consumer may fare better on another replica. */
+  /**
+   * The feed has failed for several seconds. The subscription stays open; the consumer may connect to another replica
+   * instead.
+   */
   interrupted?(error: unknown): void;
 }
 
-/** A piece of the log. */
+/** A part of the log. */
 export interface FeedSlice {
   events: readonly RegistryEvent[];
-  /** How far it goes; events that do not match the filter may be left out. */
+  /** The last position of this part. Events up to it that do not match the filter may be missing. */
   upTo: number;
 }
 
-/** What a subscription needs of the feed. */
+/** The part of the feed that a subscription uses. */
 export interface FeedSource {
   readonly position: number | undefined;
   read(after: number, limit: number, filter?: EventFilter): FeedSlice | Promise<FeedSlice>;
 }
 
 interface Hooks {
-  /** What the consumer wants of the log while it is behind. It filters what it gets by itself. */
+  /**
+   * The filter for reads from the log while the consumer is behind. The consumer itself must drop events that do not
+   * match.
+   */
   filter?: EventFilter;
   onError(error: unknown): void;
   onClose(): void;
 }
 
-/** How many a consumer gets at once. */
+/** The maximum number of events in one call of a consumer. */
 const BATCH = 100;
 
-/** One consumer's way through the log. Catching up and being live are the same to it, so there is no seam between them. */
+/** Delivers the log to one consumer. Old and new events take the same path, so none is lost or repeated in between. */
 export class FeedSubscription {
   private closed = false;
-  /** While a read or a delivery is under way, so that what these call cannot start a second. */
+  /** True during a read or a delivery, so that a callback cannot start a second one. */
   private busy = false;
   private paused = false;
 
@@ -51,18 +57,18 @@ export class FeedSubscription {
     private readonly hooks: Hooks,
   ) {}
 
-  /** The seq of the last event the consumer has taken. */
+  /** The seq of the last event that the consumer has accepted. */
   get cursor(): number {
     return this.after;
   }
 
-  /** The consumer can take more again. */
+  /** Continues the delivery after the consumer has returned `false`. */
   resume(): void {
     this.paused = false;
     this.serve();
   }
 
-  /** There is news, for those who can take it. */
+  /** Delivers events until the consumer is up to date or paused. */
   serve(): void {
     while (this.isDue()) {
       const slice = this.source.read(this.after, BATCH, this.hooks.filter);
@@ -77,7 +83,7 @@ export class FeedSubscription {
     this.hooks.onClose();
   }
 
-  /** The cursor is of no use: the subscription is over. */
+  /** Ends the subscription, because the consumer cannot continue from its cursor. */
   expire(error: UnusableCursorError): void {
     this.close();
     this.consumer.expired(error);
@@ -103,12 +109,12 @@ export class FeedSubscription {
     }
   }
 
-  /** False when it is better to come back later. */
+  /** Returns false if the delivery cannot continue now. */
   private deliver({ events, upTo }: FeedSlice): boolean {
     if (upTo <= this.after) return false;
     this.busy = true;
     try {
-      if (events.length > 0) this.paused = this.consumer.take(events) === false;
+      if (events.length > 0) this.paused = this.consumer.accept(events) === false;
     } catch (error) {
       this.hooks.onError(error);
       return false;
@@ -119,7 +125,7 @@ export class FeedSubscription {
     return true;
   }
 
-  /** A cursor that is of no use stays so; whatever else went wrong is tried again with the next news. */
+  /** An unusable cursor ends the subscription. After any other error, the next pass of the feed tries again. */
   private fail(error: unknown): void {
     if (isUnusableCursor(error)) this.expire(error);
     else this.hooks.onError(error);

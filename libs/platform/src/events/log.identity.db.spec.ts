@@ -72,7 +72,7 @@ describe('the epoch of the log', () => {
     await write(5);
     await until('the feed has them', () => events.feed.position === 5);
     const ends: Error[] = [];
-    const way = events.feed.subscribe(3, { take: () => undefined, expired: (error) => void ends.push(error) });
+    const way = events.feed.subscribe(3, { accept: () => undefined, expired: (error) => void ends.push(error) });
     await until('it has all', () => way.cursor === 5);
     await database.db.query('DELETE FROM event_log WHERE seq > 2');
     await database.db.query('UPDATE event_counter SET head = 2');

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** An event in its final place. Rows are added at the upper end by the sequencer and removed at the lower by the pruner. */
+/** An event in the log. The sequencer adds rows at the end; the pruner deletes rows from the start. */
 @Entity('event_log')
 export class LoggedEventEntity {
   @PrimaryColumn({ type: 'bigint', primaryKeyConstraintName: 'event_log_pkey' })

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** An event as its writer left it: committed with what it tells of, not yet in the log. */
+/** An event in the outbox: committed together with its change, but not yet in the log. */
 @Entity('event_staging')
 export class StagedEventEntity {
   @PrimaryGeneratedColumn('identity', {

@@ -5,12 +5,12 @@ import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
 import { hashOf, newSecret } from './key.secret.js';
 import { KeyStore, type NewKey } from './key.store.js';
 
-/** The start cannot set up the admin key. The message is for the person who starts the process. */
+/** The admin key cannot be set up at startup. The message is for the person who starts the process. */
 export class AdminKeyError extends Error {
   override readonly name = 'AdminKeyError';
 }
 
-/** The admin keys that a start creates. Any number of replicas may start at once. */
+/** Creates and revokes admin keys at startup. Any number of replicas may start at the same time. */
 @Injectable()
 export class AdminKeys {
   constructor(
@@ -19,34 +19,40 @@ export class AdminKeys {
     private readonly changes: KeyChanges,
   ) {}
 
-  /** The key of `ROLLCALL_ADMIN_KEY`: a changed value replaces and revokes the key of the previous value. */
+  /** Stores the key of `ROLLCALL_ADMIN_KEY`. A changed value replaces and revokes the key of the previous value. */
   async adopt(key: string): Promise<void> {
     const hash = hashOf(key);
-    await this.exclusively(async () => {
+    await this.withLock(async () => {
       const known = await this.store.findByHash(hash);
-      if (known && known.source !== 'environment') return refuseUnlessLastingAdmin(known);
+      if (known && known.source !== 'environment') return requirePermanentAdmin(known);
       const id = known?.id ?? `env-${hash.toString('hex').slice(0, 10)}`;
       if (!known) await this.store.insert(adminKey(id, hash, 'environment'));
       else if (known.revokedAt) await this.store.reinstate(id);
-      if (!known || known.revokedAt) await this.changes.recordStart('key.adopted', id);
+      if (!known || known.revokedAt) await this.changes.recordAtStartup('key.adopted', id);
       await this.retire(id);
     });
   }
 
-  /** Revokes the key of `ROLLCALL_ADMIN_KEY` when the variable is no longer set, unless it is the last lasting admin key. */
+  /**
+   * Revokes the key of `ROLLCALL_ADMIN_KEY` when the variable is no longer set, unless it is the last permanent admin
+   * key.
+   */
   async retireAdopted(): Promise<void> {
-    await this.exclusively(async () => {
-      if (await this.store.hasOtherLastingAdmin('', 'environment')) await this.retire(null);
+    await this.withLock(async () => {
+      if (await this.store.hasOtherPermanentAdmin('', 'environment')) await this.retire(null);
     });
   }
 
-  /** The first key of a new installation; undefined when keys exist. If `keep` throws, no key is created. */
+  /**
+   * Creates and returns the first key of a new installation; undefined when keys exist. If `keep` throws, no key is
+   * created.
+   */
   async createFirst(keep: (key: string) => void): Promise<string | undefined> {
-    return await this.exclusively(async () => {
+    return await this.withLock(async () => {
       if (!(await this.store.isEmpty())) return undefined;
       const { id, key, hash } = newSecret();
       await this.store.insert(adminKey(id, hash, 'first-start'));
-      await this.changes.recordStart('key.issued', id);
+      await this.changes.recordAtStartup('key.issued', id);
       keep(key);
       return key;
     });
@@ -57,10 +63,11 @@ export class AdminKeys {
   }
 
   private async retire(except: string | null): Promise<void> {
-    for (const id of await this.store.revokeFromEnvironment(except)) await this.changes.recordStart('key.revoked', id);
+    for (const id of await this.store.revokeFromEnvironment(except))
+      await this.changes.recordAtStartup('key.revoked', id);
   }
 
-  private async exclusively<T>(work: () => Promise<T>): Promise<T> {
+  private async withLock<T>(work: () => Promise<T>): Promise<T> {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
       return await work();
@@ -68,10 +75,10 @@ export class AdminKeys {
   }
 }
 
-function refuseUnlessLastingAdmin({ id, roles, revokedAt, expiresAt }: KeyEntity): void {
+function requirePermanentAdmin({ id, roles, revokedAt, expiresAt }: KeyEntity): void {
   if (roles.includes(ADMIN_ROLE) && revokedAt === null && expiresAt === null) return;
   throw new AdminKeyError(
-    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a lasting admin key. Set it to a value of its own, ` +
+    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key. Set it to a new random value, ` +
       'for example: openssl rand -hex 32',
   );
 }

@@ -1,5 +1,5 @@
-/** Records changes of keys that no request made. The application provides the implementation. */
+/** Records changes of keys that happen at startup, without a request. The application provides the implementation. */
 export abstract class KeyChanges {
-  /** Runs in the transaction of the change. */
-  abstract recordStart(action: 'key.adopted' | 'key.issued' | 'key.revoked', keyId: string): Promise<void>;
+  /** Must be called in the transaction of the change. */
+  abstract recordAtStartup(action: 'key.adopted' | 'key.issued' | 'key.revoked', keyId: string): Promise<void>;
 }

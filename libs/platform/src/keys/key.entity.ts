@@ -1,15 +1,15 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** The one role that has a rule here: an installation keeps at least one lasting key with it. */
+/** An installation always keeps at least one permanent key with this role. */
 export const ADMIN_ROLE = 'admin';
 
-/** `issued` over REST, created by the `first-start`, or set by the `environment`. */
+/** How the key was created: `issued` over REST, at the `first-start`, or from the `environment`. */
 export type KeySource = 'issued' | 'first-start' | 'environment';
 
-/** An API key. The secret itself is never stored, only its SHA-256: it has 256 random bits, so no slow hash is needed. */
+/** An API key. Only the SHA-256 of the secret is stored. The secret has 256 random bits, so a slow hash is not necessary. */
 @Entity('api_key')
 export class KeyEntity {
-  /** Order of creation, for pages. */
+  /** The order of creation, for pagination. */
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
     generatedIdentity: 'BY DEFAULT',

@@ -12,14 +12,14 @@ export class KeyRevokedError extends PlatformError {
   readonly code = 'KEY_REVOKED';
 
   constructor(id: string, at: Date) {
-    super(`The API key "${id}" was revoked at ${at.toISOString()}.`);
+    super(`The API key "${id}" was revoked at ${at.toISOString()}. Issue a new one.`);
   }
 }
 
 export class KeyNotActiveError extends PlatformError {
   readonly code = 'KEY_NOT_ACTIVE';
 
-  /** `why` completes 'The API key "…" …'. */
+  /** `why` completes the sentence 'The API key "…" …'. */
   constructor(id: string, why: string) {
     super(`The API key "${id}" ${why}. Issue a new one, or rotate the one in use.`);
   }
@@ -29,7 +29,7 @@ export class KeyFromEnvironmentError extends PlatformError {
   readonly code = 'KEY_FROM_ENVIRONMENT';
 
   constructor() {
-    super('This key comes from ROLLCALL_ADMIN_KEY. Change that and restart.');
+    super('This key comes from ROLLCALL_ADMIN_KEY. To replace or revoke it, change the variable and restart.');
   }
 }
 
@@ -37,6 +37,6 @@ export class LastAdminKeyError extends PlatformError {
   readonly code = 'LAST_ADMIN_KEY';
 
   constructor() {
-    super('No lasting admin key would be left. Issue one without expiry first.');
+    super('This is the last permanent admin key. Issue another admin key without an expiry first.');
   }
 }

@@ -4,7 +4,7 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
 const ID_LENGTH = 10;
 
 export interface NewSecret {
-  /** Public, and part of the key, so that a leaked one can be found and revoked. */
+  /** Public. It is part of the key, so that a leaked key can be identified and revoked. */
   id: string;
   key: string;
   hash: Buffer;

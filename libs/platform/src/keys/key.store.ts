@@ -12,7 +12,7 @@ export interface NewKey {
   expiresAt: Date | null;
 }
 
-/** A key, and whether the database considers it valid at the time of the query. */
+/** A key, with its validity at the time of the query by the clock of the database. */
 export interface KeyRow extends KeyEntity {
   isActive: boolean;
 }
@@ -27,7 +27,7 @@ const COLUMNS = `seq, id, hash, name, roles, source, created_at AS "createdAt", 
 export class KeyStore {
   constructor(private readonly db: Database) {}
 
-  /** Serialises writers until the transaction ends, so that rules over several keys hold under races. */
+  /** Serialises writers until the transaction ends, so that concurrent writers cannot break a rule about several keys. */
   async lockWriters(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [KEY_WRITERS]);
   }
@@ -42,7 +42,7 @@ export class KeyStore {
     return one(rows);
   }
 
-  /** A key with the name, roles and lifetime of the old one. The lifetime begins now. */
+  /** Inserts a key with the name, roles and lifetime of the old key. The lifetime starts now. */
   async insertSuccessor(
     old: KeyRow,
     { id, hash, createdBy }: Pick<NewKey, 'id' | 'hash' | 'createdBy'>,
@@ -75,7 +75,7 @@ export class KeyStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Newest first. */
+  /** Returns one page of keys, newest first. `before` is the seq of the last key of the previous page. */
   async page(limit: number, before: string | undefined): Promise<KeyRow[]> {
     return await this.db.query<KeyRow>(
       `SELECT ${COLUMNS} FROM api_key WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
@@ -83,8 +83,8 @@ export class KeyStore {
     );
   }
 
-  /** Whether another admin key exists that does not expire and is not replaced. */
-  async hasOtherLastingAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
+  /** Returns whether there is another permanent admin key: one that does not expire and was not replaced. */
+  async hasOtherPermanentAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
     const rows = await this.db.query(
       `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND $3 = ANY (roles)
          AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1`,
@@ -103,7 +103,7 @@ export class KeyStore {
     return rows.length === 0;
   }
 
-  /** The revoked key, or undefined when it was revoked already. */
+  /** Returns the revoked key, or undefined if it was already revoked. */
   async revoke(id: string): Promise<KeyRow | undefined> {
     const rows = await this.db.query<KeyRow>(
       `UPDATE api_key SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
@@ -137,6 +137,6 @@ export class KeyStore {
 
 function one<T>(rows: T[]): T {
   const [row] = rows;
-  if (!row) throw new Error('a statement that always answers a row answered none');
+  if (!row) throw new Error('a statement that must return a row returned none');
   return row;
 }

@@ -18,13 +18,13 @@ export interface IssuedKey {
   key: string;
 }
 
-const NOTE_USE_EVERY_MS = 60_000;
+const RECORD_USE_EVERY_MS = 60_000;
 
 /** Issues, rotates and revokes API keys, and finds the key of a secret. */
 @Injectable()
 export class KeysService {
   private readonly log = new Logger('keys');
-  private readonly notedUse = new LRUCache<string, true>({ max: 10_000, ttl: NOTE_USE_EVERY_MS });
+  private readonly recentlyRecorded = new LRUCache<string, true>({ max: 10_000, ttl: RECORD_USE_EVERY_MS });
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -37,14 +37,14 @@ export class KeysService {
     this.listeners.push(listener);
   }
 
-  /** The valid key with this hash. Records that the key is in use. */
+  /** Returns the valid key with this hash, and records that the key is in use. */
   async findValid(hash: Buffer): Promise<KeyRow | undefined> {
     const row = await this.store.findValidByHash(hash);
-    if (row) this.noteUse(row.id);
+    if (row) this.recordUse(row.id);
     return row;
   }
 
-  /** The ids whose key is neither revoked nor expired. */
+  /** Returns those of the ids whose key is neither revoked nor expired. */
   async findValidIds(ids: readonly string[]): Promise<string[]> {
     return await this.store.findValidIds(ids);
   }
@@ -65,7 +65,7 @@ export class KeysService {
     return row;
   }
 
-  /** A new secret with the same name, roles and lifetime; the old secret stays valid for the overlap. */
+  /** Issues a new secret with the same name, roles and lifetime. The old secret stays valid for the overlap. */
   async rotate(id: string, overlapMs: number, by: string): Promise<IssuedKey> {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
@@ -74,7 +74,7 @@ export class KeysService {
       const { id: newId, key, hash } = newSecret();
       const row = await this.store.insertSuccessor(old, { id: newId, hash, createdBy: by });
       await this.store.replace(id, newId, overlapMs);
-      this.announceChange();
+      this.notifyListeners();
       return { row, key };
     });
   }
@@ -83,10 +83,10 @@ export class KeysService {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
       const row = await this.getChangeable(id);
-      if (row.isActive && row.roles.includes(ADMIN_ROLE) && !(await this.store.hasOtherLastingAdmin(id)))
+      if (row.isActive && row.roles.includes(ADMIN_ROLE) && !(await this.store.hasOtherPermanentAdmin(id)))
         throw new LastAdminKeyError();
       const revoked = await this.store.revoke(id);
-      this.announceChange();
+      this.notifyListeners();
       return revoked ?? row;
     });
   }
@@ -98,15 +98,15 @@ export class KeysService {
     return row;
   }
 
-  private announceChange(): void {
+  private notifyListeners(): void {
     this.db.afterCommit(() => this.listeners.forEach((listener) => listener()));
   }
 
-  /** Once a minute is enough to see which keys are in use. A failure does not affect the request. */
-  private noteUse(id: string): void {
-    if (this.notedUse.has(id)) return;
-    this.notedUse.set(id, true);
-    this.store.touch(id).catch((error: unknown) => this.log.warn({ event: 'keys.use_not_noted', id, err: error }));
+  /** Updates `last_used_at` at most once a minute per key. A failure does not affect the request. */
+  private recordUse(id: string): void {
+    if (this.recentlyRecorded.has(id)) return;
+    this.recentlyRecorded.set(id, true);
+    this.store.touch(id).catch((error: unknown) => this.log.warn({ event: 'keys.use_not_recorded', id, err: error }));
   }
 }
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 
-/** Failures of work that no caller waits for. Each is logged as `<part>_failed` and counted; the work itself is tried again. */
+/** Logs failures of background work as `<part>_failed` and counts them. The work itself is tried again. */
 @Injectable()
 export class BackgroundFaults {
   private readonly log = new Logger('background');

@@ -21,7 +21,7 @@ export class DecoratedMethods {
     return [...this.instances()].flatMap((instance) => this.findOn<Options>(instance, key));
   }
 
-  /** One instance may be provided under several tokens. */
+  /** Returns each instance once, even if it is provided under several tokens. */
   private instances(): Set<Instance> {
     const all = this.discovery.getProviders().map(({ instance }) => instance as unknown);
     return new Set(all.filter((one): one is Instance => typeof one === 'object' && one !== null));

@@ -1,20 +1,21 @@
 import { SetMetadata } from '@nestjs/common';
 
 /**
- * The order in which the parts of a replica stop. A phase starts when all parts of the phase before it have stopped. Before the
- * first phase, the process reports itself not ready and waits for the proxy (`apps/api/src/boot/shutdown.ts`).
+ * The order in which the parts of a replica stop. A phase starts when all parts of the phase before it have stopped.
+ * Before the first phase, the process reports itself not ready and waits for the proxy
+ * (`apps/api/src/boot/shutdown.ts`).
  */
 export const SHUTDOWN_ORDER = [
-  'background', // no periodic pass starts, and leased work is handed over to other replicas
+  'background', // no new periodic pass starts, and leased work is handed over to other replicas
   'server', // Nest closes the HTTP server: requests in progress end, connections close
   'writes', // batches in progress commit
-  'sequencer', // the events of those writes get their place in the log
-  'feed', // no events are read any more
+  'sequencer', // the events of those writes are moved to the log
+  'feed', // reading of events stops
   'database', // the connection pools close
 ] as const;
 
 export type ShutdownPhase = (typeof SHUTDOWN_ORDER)[number];
-/** Nest itself closes the server. */
+/** The phases that a part can declare. Nest itself closes the server. */
 export type PartPhase = Exclude<ShutdownPhase, 'server'>;
 
 export const STOPS_IN = 'rollcall:stops-in';

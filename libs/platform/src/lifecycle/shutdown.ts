@@ -5,7 +5,10 @@ import { SHUTDOWN_ORDER, type ShutdownPhase, STOPS_IN } from './shutdown.order.j
 
 const SERVER = SHUTDOWN_ORDER.indexOf('server');
 
-/** Stops all parts that declare a phase with `@StopsIn`, in the order of `SHUTDOWN_ORDER`. A failure does not stop the others. */
+/**
+ * Stops all parts that declare a phase with `@StopsIn`, in the order of `SHUTDOWN_ORDER`. A failure does not affect
+ * other parts.
+ */
 @Injectable()
 export class Shutdown implements BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * API keys, and two tables of the application: audit log and remembered answers. They were created in one migration, and an
- * applied migration is never split.
+ * Creates the tables of API keys, of the audit log and of stored idempotent answers. The last two belong to the
+ * application, but a migration that was applied cannot be split.
  */
 export class Access1763251200000 implements MigrationInterface {
   name = 'Access1763251200000';

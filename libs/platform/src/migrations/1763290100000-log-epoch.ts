@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An identity for the event log, so that a cursor of another one is recognised. */
+/** Adds an identity to the event log, so that a cursor of another log is recognised. */
 export class LogEpoch1763290100000 implements MigrationInterface {
   name = 'LogEpoch1763290100000';
 

@@ -2,33 +2,36 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { TOO_MANY_CONNECTIONS, sqlState } from './database.errors.js';
 
-/** How long the pool then makes do with the connections it has. */
+/** How long the pool opens no new connections after the server has rejected one. */
 const SHRUNK_MS = 1_000;
 const RETRY_MS = 50;
 
 /**
- * A pool that waits for its own connections when the server takes no more. The driver's pool fails the caller instead, even
- * while other connections of the same pool are about to be free.
+ * A pool whose callers wait for a connection in use when the server accepts no more connections. The pool of the driver fails
+ * the caller in this case, even if another connection of the same pool becomes free soon.
  */
 export class ConnectionPool {
   private readonly size: number;
 
   constructor(private readonly pool: Pool) {
     this.size = pool.options.max;
-    pool.on('connect', ignoreErrors); // at once: the server may cut a connection in the moment it is made
-    pool.on('error', leaveItToTheQuery);
+    pool.on('connect', ignoreErrorsOf); // here and not in connect(): the server may close a connection as soon as it is open
+    pool.on('error', ignoreError);
   }
 
-  /** Fails with what the server said when the caller has given up by then. */
-  async connect(hasGivenUp: () => boolean): Promise<PoolClient> {
+  /**
+   * Retries while the server has too many connections, until `isExpired` returns true; then it throws the error of the
+   * server.
+   */
+  async connect(isExpired: () => boolean): Promise<PoolClient> {
     for (;;) {
       try {
         const client = await this.pool.connect();
-        ignoreErrors(client);
+        ignoreErrorsOf(client);
         return client;
       } catch (error) {
-        if (sqlState(error) !== TOO_MANY_CONNECTIONS || hasGivenUp()) throw error;
-        await this.makeDo();
+        if (sqlState(error) !== TOO_MANY_CONNECTIONS || isExpired()) throw error;
+        await this.shrink();
       }
     }
   }
@@ -37,8 +40,11 @@ export class ConnectionPool {
     if (!this.pool.ending) await this.pool.end();
   }
 
-  /** As long as the pool is full, callers wait for a connection in use; without any, for a better moment. */
-  private async makeDo(): Promise<void> {
+  /**
+   * Limits the pool to its open connections, so that callers wait for one of them. If none is open, waits before the
+   * next attempt.
+   */
+  private async shrink(): Promise<void> {
     const { options, totalCount } = this.pool;
     options.max = Math.max(1, totalCount);
     setTimeout(() => (options.max = this.size), SHRUNK_MS).unref();
@@ -46,9 +52,12 @@ export class ConnectionPool {
   }
 }
 
-/** A connection may break while no query is under way on it; the next query says so. Unheard, the event would end the process. */
-function ignoreErrors(client: PoolClient): void {
-  if (!client.listeners('error').includes(leaveItToTheQuery)) client.on('error', leaveItToTheQuery);
+/**
+ * A connection may break while it is idle; its next query then fails. Without a listener, the event would end the
+ * process.
+ */
+function ignoreErrorsOf(client: PoolClient): void {
+  if (!client.listeners('error').includes(ignoreError)) client.on('error', ignoreError);
 }
 
-function leaveItToTheQuery(): void {}
+function ignoreError(): void {}

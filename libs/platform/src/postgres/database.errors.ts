@@ -1,27 +1,27 @@
 import { PlatformError } from '../errors.js';
 
 /**
- * Postgres did not answer in time, or the connection to it broke. Nothing of the interrupted transaction is kept, unless
- * its COMMIT was already under way: then it may have been done, and only the answer is missing.
+ * Postgres did not answer in time, or the connection broke. The transaction was rolled back, unless its COMMIT was
+ * already sent: then it may have been committed although the answer is missing.
  */
 export class DatabaseUnavailableError extends PlatformError {
   readonly code = 'DATABASE_UNAVAILABLE';
   override readonly retryAfterMs = 2_000;
 
   constructor(cause: unknown) {
-    super('The database does not answer. Try again in a moment; with an Idempotency-Key that is always safe.', {
+    super('The database does not answer. Try again later; a retry with an Idempotency-Key is always safe.', {
       cause,
     });
   }
 }
 
-/** Postgres answered, but the row was locked, or the statement needed longer than it may take. */
+/** Postgres answered, but a row was locked for too long, or the statement exceeded its time limit. */
 export class DatabaseBusyError extends PlatformError {
   readonly code = 'DATABASE_BUSY';
   override readonly retryAfterMs = 1_000;
 
   constructor(cause: unknown) {
-    super('The database is too busy with the same records. Nothing was changed; try again in a moment.', { cause });
+    super('The database is busy with the same records. Nothing was changed; try again later.', { cause });
   }
 }
 
@@ -31,10 +31,13 @@ const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 
-const BUSY = new Set([LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, DEADLOCK]);
+const BUSY_STATES = new Set([LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_FAILURE, DEADLOCK]);
 
-/** SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 a transaction idle for too long. */
-const GONE = /^(08|53|57P|25P03)/;
+/**
+ * SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 is a transaction that was idle
+ * for too long.
+ */
+const CONNECTION_STATES = /^(08|53|57P|25P03)/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -45,29 +48,29 @@ const SOCKET_CODES = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
 ]);
-/** node-postgres reports these without a code. */
+/** node-postgres reports these errors without a code. */
 const DRIVER_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable/;
 
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof DatabaseUnavailableError) return true;
-  const { code, message } = describe(error);
-  return GONE.test(code) || SOCKET_CODES.has(code) || DRIVER_MESSAGES.test(message);
+  const { code, message } = codeAndMessage(error);
+  return CONNECTION_STATES.test(code) || SOCKET_CODES.has(code) || DRIVER_MESSAGES.test(message);
 }
 
-/** Turns the driver's many ways of saying "not now" into our two; everything else passes unchanged. */
+/** Converts temporary errors of the driver to one of the two errors above. Other errors are returned unchanged. */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof PlatformError) return error;
   if (isConnectionError(error)) return new DatabaseUnavailableError(error);
-  if (BUSY.has(describe(error).code)) return new DatabaseBusyError(error);
+  if (BUSY_STATES.has(codeAndMessage(error).code)) return new DatabaseBusyError(error);
   return error;
 }
 
 export function sqlState(error: unknown): string | undefined {
-  return describe(error instanceof PlatformError ? error.cause : error).code || undefined;
+  return codeAndMessage(error instanceof PlatformError ? error.cause : error).code || undefined;
 }
 
-function describe(error: unknown): { code: string; message: string } {
+function codeAndMessage(error: unknown): { code: string; message: string } {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return { code: typeof code === 'string' ? code : '', message: String(message ?? error) };
 }

@@ -2,20 +2,20 @@ import type { ClientConfig, PoolConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
 
 export interface DatabaseOptions {
-  /** A postgres:// URL. A socket folder goes into the `host` parameter. */
+  /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. */
   url: string;
   poolSize: number;
-  /** Connections beside the pool that only beats, sweeps and readiness use. */
+  /** The size of a second pool that only heartbeats, sweeps, the event feed and readiness checks use. */
   reservedPoolSize?: number;
-  /** The longest a caller waits for the answer to one statement; for the first one with its connection. */
+  /** The maximum time that a caller waits for one statement, including the time to get a connection. */
   operationTimeoutMs: number;
-  /** The longest a whole transaction may take. */
+  /** The maximum duration of a transaction. */
   transactionTimeoutMs?: number;
 }
 
-/** One for each batch of beats that may be under way at the same time; a sweep waits for the end of a batch. */
-export const USUAL_RESERVED_POOL_SIZE = 3;
-/** A transaction may take as long as this many statements. */
+/** One connection for each batch of heartbeats that may run at the same time. A sweep waits for the end of a batch. */
+export const DEFAULT_RESERVED_POOL_SIZE = 3;
+/** The maximum duration of a transaction, as a multiple of the time limit of one statement. */
 export const STATEMENTS_PER_TRANSACTION = 6;
 
 export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs }: DatabaseOptions): number {
@@ -23,12 +23,12 @@ export function transactionTimeoutOf({ operationTimeoutMs, transactionTimeoutMs 
 }
 
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-/** Statements are sent without waiting for the result of the one before. */
+/** A statement is sent without waiting for the result of the previous one. */
 const PIPELINE = { pipeline: true };
 
 /** The tables and migrations of one library. The application joins those of all libraries into one timeline. */
 export interface Schema {
-  // oxlint-disable-next-line typescript/no-unsafe-function-type -- TypeORM's own word for "an entity or migration class"
+  // oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that TypeORM uses for entity and migration classes
   entities: Function[];
   // oxlint-disable-next-line typescript/no-unsafe-function-type -- see above
   migrations: Function[];
@@ -41,7 +41,7 @@ export function joinSchemas(...parts: Schema[]): Schema {
   };
 }
 
-/** A migration's name ends with it. */
+/** The name of a migration ends with its timestamp. */
 function timestampOf(migration: { name: string }): number {
   return Number(/(?<!\d)\d+$/.exec(migration.name)?.[0]);
 }
@@ -52,7 +52,7 @@ export function ordinaryPoolOptions(options: DatabaseOptions): PoolConfig {
 
 /** These connections stay open, because they are needed most when the server accepts no new ones. */
 export function reservedPoolOptions(options: DatabaseOptions): PoolConfig {
-  const max = options.reservedPoolSize ?? USUAL_RESERVED_POOL_SIZE;
+  const max = options.reservedPoolSize ?? DEFAULT_RESERVED_POOL_SIZE;
   return { ...poolOptions(options, 'rollcall-reserved'), max, idleTimeoutMillis: 0 };
 }
 
@@ -67,11 +67,12 @@ function poolOptions(options: DatabaseOptions, applicationName: string): PoolCon
 }
 
 /**
- * All of these are needed: with any one missing, a frozen Postgres hangs its callers for ever (measured).
- * The server's own limits are shorter than ours, so that a slow statement ends as "busy", not as "gone". A transaction in
- * which nothing happens is that of a frozen replica: the server ends it, and releases its locks, as soon as our own timer
- * would have. A new connection needs several round trips, so it may take longer than a statement; the caller who asked for
- * it does not wait that long.
+ * All of these limits are necessary: without any one of them, callers of a frozen Postgres wait forever (measured).
+ *
+ * The limits of the server are shorter than those of the client, so a slow statement fails with DATABASE_BUSY and not with
+ * DATABASE_UNAVAILABLE. A transaction without activity belongs to a frozen replica: the server ends it and releases its locks
+ * after the same time as the timer of the client. A new connection needs several round trips, so it may take longer than a
+ * statement; its caller does not wait that long.
  */
 export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'operationTimeoutMs'>): PoolConfig {
   return {
@@ -95,8 +96,8 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
 }
 
 /**
- * TypeORM is used for entities and migrations only, on connections of its own. A migration may take long; connecting to a
- * server that does not answer fails within seconds.
+ * TypeORM is used only for entities and migrations, on its own connections. A migration may take a long time, but
+ * connecting to a server that does not answer fails within seconds.
  */
 export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
   return {

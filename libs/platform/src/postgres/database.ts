@@ -13,7 +13,7 @@ import {
 import { Operation } from './operation.js';
 import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
-/** `reserved` holds a few connections for heartbeats, sweeps and readiness. Its statements are short. */
+/** `reserved` has a few connections for heartbeats, sweeps, the event feed and readiness checks. Its statements are short. */
 export type PoolName = 'ordinary' | 'reserved';
 
 interface Scope {
@@ -21,7 +21,7 @@ interface Scope {
   operation: Operation;
   begun: Promise<void>;
   hasBegun: boolean;
-  /** Whether a write waits for BEGIN; what is sent after it waits too, to keep the order. */
+  /** Whether a write waits for BEGIN. Later statements then wait too, to keep the order. */
   waitsForBegin: boolean;
   withCommit: Statement[];
   afterCommit: (() => void)[];
@@ -30,18 +30,18 @@ interface Scope {
 /**
  * All access to Postgres goes through this class, which owns the connection pools.
  *
- * An operation fails when the server has not answered for `operationTimeoutMs`, even when the server is frozen; its connection
- * is then closed and never reused. Code that runs inside `transaction` joins it, so that an edge can make the writes of several
- * services one unit. Effects registered with `afterCommit` run only if the unit was committed. No connection is opened before
- * the first operation.
+ * An operation fails when the server has not answered for `operationTimeoutMs`, even if the server is frozen; its
+ * connection is then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller
+ * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit.
+ * No connection is opened before the first operation.
  *
- * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the order
- * they were sent and share one round trip.
+ * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the
+ * order they were sent and share one round trip.
  */
 export class Database {
   private readonly scopes = new AsyncLocalStorage<Scope>();
   private readonly pools: Record<PoolName, ConnectionPool>;
-  /** Unknown until the first connection is made. */
+  /** Whether prepared statements can be used. Unknown before the first connection. */
   private mayPrepare?: boolean;
 
   constructor(private readonly options: DatabaseOptions) {
@@ -50,7 +50,7 @@ export class Database {
     this.pools = { ordinary, reserved };
   }
 
-  /** On the connection of the open transaction, else on one of the pool. */
+  /** Runs a statement on the connection of the open transaction, or on a connection of the pool if there is none. */
   async query<Row extends QueryResultRow>(
     sql: string | NamedStatement,
     parameters: readonly unknown[] = [],
@@ -73,7 +73,7 @@ export class Database {
     return result;
   }
 
-  /** Whether what is written here and now is part of a transaction. */
+  /** Whether the calling code runs in a transaction. */
   get inTransaction(): boolean {
     return this.scopes.getStore() !== undefined;
   }
@@ -85,14 +85,14 @@ export class Database {
     scope.withCommit.push(statement);
   }
 
-  /** Runs `effect` once what is being written is durable: now, when no transaction is open. */
+  /** Runs `effect` after the open transaction is committed, or immediately if there is none. */
   afterCommit(effect: () => void): void {
     const scope = this.scopes.getStore();
     if (scope) scope.afterCommit.push(effect);
     else effect();
   }
 
-  /** Runs `work` outside any transaction that happens to be open where it is called. */
+  /** Runs `work` outside the open transaction, if there is one. */
   detached<T>(work: () => T): T {
     return this.scopes.exit(work);
   }
@@ -119,8 +119,8 @@ export class Database {
   }
 
   /**
-   * The first statement shares a round trip with BEGIN if it only reads. A write waits for BEGIN: if that failed, the write would
-   * be committed by itself.
+   * The first statement shares a round trip with BEGIN if it only reads. A write waits for BEGIN, because the write would be
+   * committed on its own if BEGIN failed.
    */
   private async rowsInside<Row extends QueryResultRow>(scope: Scope, statement: Statement): Promise<Row[]> {
     scope.waitsForBegin ||= !isRead(statement.sql);
@@ -154,7 +154,7 @@ export class Database {
     }
   }
 
-  /** One round trip. When a statement fails, Postgres answers the COMMIT that follows it with a rollback. */
+  /** Needs one round trip. If a statement fails, Postgres executes the COMMIT after it as a rollback. */
   private async commit({ client, withCommit }: Scope): Promise<void> {
     const sent: Promise<QueryResult>[] = withCommit.map((one) => client.query(toQuery(one, this.mayPrepare ?? false)));
     sent.push(client.query('COMMIT'));
@@ -179,6 +179,6 @@ function begin(client: PoolClient, operation: Operation, afterCommit: Scope['aft
     afterCommit,
   };
   scope.begun = send();
-  scope.begun.catch(() => undefined); // reported by the statement that waits for it
+  scope.begun.catch(() => undefined); // the statement that waits for BEGIN reports the error
   return scope;
 }

@@ -3,34 +3,34 @@ import { DataSource, type QueryRunner } from 'typeorm';
 import { sqlState } from './database.errors.js';
 import { migrationOptions, type DatabaseOptions, type Schema } from './database.options.js';
 
-/** Any constant does, as long as every version of Rollcall uses the same one. */
+/** An arbitrary constant. Every version of Rollcall must use the same one. */
 const MIGRATION_LOCK = 0x726f6c6c;
 const LOCK_RETRY_MS = 200;
 const LOCK_WAIT_MS = 5 * 60_000;
-const OLDEST_SERVER = 15;
+const MIN_SERVER_VERSION = 15;
 
-/** SQLSTATEs that someone with more rights can mend. */
+/** SQLSTATEs of errors that an administrator of the database can fix. */
 const ADVICE: Record<string, string> = {
   '42501':
-    'Let an administrator run, in that database: GRANT USAGE, CREATE ON SCHEMA public TO <user of DATABASE_URL>; or make that user the owner of the database and of the tables in it.',
+    'Ask an administrator to run in this database: GRANT USAGE, CREATE ON SCHEMA public TO <user of DATABASE_URL>; or make that user the owner of the database and of the tables in it.',
   '3F000':
-    'Let an administrator create the schema with: CREATE SCHEMA <name> AUTHORIZATION <user of DATABASE_URL>; or correct the search_path of that user.',
+    'Ask an administrator to create the schema with: CREATE SCHEMA <name> AUTHORIZATION <user of DATABASE_URL>; or correct the search_path of that user.',
 };
 
 export interface MigrateOptions {
-  /** Told once, when another replica is at work. */
+  /** Called once if another replica is running migrations. */
   onWait?: () => void;
   waitMs?: number;
 }
 
-/** The database cannot be used by this version; starting again will not help until someone acts. */
+/** This version cannot use the database. A restart does not help until an operator has fixed the cause. */
 export class DatabaseRefusedError extends Error {
   override readonly name = 'DatabaseRefusedError';
 }
 
 /**
- * Brings the database to this version's schema and answers the names of the migrations it ran. Any number of replicas
- * may call it at once: a session lock lets one work while the others wait and then find nothing to do.
+ * Migrates the database to the schema of this version and returns the names of the migrations that ran. Any number of
+ * replicas may call it at the same time: a session lock lets one of them run the migrations while the others wait.
  */
 export async function migrate(
   options: DatabaseOptions,
@@ -42,7 +42,7 @@ export async function migrate(
     await using lock = dataSource.createQueryRunner();
     await lock.connect();
     await refuseOldServer(dataSource);
-    await takeLock(lock, waitMs, onWait);
+    await acquireLock(lock, waitMs, onWait);
     await refuseNewerSchema(dataSource, schema);
     const ran = await dataSource.runMigrations({ transaction: 'each' });
     await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
@@ -54,26 +54,26 @@ export async function migrate(
   }
 }
 
-/** Asks again and again instead of waiting inside Postgres: so it can say that it waits, and give up. */
-async function takeLock(lock: QueryRunner, waitMs: number, onWait?: () => void): Promise<void> {
+/** Polls for the lock instead of waiting in Postgres, so that it can report the wait and stop after a timeout. */
+async function acquireLock(lock: QueryRunner, waitMs: number, onWait?: () => void): Promise<void> {
   const deadline = performance.now() + waitMs;
-  for (let tries = 1; !(await tryLock(lock)); tries += 1) {
-    if (tries === 1) onWait?.();
-    if (performance.now() > deadline) throw stillLocked(waitMs);
+  for (let attempt = 1; !(await tryLock(lock)); attempt += 1) {
+    if (attempt === 1) onWait?.();
+    if (performance.now() > deadline) throw lockTimeout(waitMs);
     await delay(LOCK_RETRY_MS);
   }
 }
 
 async function tryLock(lock: QueryRunner): Promise<boolean> {
-  const [row] = (await lock.query('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK])) as {
-    taken: boolean;
+  const [row] = (await lock.query('SELECT pg_try_advisory_lock($1) AS acquired', [MIGRATION_LOCK])) as {
+    acquired: boolean;
   }[];
-  return row?.taken ?? false;
+  return row?.acquired ?? false;
 }
 
-function stillLocked(waitMs: number): DatabaseRefusedError {
+function lockTimeout(waitMs: number): DatabaseRefusedError {
   return new DatabaseRefusedError(
-    `Another process has held the migration lock of this database for more than ${Math.ceil(waitMs / 1_000)} s. If it hangs, ` +
+    `Another process has held the migration lock of this database for more than ${Math.ceil(waitMs / 1_000)} s. If that process hangs, ` +
       `end its session: SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = ${MIGRATION_LOCK};`,
   );
 }
@@ -87,19 +87,21 @@ function explain(error: unknown): unknown {
 async function refuseOldServer(dataSource: DataSource): Promise<void> {
   const [row] = await dataSource.query<{ server_version: string }[]>('SHOW server_version');
   const version = row?.server_version ?? 'unknown';
-  if (Number.parseInt(version, 10) >= OLDEST_SERVER) return;
-  throw new DatabaseRefusedError(`Postgres ${version} is too old: Rollcall needs Postgres ${OLDEST_SERVER} or newer.`);
+  if (Number.parseInt(version, 10) >= MIN_SERVER_VERSION) return;
+  throw new DatabaseRefusedError(
+    `Postgres ${version} is too old: Rollcall needs Postgres ${MIN_SERVER_VERSION} or newer.`,
+  );
 }
 
-/** An older replica writing into a newer schema could do harm, so it does not start. */
+/** An older replica could damage the data of a newer schema, so it does not start. */
 async function refuseNewerSchema(dataSource: DataSource, schema: Schema): Promise<void> {
-  const [table] = await dataSource.query<{ found: string | null }[]>(`SELECT to_regclass('schema_migration') AS found`);
-  if (!table?.found) return;
+  const [table] = await dataSource.query<{ name: string | null }[]>(`SELECT to_regclass('schema_migration') AS name`);
+  if (!table?.name) return;
   const known = new Set(schema.migrations.map((migration) => migration.name));
   const ran = await dataSource.query<{ name: string }[]>('SELECT name FROM schema_migration ORDER BY id');
   const unknown = ran.map((row) => row.name).filter((name) => !known.has(name));
   if (unknown.length === 0) return;
   throw new DatabaseRefusedError(
-    `The database was migrated by a newer Rollcall (${unknown.join(', ')}). Start that version, or restore a backup.`,
+    `The database was migrated by a newer Rollcall (${unknown.join(', ')}). Start that version, or restore a backup from before the migration.`,
   );
 }

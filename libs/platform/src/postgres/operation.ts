@@ -4,19 +4,19 @@ import { DatabaseUnavailableError, isConnectionError } from './database.errors.j
 
 interface Limits {
   statementMs: number;
-  /** Of all statements together; undefined when there is one. */
+  /** The limit for all statements together; undefined for a single statement. */
   totalMs?: number;
 }
 
 /**
- * One use of a connection, within limits. It fails when the server has not answered for the time of a statement, waiting
- * for the connection included, or when all of it takes too long. The connection goes back exactly once: to the pool when it
- * is sound, and is closed when it is not.
+ * One use of a connection with time limits. It fails when one statement, including the wait for the connection, takes
+ * longer than `statementMs`, or when all statements together take longer than `totalMs`. The connection is released
+ * exactly once: it returns to the pool if it works, and is closed if it is broken.
  */
 export class Operation {
   private client?: PoolClient;
   private failure?: Error;
-  private readonly over = Promise.withResolvers<never>();
+  private readonly expired = Promise.withResolvers<never>();
   private readonly statementTimer: NodeJS.Timeout;
   private readonly totalTimer?: NodeJS.Timeout;
 
@@ -30,14 +30,14 @@ export class Operation {
 
   async run<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     try {
-      return await Promise.race([this.use(work), this.over.promise]);
+      return await Promise.race([this.use(work), this.expired.promise]);
     } finally {
       clearTimeout(this.statementTimer);
       clearTimeout(this.totalTimer);
     }
   }
 
-  /** The server has answered: the next statement has all of its time. */
+  /** The server has answered, so the time limit of the next statement starts now. */
   progress(): void {
     if (!this.failure) this.statementTimer.refresh();
   }
@@ -62,7 +62,7 @@ export class Operation {
   private expire(ms: number): void {
     this.failure = new DatabaseUnavailableError(`no answer within ${ms} ms`);
     this.release(this.failure);
-    this.over.reject(this.failure);
+    this.expired.reject(this.failure);
   }
 
   private release(broken?: Error): void {

@@ -9,15 +9,17 @@ import { Database } from './database.js';
 
 type Handler = (payload: string) => void;
 
-/** How often a quiet connection is asked whether it still lives. */
+/** How often the listener checks that its connection still works. */
 const CHECK_EVERY_MS = 2_000;
-const GOODBYE_MS = 500;
+const CLOSE_TIMEOUT_MS = 500;
 
 /**
- * Receives notifications (LISTEN/NOTIFY) on a connection of its own and reconnects with a growing delay when it breaks.
+ * Receives notifications (LISTEN/NOTIFY) on its own connection and reconnects with a growing delay when the connection
+ * breaks.
  *
- * Notifications sent meanwhile are lost, so a notification is a hint and never the only carrier of a fact: `onConnected`
- * reports that some may have been missed, and `connected` whether they arrive now.
+ * Notifications that are sent while it is disconnected are lost. A notification is therefore only a hint: its receiver
+ * must find the same information in the tables. `onConnected` handlers run after each connect, because notifications
+ * may have been missed.
  */
 @Injectable()
 export class PgListener implements OnApplicationBootstrap {
@@ -31,7 +33,7 @@ export class PgListener implements OnApplicationBootstrap {
     faults: BackgroundFaults,
   ) {
     this.loop = new Loop({
-      pass: async () => await this.keep(),
+      pass: async () => await this.checkConnection(),
       everyMs: () => CHECK_EVERY_MS,
       onError: (error) => faults.report('events.listener', error),
     });
@@ -41,7 +43,7 @@ export class PgListener implements OnApplicationBootstrap {
     this.start();
   }
 
-  /** Before `start`. One handler for each channel. */
+  /** Sets the handler of a channel. Each channel has one handler, which must be set before `start`. */
   on(channel: string, handler: Handler): void {
     this.handlers.set(channel, handler);
   }
@@ -63,51 +65,51 @@ export class PgListener implements OnApplicationBootstrap {
     await this.loop.stop();
     const { client } = this;
     this.client = undefined;
-    if (client) await leave(client);
+    if (client) await close(client);
   }
 
-  private async keep(): Promise<void> {
+  private async checkConnection(): Promise<void> {
     const { client } = this;
     if (!client) return await this.connect();
     try {
       await client.query('SELECT 1');
     } catch (error) {
-      this.lose(client);
+      this.disconnect(client);
       throw error;
     }
   }
 
   private async connect(): Promise<void> {
     const client = this.db.dedicatedClient('rollcall-listener');
-    client.on('error', () => this.lose(client));
-    client.on('end', () => this.lose(client));
+    client.on('error', () => this.disconnect(client));
+    client.on('end', () => this.disconnect(client));
     client.on('notification', ({ channel, payload }) => this.handlers.get(channel)?.(payload ?? ''));
     try {
       await client.connect();
       for (const channel of this.handlers.keys()) await client.query(`LISTEN ${escapeIdentifier(channel)}`);
     } catch (error) {
-      cut(client);
+      destroySocket(client);
       throw error;
     }
     this.client = client;
     this.connectedHandlers.forEach((handler) => handler());
   }
 
-  private lose(client: Client): void {
-    cut(client);
+  private disconnect(client: Client): void {
+    destroySocket(client);
     if (this.client !== client) return;
     this.client = undefined;
     this.loop.wake();
   }
 }
 
-/** A frozen server does not answer a goodbye. */
-async function leave(client: Client): Promise<void> {
-  await Promise.race([client.end(), delay(GOODBYE_MS, undefined, { ref: false })]);
-  cut(client);
+/** A frozen server does not answer the termination message, so the wait is limited. */
+async function close(client: Client): Promise<void> {
+  await Promise.race([client.end(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
+  destroySocket(client);
 }
 
-/** The driver has no way to drop a connection without asking the server; its socket has. */
-function cut(client: Client): void {
+/** Closes the socket directly, because the driver cannot close a connection without contacting the server. */
+function destroySocket(client: Client): void {
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }

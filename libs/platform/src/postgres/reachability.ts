@@ -3,8 +3,8 @@ import { Client } from 'pg';
 import { isConnectionError, sqlState } from './database.errors.js';
 import { DatabaseRefusedError } from './migrator.js';
 
-/** SQLSTATEs that mean "you", not "not yet": wrong password, no such user, no such database, no right to connect. */
-const REFUSALS: Record<string, string> = {
+/** SQLSTATEs of permanent errors, which waiting does not fix. */
+const PERMANENT_ERRORS: Record<string, string> = {
   '28P01': 'the password is wrong',
   '28000': 'the user may not log in',
   '3D000': 'the database does not exist',
@@ -12,28 +12,28 @@ const REFUSALS: Record<string, string> = {
 };
 
 /**
- * Waits until Postgres takes connections, for `waitMs` at most: in a deployment the database may well start after us.
- * What waiting cannot mend fails at once, with a message that names everything but the password. `onWait` hears
- * each reason once, not every attempt.
+ * Waits until Postgres accepts connections, at most for `waitMs`: in a deployment, the database may start after
+ * Rollcall. A permanent error fails immediately, with a message that contains the address without the password.
+ * `onWait` is called when the reason changes, not for every attempt.
  */
 export async function waitForPostgres(url: string, waitMs: number, onWait: (reason: string) => void): Promise<void> {
   const deadline = performance.now() + waitMs;
-  let told: string | undefined;
+  let reported: string | undefined;
   for (;;) {
     const problem = await tryConnect(url);
     if (!problem) return;
-    const reason = `Cannot use Postgres at ${placeOf(url)}: ${problem.reason}.`;
-    if (!problem.mayPass || performance.now() > deadline)
+    const reason = `Cannot use Postgres at ${withoutPassword(url)}: ${problem.reason}.`;
+    if (!problem.isTransient || performance.now() > deadline)
       throw new DatabaseRefusedError(`${reason} Check DATABASE_URL.`);
-    if (reason !== told) onWait(reason);
-    told = reason;
+    if (reason !== reported) onWait(reason);
+    reported = reason;
     await delay(500);
   }
 }
 
-async function tryConnect(url: string): Promise<{ reason: string; mayPass: boolean } | undefined> {
+async function tryConnect(url: string): Promise<{ reason: string; isTransient: boolean } | undefined> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
-  client.on('error', () => undefined); // a connection that breaks after it was made shows up as a failed query
+  client.on('error', () => undefined); // if the connection breaks later, the query fails
   try {
     await client.connect();
     await client.query('SELECT 1');
@@ -42,16 +42,19 @@ async function tryConnect(url: string): Promise<{ reason: string; mayPass: boole
   } catch (error) {
     const state = sqlState(error) ?? '';
     const message = error instanceof AggregateError ? String(error.errors[0]) : String(error);
-    return { reason: REFUSALS[state] ?? message, mayPass: !(state in REFUSALS) && mayPass(error) };
+    return {
+      reason: PERMANENT_ERRORS[state] ?? message,
+      isTransient: !(state in PERMANENT_ERRORS) && isTransient(error),
+    };
   }
 }
 
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return isConnectionError(error) || (error instanceof Error && /timeout/.test(error.message));
 }
 
-/** No query: a password may be written there too. */
-function placeOf(url: string): string {
+/** Omits the password, and the query, which can contain a password too. */
+function withoutPassword(url: string): string {
   const { protocol, username, host, pathname } = new URL(url);
   return `${protocol}//${username && `${username}@`}${host}${pathname}`;
 }

@@ -1,6 +1,6 @@
 import type { ClientBase, QueryConfig } from 'pg';
 
-/** A statement with a name of its own: each connection parses it once and may keep its plan. The name belongs to one text. */
+/** A prepared statement: each connection parses it once and may reuse its plan. A name always stands for the same text. */
 export interface NamedStatement {
   name: string;
   text: string;
@@ -17,14 +17,15 @@ export function toQuery({ sql, parameters }: Statement, mayPrepare: boolean): Qu
   return mayPrepare ? { ...sql, values } : { text: sql.text, values };
 }
 
-/** Harmless outside a transaction. */
+/** Whether the statement only reads, so that it may also run outside a transaction. */
 export function isRead(sql: string | NamedStatement): boolean {
   return /^\s*SELECT\b/i.test(typeof sql === 'string' ? sql : sql.text);
 }
 
 /**
- * Whether the connection leads to Postgres itself. Behind a pooler such as PgBouncer each transaction may run on another server
- * connection, which does not have the statements that were prepared before. A pooler reports a process id of its own.
+ * Whether the connection leads directly to Postgres. Behind a pooler such as PgBouncer, each transaction may run on
+ * another server connection, which does not have the prepared statements. A pooler reports its own process id when a
+ * client connects, so it differs from the process id of the Postgres session.
  */
 export async function isDirect(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');

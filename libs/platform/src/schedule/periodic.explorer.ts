@@ -6,7 +6,7 @@ import { StopsIn } from '../lifecycle/shutdown.order.js';
 import { PERIODIC, type PeriodicOptions } from './periodic.js';
 import { PeriodicTask } from './periodic.task.js';
 
-/** Finds the methods that are decorated with `@Periodic` and runs them through the scheduler of Nest. */
+/** Finds the methods with `@Periodic` and runs them with the scheduler of Nest. */
 @Injectable()
 export class PeriodicExplorer implements OnApplicationBootstrap {
   private readonly all: PeriodicTask[] = [];
@@ -25,7 +25,7 @@ export class PeriodicExplorer implements OnApplicationBootstrap {
     for (const { options, call } of this.methods.find<PeriodicOptions>(PERIODIC)) this.schedule(options, call);
   }
 
-  /** Settles when no pass is running any more. */
+  /** Resolves when all passes in progress have ended. */
   @StopsIn('background')
   async stop(): Promise<void> {
     for (const { name } of this.all) {

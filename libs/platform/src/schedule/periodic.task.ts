@@ -1,6 +1,6 @@
 import type { BackgroundFaults } from '../lifecycle/background.faults.js';
 
-/** One pass at a time of one periodic method. */
+/** Runs one periodic method, one pass at a time. */
 export class PeriodicTask {
   private running?: Promise<void>;
   private stopped = false;
@@ -20,7 +20,7 @@ export class PeriodicTask {
     await this.running;
   }
 
-  /** Settles when the pass in progress has ended; no other one starts. */
+  /** Prevents new passes, and resolves when the pass in progress has ended. */
   async stop(): Promise<void> {
     this.stopped = true;
     await this.running;

@@ -8,7 +8,7 @@ export interface DeliveryCount {
   events: number;
 }
 
-/** How many events this replica tried to deliver, by kind of sink and by result. */
+/** Counts the events that this replica tried to deliver, by kind of sink and by result. */
 @Injectable()
 export class DeliveryCounts {
   private readonly counts = new Map<string, DeliveryCount>();

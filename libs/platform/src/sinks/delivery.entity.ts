@@ -1,9 +1,12 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** `retrying` blocks what comes after it, `parked` was given up, `pending` is to be tried once more. */
+/**
+ * `retrying`: later events wait for this one. `parked`: the last attempt has failed. `pending`: an operator requested
+ * one more attempt.
+ */
 export type DeliveryState = 'delivered' | 'retrying' | 'parked' | 'pending';
 
-/** What became of one event at one sink. */
+/** The delivery of one event to one sink. */
 @Entity('event_delivery')
 @Index('event_delivery_last_at', ['lastAt'])
 @Index('event_delivery_open', ['sinkId', 'seq'], { where: "(state <> 'delivered'::text)" })
@@ -20,7 +23,7 @@ export class DeliveryEntity {
   @Column({ type: 'int' })
   attempts: number;
 
-  /** As it is in the log, so that it can be sent again when it is no longer kept there. Null once it has arrived. */
+  /** A copy of the event, so that it can be sent again after the log has been pruned. Null after it was delivered. */
   @Column({ type: 'jsonb', nullable: true })
   event: Record<string, unknown> | null;
 
@@ -33,14 +36,14 @@ export class DeliveryEntity {
   @Column({ type: 'text' })
   subject: string;
 
-  /** What the other side answered, if it did. */
+  /** The HTTP status of the last answer; null if there was no answer. */
   @Column({ type: 'int', nullable: true })
   status: number | null;
 
   @Column({ type: 'text', nullable: true })
   error: string | null;
 
-  /** How long the last try took. */
+  /** The duration of the last attempt. */
   @Column({ type: 'int', name: 'took_ms' })
   tookMs: number;
 

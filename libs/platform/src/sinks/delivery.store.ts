@@ -8,12 +8,12 @@ export type DeliveryRow = Omit<DeliveryEntity, 'event'>;
 const COLUMNS = `sink_id AS "sinkId", seq, state, attempts, event_id AS "eventId", type, subject, status, error,
   took_ms AS "tookMs", first_at AS "firstAt", last_at AS "lastAt"`;
 
-/** What became of events at sinks, for people to look at and to have sent again. */
+/** The records of deliveries, which operators can list and send again. */
 @Injectable()
 export class DeliveryStore {
   constructor(private readonly db: Database) {}
 
-  /** Newest first. */
+  /** Returns one page of deliveries, newest first. `before` is the seq of the last delivery of the previous page. */
   async page(sinkId: string, limit: number, before?: string, state?: DeliveryState): Promise<DeliveryRow[]> {
     return await this.db.query<DeliveryRow>(
       `SELECT ${COLUMNS} FROM event_delivery WHERE sink_id = $1 AND ($3::bigint IS NULL OR seq < $3)
@@ -30,8 +30,11 @@ export class DeliveryStore {
     return rows[0];
   }
 
-  /** To be tried once more: this one, or all that are parked. Answers how many; one that arrived is read from the log. */
-  async ask(sinkId: string, seq: number | null): Promise<number> {
+  /**
+   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many. The event of a
+   * delivery that succeeded is read from the log again.
+   */
+  async markPending(sinkId: string, seq: number | null): Promise<number> {
     const rows = await this.db.query(
       `UPDATE event_delivery d SET state = 'pending', event = coalesce(d.event,
          (SELECT to_jsonb(l) FROM event_log l WHERE l.seq = d.seq))
@@ -43,7 +46,7 @@ export class DeliveryStore {
     return rows.length;
   }
 
-  /** Those someone asked for, in order, after `seq`. */
+  /** Returns pending deliveries after a seq, in order. */
   async pending(sinkId: string, after: number, limit: number): Promise<RegistryEvent[]> {
     const rows = await this.db.query<{ seq: string; event: RegistryEvent }>(
       `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
@@ -52,7 +55,10 @@ export class DeliveryStore {
     return rows.map(({ seq, event }) => Object.assign(event, { seq: Number(seq), at: new Date(event.at) }));
   }
 
-  /** What is old enough, and what belongs to sinks that are gone. Parked ones stay, until they are as old as `keepParkedMs`. */
+  /**
+   * Deletes records of deleted sinks and old records, and returns how many. Records of deliveries that did not succeed
+   * are kept for `keepParkedMs`.
+   */
   async prune(keepMs: number, keepParkedMs: number, limit: number): Promise<number> {
     const rows = await this.db.query(
       `DELETE FROM event_delivery WHERE (sink_id, seq) IN (SELECT sink_id, seq FROM event_delivery d

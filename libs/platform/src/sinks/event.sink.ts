@@ -3,36 +3,36 @@ import type { RegistryEvent } from '../events/event.types.js';
 import type { RetryPolicy } from './retry.policy.js';
 
 export interface Receipt {
-  /** What the other side answered with, where it has such a number. */
+  /** The status of the answer, if the protocol has one. */
   status?: number;
 }
 
 /**
- * A place outside that events are relayed to. A relay calls it with events in order, one call at a time, and calls again
- * with the same ones until they have arrived: an implementation sends, and neither retries nor remembers.
+ * A destination outside Rollcall. A relay calls `deliver` with events in order, one call at a time, and repeats a
+ * failed call with the same events. An implementation only sends: it neither retries nor stores anything.
  */
 export interface EventSink {
   readonly matches: EventMatcher;
-  /** How many it takes at a time. */
+  /** The maximum number of events in one call. */
   readonly batch: number;
   readonly retries: RetryPolicy;
-  /** Whether what became of each event is kept, to be looked at and sent again. */
+  /** Whether each delivery is recorded, so that operators can inspect it and send it again. */
   readonly keepsDeliveries: boolean;
-  /** Returns when all have arrived, or throws. They may arrive again. */
+  /** Resolves when the destination has confirmed all events, otherwise throws. The same events may be delivered again. */
   deliver(events: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt>;
   close(): Promise<void>;
 }
 
-/** Makes the sink of this id, as it is configured now; undefined when there is none any more. */
+/** Creates the sink with this id from its current settings; undefined if it was deleted. */
 export type SinkFactory = (id: string) => Promise<EventSink | undefined>;
 
-/** What a sink throws when it knows more than that it did not work. */
+/** The error of a sink that knows the status of the answer, or when to retry. */
 export class DeliveryError extends Error {
   override readonly name = 'DeliveryError';
 
   constructor(
     message: string,
-    readonly facts: { status?: number; retryAfterMs?: number } = {},
+    readonly details: { status?: number; retryAfterMs?: number } = {},
     options?: ErrorOptions,
   ) {
     super(message, options);

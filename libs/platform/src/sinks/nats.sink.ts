@@ -43,16 +43,18 @@ interface OpenStream {
 }
 
 /**
- * Publishes events to a JetStream stream, at least once. The message id (`Nats-Msg-Id`) is the event id, so JetStream drops an
- * event that is published again within the stream's duplicate window; an event published again later is stored twice.
+ * Publishes events to a JetStream stream, at least once. The message id (`Nats-Msg-Id`) is the event id, so JetStream
+ * drops an event that is published again within the stream's duplicate window; an event published again later is stored
+ * twice.
  *
- * The messages of a batch are published without waiting for each other. When the stream rejects one of them, the whole batch is
- * published again, so the rejected event can follow later ones in the stream. A failed connection is closed and replaced.
+ * The messages of a batch are published without waiting for each other. When the stream rejects one of them, the whole
+ * batch is published again, so the rejected event can follow later ones in the stream. A failed connection is closed
+ * and replaced.
  */
 export class NatsSink implements EventSink {
   readonly batch = BATCH;
   readonly keepsDeliveries = false;
-  readonly retries: RetryPolicy = { mostTries: null, firstMs: 200, longestMs: 5_000 };
+  readonly retries: RetryPolicy = { maxAttempts: null, firstDelayMs: 200, maxDelayMs: 5_000 };
   readonly matches: EventMatcher = () => true;
   private opening?: Promise<OpenStream>;
 

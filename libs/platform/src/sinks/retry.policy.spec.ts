@@ -1,7 +1,7 @@
 import { assert, double, integer, property } from 'fast-check';
-import { isGivenUp, retryDelay } from './retry.policy.js';
+import { isExhausted, retryDelay } from './retry.policy.js';
 
-const POLICY = { mostTries: 5, firstMs: 1_000, longestMs: 60_000 };
+const POLICY = { maxAttempts: 5, firstDelayMs: 1_000, maxDelayMs: 60_000 };
 
 describe('the wait before the next try', () => {
   it('doubles with every failure, up to the longest', () => {
@@ -30,7 +30,7 @@ describe('the wait before the next try', () => {
 
 describe('giving up', () => {
   it('comes with the last try, or never', () => {
-    expect([4, 5].map((failures) => isGivenUp(POLICY, failures))).toEqual([false, true]);
-    expect(isGivenUp({ ...POLICY, mostTries: null }, 1e9)).toBe(false);
+    expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
+    expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });
 });

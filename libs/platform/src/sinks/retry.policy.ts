@@ -1,24 +1,25 @@
 export interface RetryPolicy {
-  /** How often one event is tried before it is parked. Null: for ever. */
-  mostTries: number | null;
-  firstMs: number;
-  longestMs: number;
+  /** The number of attempts before an event is parked. Null means no limit. */
+  maxAttempts: number | null;
+  firstDelayMs: number;
+  maxDelayMs: number;
 }
 
 /**
- * How long to wait after so many failures in a row: doubled each time, up to a limit, and never the same for two sinks. What
- * the other side asks for is the least, within the same limit. `chance` is between 0 and 1.
+ * Returns the delay after a number of consecutive failures. It doubles with each failure up to `maxDelayMs`. `random`,
+ * between 0 and 1, varies the delay, so that sinks do not retry at the same time. `retryAfterMs` is the minimum that
+ * the receiver asked for; it is limited to `maxDelayMs` too.
  */
 export function retryDelay(
-  { firstMs, longestMs }: RetryPolicy,
+  { firstDelayMs, maxDelayMs }: RetryPolicy,
   failures: number,
-  chance: number,
-  askedMs: number = 0,
+  random: number,
+  retryAfterMs: number = 0,
 ): number {
-  const full = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 40));
-  return Math.ceil(Math.min(longestMs, Math.max(full * (0.5 + chance / 2), askedMs)));
+  const backoffMs = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(failures - 1, 40));
+  return Math.ceil(Math.min(maxDelayMs, Math.max(backoffMs * (0.5 + random / 2), retryAfterMs)));
 }
 
-export function isGivenUp({ mostTries }: RetryPolicy, failures: number): boolean {
-  return mostTries !== null && failures >= mostTries;
+export function isExhausted({ maxAttempts }: RetryPolicy, failures: number): boolean {
+  return maxAttempts !== null && failures >= maxAttempts;
 }

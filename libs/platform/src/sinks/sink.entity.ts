@@ -1,31 +1,31 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** A place outside that events are relayed to, how far it is, and which replica is at it. */
+/** A sink with its progress and with the lease of the replica that delivers to it. */
 @Entity('event_sink')
 export class SinkEntity {
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'event_sink_pkey' })
   id: string;
 
-  /** Which implementation delivers to it: `webhook`, `nats`. */
+  /** The implementation: `webhook` or `nats`. */
   @Column({ type: 'text' })
   kind: string;
 
-  /** The seq of the last event that is done with: delivered, parked, or not wanted. */
+  /** The seq of the last processed event: it was delivered, parked, or did not match the filter. */
   @Column({ type: 'bigint' })
   cursor: string;
 
   @Column({ type: 'boolean', default: false })
   paused: boolean;
 
-  /** Why it stopped by itself: the events after its cursor are no longer kept. */
+  /** Why the sink stopped by itself: events after its cursor were deleted from the log. */
   @Column({ type: 'text', nullable: true, name: 'stopped_because' })
   stoppedBecause: string | null;
 
-  /** How often the event after the cursor was tried in vain. */
+  /** The number of failed attempts for the next event. */
   @Column({ type: 'int', default: 0 })
   attempts: number;
 
-  /** Not tried again before. */
+  /** The time of the next attempt. */
   @Column({ type: 'timestamptz', name: 'due_at', default: () => 'clock_timestamp()' })
   dueAt: Date;
 
@@ -38,7 +38,7 @@ export class SinkEntity {
   @Column({ type: 'uuid', nullable: true, name: 'lease_owner' })
   leaseOwner: string | null;
 
-  /** New with every claim, and gone with every change from outside: whoever writes with an old one writes nothing. */
+  /** Changes with every claim and is removed when an operator changes the sink. A write with an old token has no effect. */
   @Column({ type: 'uuid', nullable: true, name: 'lease_token' })
   leaseToken: string | null;
 

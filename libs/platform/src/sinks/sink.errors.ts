@@ -12,6 +12,6 @@ export class DeliveryNotFoundError extends PlatformError {
   readonly code = 'DELIVERY_NOT_FOUND';
 
   constructor(id: string, seq: number) {
-    super(`"${id}" has no delivery of event ${seq} that is kept. Replay everything after a sequence instead.`);
+    super(`"${id}" has no record of a delivery of event ${seq}. Replay all events after a sequence number instead.`);
   }
 }

@@ -14,8 +14,8 @@ export class SinkFactories {
     return [...this.byKind.keys()];
   }
 
-  /** Undefined when there is no such sink any more. */
-  async make(kind: string, id: string): Promise<EventSink | undefined> {
+  /** Returns undefined if the sink was deleted. */
+  async create(kind: string, id: string): Promise<EventSink | undefined> {
     return await this.byKind.get(kind)?.(id);
   }
 }

@@ -7,10 +7,10 @@ import type { DeliveryCounts } from './delivery.counts.js';
 import type { DeliveryStore } from './delivery.store.js';
 import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
 import type { Worker } from '../work/leased-work.js';
-import { isGivenUp, retryDelay } from './retry.policy.js';
+import { isExhausted, retryDelay } from './retry.policy.js';
 import type { ClaimedSink, DeliveryOutcome, Progress, SinkStore } from './sink.store.js';
 
-export interface RelayParts {
+export interface RelayDependencies {
   feed: EventFeed;
   sinks: SinkStore;
   deliveries: DeliveryStore;
@@ -18,31 +18,32 @@ export interface RelayParts {
   onError(error: unknown): void;
 }
 
-/** `ended`: stopped, or another replica holds the lease. */
+/** `ended`: the relay was stopped, or another replica holds the lease. */
 export type RelayEnd = 'ended' | 'failed';
 
-/** How long a delivery under way may take to end when we stop. */
-const GOODBYE_MS = 2_000;
-const PENDING_AT_ONCE = 50;
-const LONGEST_ERROR = 500;
+/** How long `stop` waits for a delivery in progress before it aborts the delivery. */
+const STOP_TIMEOUT_MS = 2_000;
+const PENDING_BATCH = 50;
+const MAX_ERROR_LENGTH = 500;
 
-interface Try {
+interface Attempt {
   receipt?: Receipt;
   error?: unknown;
   tookMs: number;
 }
 
 /**
- * Brings the log to one sink, in order, for as long as it holds the lease. Progress is saved after every delivery, so a
- * crash repeats what was under way and loses nothing. An event that cannot be delivered is tried ever less often, and the
- * later ones wait for it; when it is given up it is parked, and the next one has its turn.
+ * Delivers the events of the log to one sink, in order, while it holds the lease of the sink. It saves the progress
+ * after every delivery, so a crash repeats the delivery in progress and loses no event. A failed delivery is tried
+ * again with a growing delay, and later events wait for it. After the last attempt the event is parked, and the relay
+ * continues with the next event.
  */
 export class SinkRelay implements Worker<ClaimedSink> {
   private readonly stopping = new AbortController();
-  private readonly cutting = new AbortController();
-  private arrival = Promise.withResolvers<readonly RegistryEvent[]>();
-  private way?: FeedSubscription;
-  private at: number;
+  private readonly aborting = new AbortController();
+  private received = Promise.withResolvers<readonly RegistryEvent[]>();
+  private subscription?: FeedSubscription;
+  private cursor: number;
   private failures: number;
   private dueInMs: number;
   private running?: Promise<RelayEnd>;
@@ -51,19 +52,19 @@ export class SinkRelay implements Worker<ClaimedSink> {
   constructor(
     private readonly claimed: ClaimedSink,
     private readonly sink: EventSink,
-    private readonly parts: RelayParts,
+    private readonly dependencies: RelayDependencies,
   ) {
-    this.at = claimed.cursor;
+    this.cursor = claimed.cursor;
     this.failures = claimed.attempts;
     this.dueInMs = claimed.dueInMs;
   }
 
-  /** With the cursor as of now: all events up to it are done. */
+  /** The claim with the current cursor: all events up to it are processed. */
   get claim(): ClaimedSink {
-    return { ...this.claimed, cursor: this.at };
+    return { ...this.claimed, cursor: this.cursor };
   }
 
-  /** Ends when it is stopped, or has lost its lease, or something went wrong that is not the sink's doing. */
+  /** Resolves when the relay is stopped, when it has lost its lease, or after an error that the sink did not cause. */
   run(): Promise<RelayEnd> {
     this.running ??= this.follow();
     return this.running;
@@ -71,7 +72,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
 
   async stop(): Promise<void> {
     this.stopping.abort();
-    const timer = setTimeout(() => this.cutting.abort(), GOODBYE_MS);
+    const timer = setTimeout(() => this.aborting.abort(), STOP_TIMEOUT_MS);
     await this.running;
     clearTimeout(timer);
   }
@@ -79,113 +80,113 @@ export class SinkRelay implements Worker<ClaimedSink> {
   private async follow(): Promise<RelayEnd> {
     try {
       await this.sendPending();
-      this.way = this.parts.feed.subscribe(this.at, {
-        take: (events) => {
-          this.arrival.resolve(events);
+      this.subscription = this.dependencies.feed.subscribe(this.cursor, {
+        accept: (events) => {
+          this.received.resolve(events);
           return false;
         },
         expired: (error) => {
-          // after a restore the cursor in the database is the right one: whoever claims the sink next reads it
+          // the database was restored, so its cursor is the correct one: the next claim reads it
           if (error instanceof CursorForeignError) return this.stopping.abort();
           this.unusable = error;
-          this.arrival.resolve([]);
+          this.received.resolve([]);
         },
       });
-      while (!this.isOver) await this.relay(await this.next());
+      while (!this.isStopped) await this.relay(await this.next());
       return 'ended';
     } catch (error) {
-      await this.explain(error);
+      await this.reportFailure(error);
       return 'failed';
     } finally {
-      this.way?.close();
+      this.subscription?.close();
       await this.sink.close();
     }
   }
 
-  private get isOver(): boolean {
+  private get isStopped(): boolean {
     return this.stopping.signal.aborted;
   }
 
   private async next(): Promise<readonly RegistryEvent[]> {
     const { signal } = this.stopping;
     const stopped = Promise.withResolvers<readonly RegistryEvent[]>();
-    const leave = (): void => stopped.resolve([]);
-    signal.addEventListener('abort', leave, { once: true });
-    if (signal.aborted) leave();
+    const onAbort = (): void => stopped.resolve([]);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
-      return await Promise.race([this.arrival.promise, stopped.promise]);
+      return await Promise.race([this.received.promise, stopped.promise]);
     } finally {
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
   private async relay(events: readonly RegistryEvent[]): Promise<void> {
-    const wanted = events.filter(this.sink.matches);
-    for (let start = 0; start < wanted.length && !this.isOver; start += this.sink.batch)
-      await this.bring(wanted.slice(start, start + this.sink.batch));
-    if (this.isOver) return;
+    const matching = events.filter(this.sink.matches);
+    for (let start = 0; start < matching.length && !this.isStopped; start += this.sink.batch)
+      await this.deliver(matching.slice(start, start + this.sink.batch));
+    if (this.isStopped) return;
     if (this.unusable) throw this.unusable;
-    this.at = events.at(-1)?.seq ?? this.at;
-    this.arrival = Promise.withResolvers();
-    this.way?.resume();
+    this.cursor = events.at(-1)?.seq ?? this.cursor;
+    this.received = Promise.withResolvers();
+    this.subscription?.resume();
   }
 
-  /** Returns when these have arrived, or were parked, or the relay is over. */
-  private async bring(batch: readonly RegistryEvent[]): Promise<void> {
-    const last = batch.at(-1)?.seq ?? this.at;
+  /** Resolves when the events were delivered or parked, or when the relay is stopped. */
+  private async deliver(batch: readonly RegistryEvent[]): Promise<void> {
+    const last = batch.at(-1)?.seq ?? this.cursor;
     for (;;) {
       await delay(this.dueInMs, undefined, { signal: this.stopping.signal }).catch(() => undefined); // stopped
-      if (this.isOver) return;
+      if (this.isStopped) return;
       const result = await this.attempt(batch);
-      if (this.cutting.signal.aborted) return;
+      if (this.aborting.signal.aborted) return;
       this.failures = result.error === undefined ? 0 : this.failures + 1;
-      const parked = this.failures > 0 && isGivenUp(this.sink.retries, this.failures);
+      const parked = this.failures > 0 && isExhausted(this.sink.retries, this.failures);
       if (parked) this.failures = 0;
       const done = this.failures === 0;
-      if (done) this.at = last;
-      this.dueInMs = done ? 0 : this.waitAfter(result.error);
+      if (done) this.cursor = last;
+      this.dueInMs = done ? 0 : this.delayAfter(result.error);
       await this.save(result, batch, parked ? 'parked' : done ? 'delivered' : 'retrying');
       if (done) return;
     }
   }
 
-  private waitAfter(error: unknown): number {
-    const asked = error instanceof DeliveryError ? error.facts.retryAfterMs : undefined;
-    return retryDelay(this.sink.retries, this.failures, Math.random(), asked);
+  private delayAfter(error: unknown): number {
+    const retryAfterMs = error instanceof DeliveryError ? error.details.retryAfterMs : undefined;
+    return retryDelay(this.sink.retries, this.failures, Math.random(), retryAfterMs);
   }
 
-  private async attempt(batch: readonly RegistryEvent[]): Promise<Try> {
+  private async attempt(batch: readonly RegistryEvent[]): Promise<Attempt> {
     const started = performance.now();
     const took = (): number => Math.round(performance.now() - started);
     try {
-      return { receipt: await this.sink.deliver(batch, this.cutting.signal), tookMs: took() };
+      return { receipt: await this.sink.deliver(batch, this.aborting.signal), tookMs: took() };
     } catch (error) {
       return { error: error ?? new Error('unknown'), tookMs: took() };
     }
   }
 
-  private async save(result: Try, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
-    this.parts.counts.add(
+  private async save(result: Attempt, batch: readonly RegistryEvent[], state: DeliveryOutcome['state']): Promise<void> {
+    this.dependencies.counts.add(
       this.claimed.kind,
       state === 'retrying' || state === 'pending' ? 'failed' : state,
       batch.length,
     );
     const error = result.error === undefined ? null : describe(result.error);
-    const progress: Progress = { cursor: this.at, attempts: this.failures, dueInMs: this.dueInMs, error };
+    const progress: Progress = { cursor: this.cursor, attempts: this.failures, dueInMs: this.dueInMs, error };
     const [event] = batch;
-    const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...factsOf(result) } : undefined;
-    if (!(await this.parts.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
+    const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...resultOf(result) } : undefined;
+    if (!(await this.dependencies.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
   }
 
-  /** What someone asked to be sent again: once, and back to the parked ones if that fails. */
+  /** Sends the deliveries that an operator requested again. Each gets one attempt; after a failure it is parked again. */
   private async sendPending(): Promise<void> {
     if (!this.sink.keepsDeliveries) return;
-    for (let after = 0, size = PENDING_AT_ONCE; size === PENDING_AT_ONCE;) {
-      const events = await this.parts.deliveries.pending(this.claimed.id, after, PENDING_AT_ONCE);
+    for (let after = 0, size = PENDING_BATCH; size === PENDING_BATCH;) {
+      const events = await this.dependencies.deliveries.pending(this.claimed.id, after, PENDING_BATCH);
       for (const event of events) {
-        if (this.isOver) return;
+        if (this.isStopped) return;
         const result = await this.attempt([event]);
-        if (this.cutting.signal.aborted) return;
+        if (this.aborting.signal.aborted) return;
         await this.save(result, [event], result.error === undefined ? 'delivered' : 'parked');
       }
       size = events.length;
@@ -193,23 +194,23 @@ export class SinkRelay implements Worker<ClaimedSink> {
     }
   }
 
-  private async explain(error: unknown): Promise<void> {
+  private async reportFailure(error: unknown): Promise<void> {
     this.stopping.abort();
-    this.parts.onError(error);
+    this.dependencies.onError(error);
     if (!this.unusable) return;
     try {
-      await this.parts.sinks.stop(this.claimed, this.unusable.message);
+      await this.dependencies.sinks.stop(this.claimed, this.unusable.message);
     } catch (fault) {
-      this.parts.onError(fault); // whoever has the sink next will find the same
+      this.dependencies.onError(fault); // the next relay of this sink finds the same problem
     }
   }
 }
 
-function factsOf({ receipt, error, tookMs }: Try): { status: number | null; tookMs: number } {
-  const answered = receipt?.status ?? (error instanceof DeliveryError ? error.facts.status : undefined);
-  return { status: answered ?? null, tookMs };
+function resultOf({ receipt, error, tookMs }: Attempt): { status: number | null; tookMs: number } {
+  const status = receipt?.status ?? (error instanceof DeliveryError ? error.details.status : undefined);
+  return { status: status ?? null, tookMs };
 }
 
 function describe(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll('\0', '').slice(0, LONGEST_ERROR);
+  return (error instanceof Error ? error.message : String(error)).replaceAll('\0', '').slice(0, MAX_ERROR_LENGTH);
 }

@@ -3,10 +3,10 @@ import { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import type { DeliveryState } from './delivery.entity.js';
 
-/** NOTIFY channel: a sink was added, changed or removed. */
+/** NOTIFY channel for sinks that were added, changed or deleted. */
 export const SINK_CHANNEL = 'rollcall_sink';
 
-/** The right to deliver to a sink, until another replica claims it. */
+/** The right of a replica to deliver to a sink. */
 export interface SinkLease {
   id: string;
   token: string;
@@ -16,7 +16,7 @@ export interface ClaimedSink extends SinkLease {
   kind: string;
   cursor: number;
   attempts: number;
-  /** Not to be tried before so much time has passed. */
+  /** The time until the next attempt. */
   dueInMs: number;
 }
 
@@ -36,9 +36,12 @@ export interface DeliveryOutcome {
 }
 
 const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
-const TOLD = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
+const NOTIFY = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
 
-/** The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns whether it held. */
+/**
+ * The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns
+ * whether the lease was valid.
+ */
 @Injectable()
 export class SinkStore {
   constructor(private readonly db: Database) {}
@@ -46,28 +49,31 @@ export class SinkStore {
   async insert(id: string, kind: string, cursor: number, paused: boolean): Promise<void> {
     await this.db.query(
       `WITH changed AS (INSERT INTO event_sink (id, kind, cursor, paused) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (id) DO NOTHING RETURNING id) ${TOLD}`,
+         ON CONFLICT (id) DO NOTHING RETURNING id) ${NOTIFY}`,
       [id, kind, cursor, paused],
     );
   }
 
   async delete(id: string): Promise<void> {
-    await this.db.query(`WITH changed AS (DELETE FROM event_sink WHERE id = $1 RETURNING id) ${TOLD}`, [id]);
+    await this.db.query(`WITH changed AS (DELETE FROM event_sink WHERE id = $1 RETURNING id) ${NOTIFY}`, [id]);
   }
 
-  /** Takes the lease away, so that whoever holds it begins anew with what is true now; also tries again at once. */
+  /** Changes a sink and ends its lease, so that the next relay starts with the new values and tries again immediately. */
   async change(id: string, { cursor, paused }: { cursor?: number; paused?: boolean }): Promise<boolean> {
     const rows = await this.db.query(
       `WITH changed AS (UPDATE event_sink SET ${FREE}, cursor = coalesce($2, cursor), paused = coalesce($3, paused),
          attempts = 0, due_at = clock_timestamp(),
          stopped_because = CASE WHEN $2::bigint IS NULL THEN stopped_because END
-         WHERE id = $1 RETURNING id) ${TOLD}`,
+         WHERE id = $1 RETURNING id) ${NOTIFY}`,
       [id, cursor ?? null, paused ?? null],
     );
     return rows.length > 0;
   }
 
-  /** Claims sinks without a valid lease. A replica claims its own again without waiting for the lease to end. */
+  /**
+   * Claims sinks without a valid lease. A replica can claim a sink that it held before without waiting for the lease to
+   * end.
+   */
   async claim(
     owner: string,
     kinds: readonly string[],
@@ -87,7 +93,7 @@ export class SinkStore {
     return rows.map(({ cursor, ...row }) => Object.assign(row, { cursor: Number(cursor) }));
   }
 
-  /** Answers the ids of those that are still held. Also takes down how far each one is. */
+  /** Renews the leases, saves the cursors, and returns the ids of the leases that are still valid. */
   async renew(held: readonly (SinkLease & { cursor: number })[], leaseMs: number): Promise<Set<string>> {
     const rows = await this.db.query<{ id: string }>(
       `UPDATE event_sink s SET lease_until = clock_timestamp() + $4 * interval '1 millisecond',
@@ -103,12 +109,12 @@ export class SinkStore {
     await this.db.query(
       `WITH changed AS (UPDATE event_sink s SET ${FREE}, cursor = greatest(s.cursor, h.cursor)
          FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS h (id, token, cursor)
-         WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id) ${TOLD}`,
+         WHERE s.id = h.id AND s.lease_token = h.token RETURNING s.id) ${NOTIFY}`,
       [held.map(({ id }) => id), held.map(({ token }) => token), held.map(({ cursor }) => cursor)],
     );
   }
 
-  /** How far it is now, and what became of an event, both or neither. */
+  /** Saves the progress of a sink and the outcome of a delivery atomically. */
   async save({ id, token }: SinkLease, progress: Progress, outcome?: DeliveryOutcome): Promise<boolean> {
     const { cursor, attempts, dueInMs, error } = progress;
     const rows = await this.db.query(
@@ -122,17 +128,17 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** The events after the cursor are gone: it stops until someone says where to go on. */
-  async stop({ id, token }: SinkLease, because: string): Promise<void> {
+  /** Stops a sink because events after its cursor were deleted. It continues when an operator sets a new cursor. */
+  async stop({ id, token }: SinkLease, reason: string): Promise<void> {
     await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [
       id,
       token,
-      because,
+      reason,
     ]);
   }
 }
 
-/** A try more of an event that has a row already. The event itself is kept until it has arrived. */
+/** Records an attempt; a repeated attempt updates the row. The event itself is stored until it is delivered. */
 const RECORD = `
   INSERT INTO event_delivery AS d (sink_id, seq, state, attempts, event, event_id, type, subject, status, error, took_ms)
   SELECT held.id, $7, $8, 1, $9, $10, $11, $12, $13, $14, $15 FROM held

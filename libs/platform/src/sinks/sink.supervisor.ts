@@ -7,7 +7,7 @@ import { LeasedWork } from '../work/leased-work.js';
 import { SinkRelays } from './sink.relays.js';
 import { type ClaimedSink, SINK_CHANNEL, SinkStore } from './sink.store.js';
 
-/** Keeps one relay at each sink among all replicas: sinks are leased work. */
+/** Runs exactly one relay for each sink among all replicas: sinks are leased work. */
 @Injectable()
 export class SinkSupervisor implements OnApplicationBootstrap {
   private readonly work: LeasedWork<ClaimedSink>;
@@ -47,12 +47,12 @@ export class SinkSupervisor implements OnApplicationBootstrap {
     this.work.start();
   }
 
-  /** A sink was added or changed. */
+  /** Starts a pass, because a sink was added or changed. */
   wake(): void {
     this.work.wake();
   }
 
-  /** Deliveries in progress end within their limits; then the sinks are handed over. */
+  /** Waits for deliveries in progress, within their time limit, and then hands the sinks over to other replicas. */
   @StopsIn('background')
   async stop(): Promise<void> {
     await this.work.stop();

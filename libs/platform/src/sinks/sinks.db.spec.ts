@@ -112,9 +112,9 @@ describe('a sink', () => {
   it('that fails is tried again, in order, and says so meanwhile', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
-    sink.retries = { mostTries: null, firstMs: 1, longestMs: 2 };
+    sink.retries = { maxAttempts: null, firstDelayMs: 1, maxDelayMs: 2 };
     let broken = true;
-    sink.onTry = ({ seq }) => {
+    sink.onAttempt = ({ seq }) => {
       if (broken && seq === 2) throw new DeliveryError('out of order', { status: 503, retryAfterMs: 1 });
     };
     await here.sinks.add('one', 'test', { after: 0 });
@@ -136,7 +136,7 @@ describe('a sink', () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     let poison = true;
-    sink.onTry = ({ seq }) => {
+    sink.onAttempt = ({ seq }) => {
       if (poison && seq === 2) throw new DeliveryError('I do not like it', { status: 400 });
     };
     await here.sinks.add('one', 'test', { after: 0 });
@@ -202,7 +202,7 @@ describe('a sink', () => {
 
   it('that is dead does not delay the others', async () => {
     const here = await replica(database.db);
-    sinkOf('dead').onTry = async (_event, signal) =>
+    sinkOf('dead').onAttempt = async (_event, signal) =>
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off'))));
     await here.sinks.add('dead', 'test', { after: 0 });
     await here.sinks.add('well', 'test', { after: 0 });
@@ -219,7 +219,7 @@ describe('a sink', () => {
     await here.sinks.remove('one');
     await until('it is let go of', () => here.supervisor.held.length === 0);
     await expect(here.sinks.get('one')).rejects.toMatchObject({ code: 'SINK_NOT_FOUND' });
-    expect(await here.sinks.forget(3_600_000, 3_600_000)).toBe(2);
+    expect(await here.sinks.deleteOldDeliveries(3_600_000, 3_600_000)).toBe(2);
   });
 
   it('has deliveries to look at, newest first, until they are old', async () => {
@@ -236,7 +236,7 @@ describe('a sink', () => {
     expect((await here.sinks.listDeliveries('one', 9, '2')).map(({ seq }) => seq)).toEqual(['1']);
     expect(await here.sinks.listDeliveries('one', 9, undefined, 'parked')).toEqual([]);
     await database.db.query(`UPDATE event_delivery SET last_at = last_at - interval '2 days' WHERE seq < 3`);
-    expect(await here.sinks.forget(86_400_000, 86_400_000)).toBe(2);
+    expect(await here.sinks.deleteOldDeliveries(86_400_000, 86_400_000)).toBe(2);
   });
 });
 
@@ -280,7 +280,7 @@ describe('among replicas', () => {
     const sink = sinkOf('one');
     const letGo = Promise.withResolvers<void>();
     let tries = 0;
-    sink.onTry = async ({ seq }) => {
+    sink.onAttempt = async ({ seq }) => {
       if (seq === 3 && ++tries === 1) await letGo.promise;
     };
     await one.sinks.add('one', 'test', { after: 0 });

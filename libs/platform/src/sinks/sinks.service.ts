@@ -14,14 +14,14 @@ export interface SinkStatus {
   state: 'delivering' | 'retrying' | 'paused' | 'stopped';
   cursor: number;
   head: number;
-  /** How long the oldest event that it has not got has been there; null when it has them all. */
+  /** The age of the oldest event that was not delivered yet; null if all events were delivered. */
   lagMs: number | null;
   parked: number;
   attempts: number;
   nextTryAt: Date | null;
   lastError: string | null;
   deliveredAt: Date | null;
-  /** Whether a replica is at it. */
+  /** Whether a replica holds the lease. */
   held: boolean;
 }
 
@@ -29,10 +29,10 @@ type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: stri
 
 const PRUNE_STEP = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
-/** Parked events wait for a person, so their records are kept this many times longer. */
+/** The records of parked events are kept this many times longer, because an operator has to inspect them. */
 const PARKED_FACTOR = 10;
 
-/** What operators see of sinks and do with them. A change ends the lease, so that the next relay starts with the new settings. */
+/** Shows and changes sinks for operators. A change ends the lease, so that the next relay starts with the new settings. */
 @Injectable()
 export class SinksService {
   constructor(
@@ -43,7 +43,7 @@ export class SinksService {
     @Inject(PLATFORM_OPTIONS) private readonly options: Pick<PlatformOptions, 'sinks'>,
   ) {}
 
-  /** Without a cursor it begins with what happens next. */
+  /** Without `after`, the sink starts with the next event. */
   async add(id: string, kind: string, { after, paused = false }: { after?: number; paused?: boolean }): Promise<void> {
     await this.store.insert(id, kind, after ?? (await this.log.head()), paused);
   }
@@ -56,29 +56,29 @@ export class SinksService {
     if (!(await this.store.change(id, { paused }))) throw new SinkNotFoundError(id);
   }
 
-  /** Its settings changed: whoever is at it reads them anew, and tries again at once. */
+  /** Restarts the relay of a sink, so that it reads the new settings and tries again immediately. */
   async reload(id: string): Promise<void> {
     await this.store.change(id, {});
   }
 
-  /** Everything after `seq` once more, as far as it is kept. */
+  /** Sends all events after `seq` again. Throws if some of them were deleted from the log. */
   async replayAfter(id: string, seq: number): Promise<void> {
     await this.log.page(seq, 1);
     if (!(await this.store.change(id, { cursor: seq }))) throw new SinkNotFoundError(id);
   }
 
   async replayOne(id: string, seq: number): Promise<DeliveryRow> {
-    if (!Number.isSafeInteger(seq) || (await this.deliveries.ask(id, seq)) === 0)
+    if (!Number.isSafeInteger(seq) || (await this.deliveries.markPending(id, seq)) === 0)
       throw new DeliveryNotFoundError(id, seq);
     await this.store.change(id, {});
     return await this.delivery(id, seq);
   }
 
-  /** Answers how many there are. */
+  /** Sends all parked events again and returns their number. */
   async replayParked(id: string): Promise<number> {
-    const asked = await this.deliveries.ask(id, null);
+    const requested = await this.deliveries.markPending(id, null);
     if (!(await this.store.change(id, {}))) throw new SinkNotFoundError(id);
-    return asked;
+    return requested;
   }
 
   async delivery(id: string, seq: number): Promise<DeliveryRow> {
@@ -91,7 +91,7 @@ export class SinksService {
     return await this.deliveries.page(id, limit, before, state);
   }
 
-  /** By id; of all, or of these. */
+  /** Returns the given sinks, or all sinks, ordered by id. */
   async list(ids?: readonly string[]): Promise<SinkStatus[]> {
     const rows = await this.db.query<StatusRow>(
       `SELECT s.id, s.kind, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",
@@ -121,11 +121,11 @@ export class SinksService {
   @Periodic('sinks.prune', PRUNE_EVERY_MS)
   async pruneDeliveries(): Promise<number> {
     const { keepDeliveriesMs } = this.options.sinks;
-    return await this.forget(keepDeliveriesMs, keepDeliveriesMs * PARKED_FACTOR);
+    return await this.deleteOldDeliveries(keepDeliveriesMs, keepDeliveriesMs * PARKED_FACTOR);
   }
 
   /** Deletes old delivery records and returns how many. */
-  async forget(keepMs: number, keepParkedMs: number): Promise<number> {
+  async deleteOldDeliveries(keepMs: number, keepParkedMs: number): Promise<number> {
     let total = 0;
     for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
       pruned = await this.deliveries.prune(keepMs, keepParkedMs, PRUNE_STEP);

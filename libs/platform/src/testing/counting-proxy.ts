@@ -2,9 +2,9 @@ import { createConnection, createServer, type AddressInfo, type Server, type Soc
 import { join } from 'node:path';
 
 /**
- * A TCP proxy in front of the tests' Postgres that counts round trips: how often a client sends something after the server has
- * answered. Statements that are pipelined share one. The proxy holds back answers for a moment, so that everything a client sends
- * without waiting arrives before the first answer.
+ * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after an
+ * answer of the server. Pipelined statements share one round trip. The proxy delays answers a little, so that all
+ * statements that a client sends without waiting arrive before the first answer.
  */
 export class CountingProxy {
   private readonly sockets = new Set<Socket>();
@@ -13,7 +13,7 @@ export class CountingProxy {
 
   private constructor(private readonly target: URL) {
     const path = join(target.searchParams.get('host') ?? '', '.s.PGSQL.5432');
-    this.server = createServer((near) => this.join(near, createConnection(path)));
+    this.server = createServer((client) => this.join(client, createConnection(path)));
   }
 
   static async start(databaseUrl: string): Promise<CountingProxy> {
@@ -27,7 +27,7 @@ export class CountingProxy {
     return `postgresql://${this.target.username}@127.0.0.1:${port}${this.target.pathname}`;
   }
 
-  /** The round trips of all connections while `work` runs. */
+  /** Returns the number of round trips of all connections while `work` runs. */
   async count(work: () => Promise<void>): Promise<number> {
     const before = this.roundTrips;
     await work();
@@ -39,21 +39,21 @@ export class CountingProxy {
     this.server.close();
   }
 
-  private join(near: Socket, far: Socket): void {
+  private join(client: Socket, upstream: Socket): void {
     let isAnswered = true;
-    near.on('data', (data) => {
+    client.on('data', (data) => {
       if (isAnswered) this.roundTrips += 1;
       isAnswered = false;
-      far.write(data);
+      upstream.write(data);
     });
-    far.on('data', (data) => {
+    upstream.on('data', (data) => {
       setTimeout(() => {
         isAnswered = true;
-        near.write(data);
-      }, HOLD_MS);
+        client.write(data);
+      }, ANSWER_DELAY_MS);
     });
-    this.closeTogether(near, far);
-    this.closeTogether(far, near);
+    this.closeTogether(client, upstream);
+    this.closeTogether(upstream, client);
   }
 
   private closeTogether(one: Socket, other: Socket): void {
@@ -63,4 +63,4 @@ export class CountingProxy {
   }
 }
 
-const HOLD_MS = 5;
+const ANSWER_DELAY_MS = 5;

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 
-/** `cut` drops connections and refuses new ones; `stalled` accepts them and forwards nothing, as a network partition does. */
+/**
+ * `cut` closes all connections and rejects new ones. `stalled` accepts connections but forwards nothing, like a network
+ * partition.
+ */
 type Condition = 'open' | 'cut' | 'stalled';
 
 /**
- * A TCP proxy that can be cut or stalled. With several targets it takes them in turn and skips those that refuse the
- * connection.
+ * A TCP proxy whose connections can be cut or stalled. It distributes connections to several targets in turn and skips
+ * a target that rejects the connection.
  */
 export class CuttableProxy {
   private readonly server: Server;
@@ -39,7 +42,7 @@ export class CuttableProxy {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** What was stalled goes on where it stopped. */
+  /** Stalled connections continue where they stopped. */
   heal(): void {
     this.condition = 'open';
     for (const socket of this.sockets) socket.resume();
@@ -64,7 +67,7 @@ export class CuttableProxy {
     this.apply(client, upstream);
   }
 
-  /** The condition may have changed while the connection was made. */
+  /** Applies the current condition, which may have changed while the connection was opened. */
   private apply(...sockets: Socket[]): void {
     for (const socket of sockets) {
       if (this.condition === 'cut') socket.destroy();
@@ -82,7 +85,7 @@ export class CuttableProxy {
     return undefined;
   }
 
-  /** Not `pipe`, which would resume a socket that is stalled. */
+  /** Does not use `pipe`, which would resume a stalled socket. */
   private join(from: Socket, to: Socket): void {
     from.on('data', (chunk: Buffer) => {
       if (!to.write(chunk)) from.pause();
@@ -96,7 +99,7 @@ export class CuttableProxy {
   private track(socket: Socket): void {
     this.sockets.add(socket);
     socket.setNoDelay(true);
-    socket.on('error', () => undefined); // the close that follows is what counts
+    socket.on('error', () => undefined); // the 'close' event follows and is handled
     socket.once('close', () => this.sockets.delete(socket));
   }
 }
@@ -111,7 +114,7 @@ async function dial(target: NetConnectOpts): Promise<Socket | undefined> {
   return connected;
 }
 
-/** A proxy in front of the Postgres that this URL leads to, and the URL through it. */
+/** Starts a proxy in front of the Postgres at this URL, and returns the URL of the proxy. */
 export async function proxyPostgres(databaseUrl: string): Promise<{ proxy: CuttableProxy; url: string }> {
   const url = new URL(databaseUrl);
   const folder = url.searchParams.get('host');

@@ -16,21 +16,25 @@ export interface StormReport {
   acknowledged: number;
   logged: number;
   kills: number;
-  /** Places in the log where seq is not one more than before. */
+  /** The number of positions where seq is not the previous seq plus one. */
   gaps: number;
-  /** Agents whose changes are not in the log exactly once each and in their order. */
+  /** Agents whose changes are not all in the log exactly once and in order. */
   wrongAgents: string[];
 }
 
-/** The backends at work on this database, those that hold or want the sequencer's lock first. */
-const VICTIM = `
+/**
+ * Terminates a random connection of this database. It prefers connections that hold or wait for the lock of the
+ * sequencer.
+ */
+const TERMINATE_ONE = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name <> 'storm-killer'
   ORDER BY pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory') DESC, random() LIMIT 1`;
 
 /**
- * Writers on two replicas change agents and tell of it, while connections are cut at random, the sequencers' above all.
- * Each agent's row counts its changes, so the rows say what the log must hold, whatever was acknowledged or not.
+ * Writers on two replicas change agents and append events, while random connections are terminated, above all those of the
+ * sequencers. The row of each agent counts its changes, so the rows determine the expected events, including those of changes
+ * that were committed but not acknowledged.
  */
 export async function eventStorm(database: TestDatabase, options: StormOptions): Promise<StormReport> {
   const databases = [database.db, await database.connectAgain()];
@@ -42,7 +46,7 @@ export async function eventStorm(database: TestDatabase, options: StormOptions):
   return { acknowledged, kills, ...(await settleStorm(database.db)).report };
 }
 
-/** One replica of a storm, which may be a process of its own. Answers how many changes were acknowledged. */
+/** Runs the writers of one replica, which may be in a separate process. Returns how many changes were acknowledged. */
 export async function stormReplica(db: Database, options: Omit<StormOptions, 'killEveryMs'>): Promise<number> {
   const events = await testEvents(db);
   events.start();
@@ -72,7 +76,7 @@ async function write(db: Database, events: TestEvents, ends: number, agents: num
       });
       acknowledged++;
     } catch {
-      await delay(1); // cut off: whether it was committed, the row will tell
+      await delay(1); // the connection was terminated; the row shows whether the change was committed
     }
   }
   return acknowledged;
@@ -88,13 +92,13 @@ export async function stormKiller(
   let kills = 0;
   for (; performance.now() < ends; kills++) {
     await delay(everyMs * (0.5 + Math.random()));
-    await client.query(VICTIM);
+    await client.query(TERMINATE_ONE);
   }
   await client.end();
   return kills;
 }
 
-/** After the last writer: the log, and what is wrong with it. */
+/** Call it after the last writer has ended. Returns the log and the errors in it. */
 export async function settleStorm(
   db: Database,
 ): Promise<{ log: RegistryEvent[]; report: Pick<StormReport, 'logged' | 'gaps' | 'wrongAgents'> }> {
@@ -105,7 +109,7 @@ export async function settleStorm(
   const rows = await db.query<{ id: string; version: number }>('SELECT id, version FROM storm_agent');
   const isWrong = ({ id, version }: { id: string; version: number }): boolean => {
     const versions = (seen.get(id) ?? []).map(({ data }) => ('generation' in data ? data.generation : 0));
-    return versions.length !== version || versions.some((found, index) => found !== index + 1);
+    return versions.length !== version || versions.some((actual, index) => actual !== index + 1);
   };
   const report = {
     logged: log.length,

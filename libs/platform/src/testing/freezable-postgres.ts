@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../postgres/embedded/embedded-postgres.js';
 
-/** A Postgres of a test's own that can be frozen, as a hanging disk or host would, crash, and restart. */
+/** A separate Postgres server for one test. The test can freeze it (like a hanging disk or host), crash it or restart it. */
 export class FreezablePostgres {
   private frozen: number[] = [];
 
@@ -30,12 +30,12 @@ export class FreezablePostgres {
     for (const pid of this.frozen.splice(0)) signal(pid, 'SIGCONT');
   }
 
-  /** Kills the server and all its children. It starts again by itself, and recovers. */
+  /** Kills the server and all its children. It restarts by itself and recovers. */
   crash(): void {
     for (const pid of this.processes().toReversed()) signal(pid, 'SIGKILL');
   }
 
-  /** A fast shutdown, which ends every connection. It starts again by itself. */
+  /** Requests a fast shutdown, which ends every connection. The server restarts by itself. */
   restart(): void {
     signal(this.postmaster(), 'SIGINT');
   }
@@ -50,7 +50,7 @@ export class FreezablePostgres {
     return Number.parseInt(readFileSync(join(this.folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
   }
 
-  /** The server and all its children, found by their parent. */
+  /** Returns the pids of the server and its child processes. */
   private processes(): number[] {
     const server = this.postmaster();
     const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -63,7 +63,7 @@ function parentOf(pid: number): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
   } catch {
-    return undefined; // it ended while we looked
+    return undefined; // the process has ended meanwhile
   }
 }
 

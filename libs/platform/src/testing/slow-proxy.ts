@@ -1,21 +1,21 @@
 import { createServer, createConnection, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** A TCP proxy in front of the tests' Postgres that holds back every packet for half of the round-trip time. */
+/** A TCP proxy in front of the Postgres of the tests. It delays every packet by half of the round-trip time. */
 export class SlowProxy {
   private readonly sockets = new Set<Socket>();
   private readonly server: Server;
 
   private constructor(
     private readonly target: URL,
-    /** May be changed while connections are open. */
+    /** A test may change it while connections are open. */
     public roundTripMs: number,
   ) {
     const path = join(target.searchParams.get('host') ?? '', '.s.PGSQL.5432');
-    this.server = createServer((near) => {
-      const far = createConnection(path);
-      this.pass(near, far);
-      this.pass(far, near);
+    this.server = createServer((client) => {
+      const upstream = createConnection(path);
+      this.pass(client, upstream);
+      this.pass(upstream, client);
     });
   }
 

@@ -6,14 +6,17 @@ import type { DatabaseOptions } from '../postgres/database.options.js';
 export interface TestDatabase {
   url: string;
   db: Database;
-  /** One more connection pool on the same database, as another replica would have. */
+  /** Opens another connection pool on the same database, like another replica. */
   connectAgain(options?: Partial<DatabaseOptions>): Promise<Database>;
-  /** Another database with the same contents, as a backup that is restored beside it. Cuts all connections for a moment. */
+  /**
+   * Creates another database with the same contents, like a restored backup. It terminates all connections of this
+   * database.
+   */
   copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 }
 
-/** A database of the suite's own: a clone of the migrated template, made in a few milliseconds. */
+/** Creates a separate database for a test suite: a clone of the migrated template. */
 export async function testDatabase(options: Partial<DatabaseOptions> = {}): Promise<TestDatabase> {
   return await openDatabase(await cloneTemplate(process.env['TEST_POSTGRES_TEMPLATE'] ?? ''), options);
 }
@@ -34,7 +37,7 @@ async function openDatabase(url: string, options: Partial<DatabaseOptions>): Pro
   return { url, db, connectAgain, copy, drop };
 }
 
-/** An empty database, as a new installation finds it. */
+/** Creates an empty database, as in a new installation. */
 export async function emptyDatabase(): Promise<string> {
   return await cloneTemplate('template0');
 }
@@ -44,7 +47,10 @@ export async function dropDatabase(url: string): Promise<void> {
   await asAdmin(async (client) => await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
 }
 
-/** A template must have no connections; those that are cut are made again when it is open. */
+/**
+ * Postgres can only clone a database without connections, so all connections are terminated. Clients reconnect
+ * afterwards.
+ */
 async function cloneDatabase(url: string): Promise<string> {
   const name = new URL(url).pathname.slice(1);
   await asAdmin(async (client) => {
@@ -81,6 +87,6 @@ async function asAdmin(work: (client: Client) => Promise<unknown>): Promise<void
 function serverUrl(): string {
   const url = process.env['TEST_POSTGRES_URL'];
   if (!url)
-    throw new Error('TEST_POSTGRES_URL is not set: run the tests with npm test, which starts a Postgres for them');
+    throw new Error('TEST_POSTGRES_URL is not set: run the tests with npm test, which starts a Postgres server');
   return url;
 }

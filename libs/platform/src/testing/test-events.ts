@@ -12,7 +12,7 @@ import type { PlatformOptions } from '../platform.options.js';
 import type { Database } from '../postgres/database.js';
 import { PgListener } from '../postgres/pg.listener.js';
 
-/** The platform has no event types of its own: these are some of the registry's. */
+/** Some event types of the registry, because the platform itself defines none. */
 export const SOME_EVENTS = new EventCatalog({
   'agent.joined': 'agent',
   'agent.left': 'agent',
@@ -28,7 +28,7 @@ export interface TestEventOptions {
   keepCount?: number;
 }
 
-/** The event parts of one replica. */
+/** The event services of one replica. */
 export interface TestEvents {
   outbox: EventOutbox;
   sequencer: EventSequencer;
@@ -42,7 +42,7 @@ export interface TestEvents {
   stop(): Promise<void>;
 }
 
-/** Keeps the errors instead of logging them. */
+/** Collects the errors instead of logging them. */
 export class RecordedFaults extends BackgroundFaults {
   readonly all: unknown[] = [];
 
@@ -56,7 +56,7 @@ export function testPlatformOptions(database: Database, options: TestEventOption
   return { database, catalog, events: { keepMs, keepCount }, sinks: { keepDeliveriesMs: 3_600_000 } };
 }
 
-/** The event parts of one replica, not started: the module is compiled, but not initialised. */
+/** Creates the event services of one replica without starting them: the module is compiled, but not initialised. */
 export async function testEvents(db: Database, options: TestEventOptions = {}): Promise<TestEvents> {
   const module = await Test.createTestingModule({ imports: [PlatformModule.forRoot(testPlatformOptions(db, options))] })
     .overrideProvider(BackgroundFaults)
@@ -65,7 +65,7 @@ export async function testEvents(db: Database, options: TestEventOptions = {}): 
   return eventsOf(module);
 }
 
-/** The event parts of a module that was compiled with `RecordedFaults`. */
+/** Returns the event services of a module that was compiled with `RecordedFaults`. */
 export function eventsOf(module: TestingModule): TestEvents {
   const parts = {
     outbox: module.get(EventOutbox, { strict: false }),
@@ -86,7 +86,7 @@ export function eventsOf(module: TestingModule): TestEvents {
   };
 }
 
-/** The whole log, in order. */
+/** Reads the whole log in order. */
 export async function readAll({ log }: Pick<TestEvents, 'log'>): Promise<RegistryEvent[]> {
   const all: RegistryEvent[] = [];
   for (;;) {

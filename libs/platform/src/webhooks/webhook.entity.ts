@@ -1,9 +1,9 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** An endpoint that receives events. The sink with the same id holds its progress. */
+/** A URL that receives events. The sink with the same id stores the progress. */
 @Entity('webhook')
 export class WebhookEntity {
-  /** Order of creation, for pages. */
+  /** The order of creation, for pagination. */
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
     generatedIdentity: 'BY DEFAULT',
@@ -30,11 +30,11 @@ export class WebhookEntity {
   @Column({ type: 'text', array: true, nullable: true })
   capabilities: string[] | null;
 
-  /** Sealed, not hashed: it signs every delivery. */
+  /** Encrypted and not hashed, because it is needed to sign every delivery. */
   @Column({ type: 'bytea' })
   secret: Buffer;
 
-  /** Signs too, until `oldSecretUntil`. */
+  /** The previous secret. It also signs deliveries until `oldSecretUntil`. */
   @Column({ type: 'bytea', nullable: true, name: 'old_secret' })
   oldSecret: Buffer | null;
 

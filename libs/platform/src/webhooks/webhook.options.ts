@@ -2,10 +2,10 @@ import type { Quota } from '../quota.js';
 import type { RetryPolicy } from '../sinks/retry.policy.js';
 
 export interface WebhookOptions {
-  /** How many webhooks one credential may have. */
+  /** The number of webhooks that one credential may have. */
   quota: Quota;
   retries: RetryPolicy;
-  /** Wall-clock time in milliseconds: receivers compare the timestamp of a delivery with their own clock. */
+  /** Returns the wall-clock time in milliseconds. Receivers compare the timestamp of a delivery with their own clock. */
   now(): number;
 }
 

@@ -3,7 +3,7 @@ import { QuotaExceededError } from '../quota.js';
 import { WEBHOOK_OPTIONS, type WebhookOptions } from './webhook.options.js';
 import { WebhookStore } from './webhook.store.js';
 
-/** How many webhooks one credential may have. */
+/** Limits the number of webhooks of one credential. */
 @Injectable()
 export class WebhookQuota {
   constructor(
@@ -12,14 +12,14 @@ export class WebhookQuota {
   ) {}
 
   /**
-   * Call it in the transaction that creates the webhook: the lock lasts until that transaction ends, so webhooks of one
-   * credential are created one after the other and the quota is exact.
+   * Must be called in the transaction that creates the webhook. Its lock lasts until the transaction ends, so the
+   * webhooks of one credential are created one after the other, and the quota is exact.
    */
   async check(createdBy: string): Promise<void> {
     const { quota } = this.options;
-    if (quota.most === 0) return;
+    if (quota.limit === 0) return;
     await this.store.lockCreator(createdBy);
     const created = await this.store.countOf(createdBy);
-    if (created >= quota.most) throw new QuotaExceededError(quota, 'webhooks');
+    if (created >= quota.limit) throw new QuotaExceededError(quota, 'webhooks');
   }
 }

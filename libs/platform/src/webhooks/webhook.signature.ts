@@ -4,13 +4,13 @@ import type { SigningSecret } from './webhook.secrets.js';
 const PREFIX = 'whsec_';
 const BYTES = 32;
 
-/** A shared secret in the format of Standard Webhooks. */
+/** Creates a secret in the format of Standard Webhooks. */
 export function newWebhookSecret(): SigningSecret {
   const text = PREFIX + randomBytes(BYTES).toString('base64');
   return { reveal: () => text };
 }
 
-/** The three headers of Standard Webhooks. Each secret adds a signature; a receiver accepts any of them. */
+/** Returns the three headers of Standard Webhooks. Each secret adds one signature; a receiver accepts any of them. */
 export function signedHeaders(
   id: string,
   seconds: number,

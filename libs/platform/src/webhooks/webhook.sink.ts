@@ -17,7 +17,7 @@ export interface WebhookTarget {
 
 const CONTENT_TYPE = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
 
-/** One endpoint. Every event is a signed POST of its own, as a CloudEvent; any 2xx confirms the delivery. */
+/** Sends each event as a CloudEvent in a signed POST request. Any 2xx status confirms the delivery. */
 export class WebhookSink implements EventSink {
   readonly batch = 1;
   readonly keepsDeliveries = true;
@@ -44,7 +44,7 @@ export class WebhookSink implements EventSink {
   }
 
   async close(): Promise<void> {
-    // the transport keeps the connections of all webhooks
+    // nothing to close: all webhooks share the connections of the transport
   }
 
   private signatureOf({ id }: RegistryEvent, body: string): Record<string, string> {

@@ -7,7 +7,7 @@ import { WebhookSink, type WebhookTarget } from './webhook.sink.js';
 import { type SigningRow, WebhookStore } from './webhook.store.js';
 import { WebhookTransport } from './webhook.transport.js';
 
-/** Opens the sinks of webhooks. */
+/** Creates the sinks of webhooks. */
 @Injectable()
 export class WebhookSinks {
   constructor(
@@ -18,8 +18,8 @@ export class WebhookSinks {
     @Inject(WEBHOOK_OPTIONS) private readonly options: WebhookOptions,
   ) {}
 
-  /** Undefined when the webhook was removed. */
-  async make(id: string): Promise<EventSink | undefined> {
+  /** Returns undefined if the webhook was deleted. */
+  async create(id: string): Promise<EventSink | undefined> {
     const row = await this.store.findForSigning(id);
     return row && new WebhookSink(this.targetOf(row), this.transport, this.options);
   }

@@ -3,9 +3,9 @@ import { Database } from '../postgres/database.js';
 import type { WebhookEntity } from './webhook.entity.js';
 
 export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;
-/** With the secrets, to sign deliveries. */
+/** A webhook with its secrets, to sign deliveries. */
 export type SigningRow = Pick<WebhookEntity, 'secret' | 'oldSecret' | 'oldSecretUntil'> & WebhookRow;
-export type WebhookFacts = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
+export type WebhookFields = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
 
 const COLUMNS = `seq, id, description, url, types, agent_ids AS "agentIds", capabilities,
   old_secret_until AS "oldSecretUntil", created_at AS "createdAt", created_by AS "createdBy"`;
@@ -14,8 +14,8 @@ const COLUMNS = `seq, id, description, url, types, agent_ids AS "agentIds", capa
 export class WebhookStore {
   constructor(private readonly db: Database) {}
 
-  async insert(id: string, facts: WebhookFacts, secret: Buffer, createdBy: string): Promise<void> {
-    const { description, url, types, agentIds, capabilities } = facts;
+  async insert(id: string, fields: WebhookFields, secret: Buffer, createdBy: string): Promise<void> {
+    const { description, url, types, agentIds, capabilities } = fields;
     await this.db.query(
       `INSERT INTO webhook (id, description, url, types, agent_ids, capabilities, secret, created_by)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -30,7 +30,7 @@ export class WebhookStore {
     return Number(rows[0]?.count);
   }
 
-  /** Locks until the transaction ends. */
+  /** Holds a lock until the transaction ends. */
   async lockCreator(createdBy: string): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.webhooks:${createdBy}`]);
   }
@@ -48,7 +48,7 @@ export class WebhookStore {
     return rows[0];
   }
 
-  /** Newest first. */
+  /** Returns one page of webhooks, newest first. `before` is the seq of the last webhook of the previous page. */
   async page(limit: number, before: string | undefined): Promise<WebhookRow[]> {
     return await this.db.query<WebhookRow>(
       `SELECT ${COLUMNS} FROM webhook WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
@@ -56,8 +56,8 @@ export class WebhookStore {
     );
   }
 
-  /** Changes the given fields; null removes a value. */
-  async update(id: string, changes: Partial<WebhookFacts>): Promise<boolean> {
+  /** Changes the given fields. Null removes a value. */
+  async update(id: string, changes: Partial<WebhookFields>): Promise<boolean> {
     const rows = await this.db.query(
       `UPDATE webhook SET description = CASE WHEN $2::jsonb ? 'description' THEN $2->>'description' ELSE description END,
          url = coalesce($2->>'url', url), types = ${listOr('types', 'types')},
@@ -68,7 +68,7 @@ export class WebhookStore {
     return rows.length > 0;
   }
 
-  /** Both secrets sign until the overlap ends. */
+  /** Replaces the secret. Deliveries are signed with both secrets until the overlap ends. */
   async rotate(id: string, secret: Buffer, overlapMs: number): Promise<boolean> {
     const rows = await this.db.query(
       `UPDATE webhook SET old_secret = secret, secret = $2,

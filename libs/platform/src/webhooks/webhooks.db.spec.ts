@@ -18,12 +18,12 @@ import { WebhookQuota } from './webhook.quota.js';
 import type { WebhookSecrets } from './webhook.secrets.js';
 import { signedHeaders } from './webhook.signature.js';
 import { WebhookSinks } from './webhook.sinks.js';
-import { type WebhookFacts, WebhookStore } from './webhook.store.js';
+import { type WebhookFields, WebhookStore } from './webhook.store.js';
 import type { WebhookAnswer, WebhookRequest, WebhookTransport } from './webhook.transport.js';
 import { WebhooksService } from './webhooks.service.js';
 
 const NOW_MS = Date.parse('2026-11-17T12:00:00Z');
-const FACTS: WebhookFacts = {
+const FIELDS: WebhookFields = {
   url: 'https://ops.example/hook',
   description: null,
   types: ['agent.resumed'],
@@ -64,7 +64,11 @@ afterEach(async () => {
 });
 
 function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookSinks } {
-  const options: WebhookOptions = { quota, retries: { mostTries: 3, firstMs: 1, longestMs: 2 }, now: () => now };
+  const options: WebhookOptions = {
+    quota,
+    retries: { maxAttempts: 3, firstDelayMs: 1, maxDelayMs: 2 },
+    now: () => now,
+  };
   const store = new WebhookStore(database.db);
   const sinks = new SinksService(
     database.db,
@@ -90,10 +94,10 @@ async function loggedEvent(): Promise<RegistryEvent> {
 describe('a webhook', () => {
   it('posts a CloudEvent that both secrets sign during the overlap after a rotation', async () => {
     const { service, sinks } = webhooks();
-    const { row, secret: old } = await service.create({ facts: FACTS, paused: true, by: 'key:a' });
+    const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, by: 'key:a' });
     const { secret: current, row: rotated } = await service.rotate(row.id, 60_000);
     const event = await loggedEvent();
-    const sink = await sinks.make(row.id);
+    const sink = await sinks.create(row.id);
     expect(sink?.matches(event)).toBe(true);
     now = (rotated.oldSecretUntil?.getTime() ?? 0) - 1;
     expect(await sink?.deliver([event], AbortSignal.abort())).toEqual({ status: 204 });
@@ -101,7 +105,7 @@ describe('a webhook', () => {
     await sink?.deliver([event], AbortSignal.abort());
     const seconds = Math.floor(now / 1_000);
     const [first, second] = requests;
-    expect(first).toMatchObject({ url: FACTS.url, headers: { 'webhook-id': event.id } });
+    expect(first).toMatchObject({ url: FIELDS.url, headers: { 'webhook-id': event.id } });
     expect(JSON.parse(first?.body ?? '')).toMatchObject({ specversion: '1.0', sequence: '1', type: 'agent.resumed' });
     expect(first?.headers['webhook-signature']?.split(' ')).toHaveLength(2);
     expect(second?.headers).toMatchObject(signedHeaders(event.id, seconds, second?.body ?? '', [current]));
@@ -110,24 +114,24 @@ describe('a webhook', () => {
 
   it('reports the status and the requested delay of a failed delivery', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ facts: FACTS, paused: true, by: 'key:a' });
+    const { row } = await service.create({ fields: FIELDS, paused: true, by: 'key:a' });
     answer = { status: 503, retryAfterMs: 2_000 };
     const event = await loggedEvent();
-    const delivery = (await sinks.make(row.id))?.deliver([event], new AbortController().signal);
-    await expect(delivery).rejects.toMatchObject({ facts: { status: 503, retryAfterMs: 2_000 } });
+    const delivery = (await sinks.create(row.id))?.deliver([event], new AbortController().signal);
+    await expect(delivery).rejects.toMatchObject({ details: { status: 503, retryAfterMs: 2_000 } });
   });
 
   it('that was removed has no sink, and is not found', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ facts: FACTS, paused: false, by: 'key:a' });
+    const { row } = await service.create({ fields: FIELDS, paused: false, by: 'key:a' });
     await service.remove(row.id);
-    expect(await sinks.make(row.id)).toBeUndefined();
+    expect(await sinks.create(row.id)).toBeUndefined();
     await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
   it('A6 does not exceed the quota of its creator, also when many are created at the same time', async () => {
-    const { service } = webhooks({ most: 3, setting: 'QUOTA' });
-    const create = async (by: string): Promise<unknown> => await service.create({ facts: FACTS, paused: true, by });
+    const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
+    const create = async (by: string): Promise<unknown> => await service.create({ fields: FIELDS, paused: true, by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     await expect(create('key:a')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', details: { limit: 3 } });

@@ -6,7 +6,7 @@ import { WebhookNotFoundError } from './webhook.errors.js';
 import { WebhookQuota } from './webhook.quota.js';
 import { type SigningSecret, WebhookSecrets } from './webhook.secrets.js';
 import { newWebhookSecret } from './webhook.signature.js';
-import { type WebhookFacts, type WebhookRow, WebhookStore } from './webhook.store.js';
+import { type WebhookFields, type WebhookRow, WebhookStore } from './webhook.store.js';
 
 export interface Webhook {
   row: WebhookRow;
@@ -14,22 +14,22 @@ export interface Webhook {
 }
 
 export interface IssuedWebhook extends Webhook {
-  /** Returned only once. */
+  /** The secret is returned only once. */
   secret: SigningSecret;
 }
 
 export interface NewWebhook {
   /** The caller has checked that the url may be called. */
-  facts: WebhookFacts;
+  fields: WebhookFields;
   paused: boolean;
-  /** The sequence to begin after; without it, the webhook begins with the next event. */
+  /** The webhook receives the events after this sequence number; without it, it starts with the next event. */
   after?: number;
   by: string;
 }
 
 export const WEBHOOK_KIND = 'webhook';
 
-/** Endpoints that receive events. The sink with the same id delivers them. */
+/** Manages webhooks. The sink with the same id delivers the events. */
 @Injectable()
 export class WebhooksService {
   constructor(
@@ -40,12 +40,12 @@ export class WebhooksService {
     private readonly quota: WebhookQuota,
   ) {}
 
-  async create({ facts, paused, after, by }: NewWebhook): Promise<IssuedWebhook> {
+  async create({ fields, paused, after, by }: NewWebhook): Promise<IssuedWebhook> {
     const id = `wh_${randomBytes(12).toString('hex')}`;
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
       await this.quota.check(by);
-      await this.store.insert(id, facts, this.secrets.seal(secret, id), by);
+      await this.store.insert(id, fields, this.secrets.seal(secret, id), by);
       await this.sinks.add(id, WEBHOOK_KIND, { after, paused });
       return { ...(await this.get(id)), secret };
     });
@@ -66,7 +66,7 @@ export class WebhooksService {
     return { row, status: await this.sinks.get(id) };
   }
 
-  async update(id: string, changes: Partial<WebhookFacts>, paused: boolean | undefined): Promise<Webhook> {
+  async update(id: string, changes: Partial<WebhookFields>, paused: boolean | undefined): Promise<Webhook> {
     return await this.db.transaction(async () => {
       if (!(await this.store.update(id, changes))) throw new WebhookNotFoundError(id);
       if (paused === undefined) await this.sinks.reload(id);
@@ -75,7 +75,7 @@ export class WebhooksService {
     });
   }
 
-  /** Both secrets sign until the overlap ends. */
+  /** Issues a new secret. Deliveries are signed with both secrets until the overlap ends. */
   async rotate(id: string, overlapMs: number): Promise<IssuedWebhook> {
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
@@ -92,7 +92,7 @@ export class WebhooksService {
     });
   }
 
-  /** Sends again all parked events, or every event after a sequence. */
+  /** Sends all parked events again, or all events after a sequence number. */
   async replay(id: string, after: number | undefined): Promise<Webhook> {
     return await this.db.transaction(async () => {
       if (!(await this.store.find(id))) throw new WebhookNotFoundError(id);

@@ -5,7 +5,7 @@ const options = { failsAll: () => false, busy: () => new Error('busy') };
 
 describe('Gate', () => {
   it('A8 gives the place of work that has ended to the one that waits, not to a newcomer beside it', async () => {
-    const gate = new Gate({ ...options, most: 1 });
+    const gate = new Gate({ ...options, limit: 1 });
     let running = 0;
     let most = 0;
     const work = async (): Promise<void> => {
@@ -22,7 +22,7 @@ describe('Gate', () => {
   });
 
   it('A8 runs as many at the same time as its limit, in the order of arrival', async () => {
-    const gate = new Gate({ ...options, most: 2 });
+    const gate = new Gate({ ...options, limit: 2 });
     const ends = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const begun: number[] = [];
     const work = (index: number, end: Promise<void>) => async (): Promise<void> => {
@@ -42,7 +42,7 @@ describe('Gate', () => {
 
   it('A8 refuses work that would wait longer than its patience, and goes on after work that failed', async () => {
     let now = 0;
-    const gate = new Gate({ ...options, most: 1, now: () => now });
+    const gate = new Gate({ ...options, limit: 1, now: () => now });
     const first = Promise.withResolvers<void>();
     const all = [gate.run(async () => await first.promise), gate.run(async () => 'late', 3_000)];
     const patient = gate.run(async () => 'patient');
@@ -55,7 +55,7 @@ describe('Gate', () => {
   });
 
   it('A8 fails all that wait with a failure that would be theirs too', async () => {
-    const gate = new Gate({ ...options, most: 1, failsAll: () => true });
+    const gate = new Gate({ ...options, limit: 1, failsAll: () => true });
     const all = [gate.run(async () => await Promise.reject(new Error('gone'))), gate.run(async () => 'waits')];
     for (const one of all) await expect(one).rejects.toThrow('gone');
     expect(await gate.run(async () => 'next')).toBe('next');

@@ -1,11 +1,11 @@
 export interface GateOptions {
-  /** How many run at the same time. */
-  most: number;
-  /** Whether this error will also meet the work that waits, which then fails at once. */
+  /** How many pieces of work run at the same time. */
+  limit: number;
+  /** Whether work that waits would fail with the same error. It then fails immediately. */
   failsAll(error: unknown): boolean;
-  /** The error for work that would wait too long. */
+  /** Creates the error for work that would wait too long. */
   busy(): Error;
-  /** In milliseconds. */
+  /** Returns the time in milliseconds. */
   now?(): number;
 }
 
@@ -15,8 +15,9 @@ interface Waiting {
 }
 
 /**
- * Limits how many pieces of work run at the same time; the others wait in their order of arrival. For work that keeps the event
- * loop busy for milliseconds: hundreds of them at once would delay every other request by seconds.
+ * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. It is meant for work
+ * that blocks the event loop for milliseconds: hundreds of such calls at once would delay every other request by
+ * seconds.
  */
 export class Gate {
   private running = 0;
@@ -31,13 +32,13 @@ export class Gate {
     return this.queue.length;
   }
 
-  /** Rejects with `busy` when the work would begin later than `patienceMs`: the caller can ask another replica. */
-  async run<T>(work: () => Promise<T>, patienceMs = Infinity): Promise<T> {
+  /** Rejects with `busy` if the work has waited longer than `maxWaitMs`. The caller can then try another replica. */
+  async run<T>(work: () => Promise<T>, maxWaitMs = Infinity): Promise<T> {
     const since = this.now();
-    if (this.running >= this.options.most) await this.turn();
+    if (this.running >= this.options.limit) await this.enqueue();
     else this.running += 1;
     try {
-      if (this.now() - since > patienceMs) throw this.options.busy();
+      if (this.now() - since > maxWaitMs) throw this.options.busy();
       return await work();
     } catch (error) {
       if (this.options.failsAll(error)) this.fail(error);
@@ -45,12 +46,12 @@ export class Gate {
     } finally {
       const next = this.queue.shift();
       if (next)
-        setImmediate(() => next.enter()); // it takes this place after other pending work
+        setImmediate(() => next.enter()); // other pending work of the event loop runs first
       else this.running -= 1;
     }
   }
 
-  private async turn(): Promise<void> {
+  private async enqueue(): Promise<void> {
     await new Promise<void>((enter, fail) => this.queue.push({ enter, fail }));
   }
 

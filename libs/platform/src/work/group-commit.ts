@@ -2,21 +2,24 @@ import { Logger } from '@nestjs/common';
 import type { Database } from '../postgres/database.js';
 
 export interface GroupCommitOptions<Item, Result> {
-  /** In log events, such as `heartbeats`. */
+  /** The name in log events, such as `heartbeats`. */
   name: string;
-  /** Commits a batch. The result at each index answers the item at that index. */
+  /** Commits a batch and returns one result for each item, in the same order. */
   commit(batch: readonly Item[]): Promise<readonly Result[]>;
-  /** The result of every item of a batch that could not be committed. */
+  /** Creates the result for the items of a batch that could not be committed. */
   failure(error: unknown): Result;
   largestBatch: number;
   /**
-   * Two items with the same key never share a batch: the later one waits for the next. A batch is sorted by key, so that all
-   * replicas lock rows in the same order.
+   * Two items with the same key are never in the same batch: the later item waits for the next batch. A batch is sorted
+   * by key, so that all replicas lock rows in the same order.
    */
   keyOf?(item: Item): string;
-  /** Whether the error will meet the items that wait as well; they are then answered at once instead of one timeout later. */
+  /** Whether items that wait would fail with the same error. They then fail immediately instead of after another timeout. */
   failsAll?(error: unknown): boolean;
-  /** Whether a single item may have caused the error: the batch is then committed again in halves, so that only that one fails. */
+  /**
+   * Whether a single item may have caused the error. The batch is then split into halves and tried again, so that only
+   * that item fails.
+   */
   mayBeOneItem?(error: unknown): boolean;
   /** Called after all items of a batch have their results. */
   onDelivered?(batch: readonly Item[], results: readonly Result[]): void;
@@ -29,9 +32,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Commits items in groups: while one batch commits, the next one collects, so a thousand callers cost one transaction. An item
- * is answered after its batch is durable. The next batch is sent before the results of the previous one are delivered, so that
- * Postgres works while this process answers.
+ * Commits many items in one transaction: while one batch commits, new items form the next batch. A caller gets its
+ * result after the batch is durable. The next batch is sent before the results of the previous one are delivered, so
+ * that Postgres and this process work at the same time.
  */
 export class GroupCommit<Item, Result> {
   private readonly log = new Logger('group-commit');
@@ -43,7 +46,7 @@ export class GroupCommit<Item, Result> {
     private readonly options: GroupCommitOptions<Item, Result>,
   ) {}
 
-  /** With a callback, because a promise for each item costs more than the rest of a heartbeat. */
+  /** Uses a callback, because one promise for each item costs more than the rest of a heartbeat. */
   submit(item: Item, done: (result: Result) => void): void {
     this.waiting.push({ item, key: this.options.keyOf?.(item) ?? '', done });
     this.running ??= this.db.detached(async () => await this.drain());
@@ -68,13 +71,13 @@ export class GroupCommit<Item, Result> {
     });
   }
 
-  /** Settles when no batch is in progress. */
+  /** Resolves when no batch is in progress. */
   async idle(): Promise<void> {
     await this.running;
   }
 
   private async drain(): Promise<void> {
-    await nextTick(); // items that arrive in this turn of the event loop share a batch
+    await nextTick(); // items of the same event loop iteration share a batch
     let deliver = (): void => undefined;
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
@@ -85,7 +88,7 @@ export class GroupCommit<Item, Result> {
       const results = await committed;
       deliver = () => this.deliver(batch, items, results);
     }
-    this.running = undefined; // before the last results are delivered: a caller may submit again at once
+    this.running = undefined; // before the last delivery, because a callback may submit a new item
     deliver();
   }
 
@@ -134,7 +137,7 @@ export class GroupCommit<Item, Result> {
     if (onDelivered) this.call(() => onDelivered(items, results));
   }
 
-  /** One caller that throws must not keep the others from their results. */
+  /** If one callback throws, the other callers still get their results. */
   private call(callback: () => void): void {
     try {
       callback();

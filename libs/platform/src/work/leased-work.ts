@@ -1,37 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { Loop } from '../loop.js';
 
-/** The right to work on one row until the lease ends. Every write of the worker is fenced by the token. */
+/** The right to work on one row until the lease ends. The token fences every write of the worker. */
 export interface WorkClaim {
   id: string;
   token: string;
 }
 
-/** The SQL of one kind of leased rows. */
+/** The database operations for one kind of leased rows. */
 export interface WorkStore<Claim extends WorkClaim> {
-  /** Claims rows that are free or whose lease has ended, with `FOR UPDATE SKIP LOCKED`. */
+  /** Claims rows without a valid lease, with `FOR UPDATE SKIP LOCKED`. */
   claim(owner: string, held: readonly string[], leaseMs: number): Promise<Claim[]>;
   /** Renews the leases and returns the ids that are still held. */
   renew(held: readonly Claim[], leaseMs: number): Promise<Set<string>>;
-  /** Frees the rows, so that another replica can claim them at once. */
+  /** Ends the leases, so that another replica can claim the rows immediately. */
   release(held: readonly Claim[]): Promise<void>;
 }
 
-/** `failed`: the row is not claimed again before the next regular pass. */
+/** After `failed`, the row is not claimed again before the next regular pass. */
 export type WorkEnd = 'ended' | 'failed';
 
 export interface Worker<Claim extends WorkClaim> {
-  /** The claim with the progress that a renewal or a release saves. */
+  /** The claim with its current progress, which a renewal or a release saves. */
   readonly claim: Claim;
-  /** Settles when the work has ended. */
+  /** Resolves when the work has ended. */
   run(): Promise<WorkEnd>;
-  /** Asks the worker to end soon, and settles when it has ended. */
+  /** Tells the worker to stop, and resolves when it has ended. */
   stop(): Promise<void>;
 }
 
 export interface LeasedWorkOptions<Claim extends WorkClaim> {
   store: WorkStore<Claim>;
-  /** Undefined when there is nothing to do for the claim. */
+  /** Creates the worker of a claim; undefined if there is nothing to do. */
   open(claim: Claim): Promise<Worker<Claim> | undefined>;
   onError(error: unknown): void;
   leaseMs?: number;
@@ -41,14 +41,14 @@ export interface LeasedWorkOptions<Claim extends WorkClaim> {
 
 const LEASE_MS = 15_000;
 const EVERY_MS = 2_000;
-/** The last third of a lease is for work in progress to end when the lease cannot be renewed. */
+/** If a lease cannot be renewed, the last third of it is reserved for work in progress to end. */
 const USABLE_SHARE = 2 / 3;
 
 /**
- * Runs one worker for each row among all replicas: claims free rows, renews the leases it holds, and stops the workers whose
- * lease was lost. Other replicas claim the rows of a dead replica when the leases end; a replica that shuts down in order hands
- * its rows over at once. A replica that cannot renew its leases stops its workers before the leases end. A replica that was
- * frozen cannot do that: the token fences its late writes.
+ * Runs exactly one worker for each row among all replicas. It claims free rows, renews its leases, and stops the
+ * workers whose lease was lost. When a replica crashes, other replicas claim its rows after the leases have ended; when
+ * it shuts down normally, it hands them over immediately. A replica that cannot renew its leases stops its workers
+ * before the leases end. A frozen replica cannot do that, so the token fences its late writes.
  */
 export class LeasedWork<Claim extends WorkClaim> {
   private readonly owner = randomUUID();
@@ -72,7 +72,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     this.loop.start();
   }
 
-  /** There may be rows to claim. */
+  /** Starts a pass, because there may be rows to claim. */
   wake(): void {
     this.loop.wake();
   }
@@ -83,7 +83,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     await Promise.all(claims.map(async (claim) => await this.open(claim)));
   }
 
-  /** Work in progress ends within the workers' own limits; then the rows are handed over. */
+  /** Waits until all workers have ended, and then hands the rows over to other replicas. */
   async stop(): Promise<void> {
     await this.loop.stop();
     clearTimeout(this.expiry);
@@ -102,7 +102,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     for (const worker of workers) if (!still.has(worker.claim.id)) void this.end(worker);
   }
 
-  /** Without another renewal by then, all workers stop. */
+  /** Stops all workers if there is no other renewal before this time. */
   private expectRenewalBy(time: number): void {
     clearTimeout(this.expiry);
     const stopAll = (): void => {
@@ -111,7 +111,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     this.expiry = setTimeout(stopAll, time - performance.now()).unref();
   }
 
-  /** A row whose worker cannot be opened does not affect the other rows. */
+  /** If the worker of one row cannot be created, other rows are not affected. */
   private async open(claim: Claim): Promise<void> {
     try {
       const worker = await this.options.open(claim);

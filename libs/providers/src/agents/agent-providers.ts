@@ -8,7 +8,7 @@ import { ClaudeSdkAgentProvider } from './claude-sdk/claude-sdk.agent-provider.j
 import { HttpAgentProvider } from './http/http.agent-provider.js';
 import { SubprocessAgentProvider } from './subprocess/subprocess.agent-provider.js';
 
-/** The agent providers of this library. A new one is registered here. */
+/** Creates all agent providers of this library. Register a new provider here. */
 export function agentProviders(
   { programs, claude }: AgentProviderOptions,
   keys: Keyring,

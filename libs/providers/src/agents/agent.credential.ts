@@ -2,19 +2,22 @@ import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import type { Secret, SecretSource } from '../secret.js';
 
-/** They frame the request or say what it holds; a key in one of them would break it, or worse. */
-const NOT_FOR_KEYS =
+/**
+ * Headers that control the request or describe its body. A key in one of them would break the request or change its
+ * meaning.
+ */
+const RESERVED_HEADERS =
   /^(host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|accept.*|a2a-.*|idempotency-key|proxy-.*|sec-.*)$/i;
 
-/** A key to send along, by the name of its environment variable. */
+/** A key to send with each request, by the name of its environment variable. */
 export const CredentialSchema = z.strictObject({
   env: z.string().regex(/^[A-Z][A-Z0-9_]*$/),
   header: z
     .string()
     .regex(/^[a-z0-9-]{1,100}$/i)
-    .refine((name) => !NOT_FOR_KEYS.test(name), 'a key cannot be sent in this header')
+    .refine((name) => !RESERVED_HEADERS.test(name), 'a key cannot be sent in this header')
     .default('authorization'),
-  /** What the header says before the key. */
+  /** The authentication scheme before the key. */
   scheme: z
     .string()
     .regex(/^[\w-]{0,50}$/, 'one word, such as Bearer')
@@ -25,7 +28,7 @@ export type CredentialSettings = z.output<typeof CredentialSchema>;
 
 export interface Credential {
   secret: Secret;
-  /** The same fetch, with the key, but only towards the origin it was meant for: a card may name any other. */
+  /** Adds the key, but only to requests to its own origin, because a card may contain URLs of other origins. */
   fetch: typeof fetch;
 }
 
@@ -35,9 +38,9 @@ export function withCredential(
 ): Credential {
   const { origin } = new URL(url);
   const secret = secrets(settings.env, origin);
-  if (!secret) throw unusable(settings.env, `is not set, or may not be sent to ${origin}.`);
+  if (!secret) throw unusable(settings.env, `is not set, or the operator does not allow it for ${origin}.`);
   if (!secret.fitsHeader)
-    throw unusable(settings.env, 'cannot be sent in a header: look for a line break or a space at its end.');
+    throw unusable(settings.env, 'cannot be sent in a header: check it for a line break or a space at the end.');
   const guarded: typeof fetch = async (input, init = {}) => {
     const target = new URL(input instanceof Request ? input.url : input);
     if (target.origin !== origin) return await inner(input, init);

@@ -1,20 +1,20 @@
-import { ProviderError, type ProviderErrorCode, type ProviderErrorFacts } from '../errors.js';
+import { ProviderError, type ProviderErrorCode, type ProviderErrorOptions } from '../errors.js';
 import { readRetryAfter } from '../retry-after.js';
 
-/** What an agent's endpoint means by a status that is no success. The body is not repeated: it may quote the key. */
+/** Converts an HTTP error of an agent. The message does not contain the body, because it may contain the key. */
 export function agentErrorOf(response: Response, label: string): ProviderError {
   const retryAfterMs = readRetryAfter(Object.fromEntries(response.headers));
   return agentErrorOfStatus(response.status, `${label} answered with status ${response.status}.`, { retryAfterMs });
 }
 
-export function agentErrorOfStatus(status: number, message: string, facts: ProviderErrorFacts = {}): ProviderError {
-  const gone = GONE.has(status);
-  const code = gone ? 'AGENT_UNREACHABLE' : codeOf(status);
-  return new ProviderError(code, message, { ...facts, status, ...(gone && { retryable: false }) });
+export function agentErrorOfStatus(status: number, message: string, options: ProviderErrorOptions = {}): ProviderError {
+  const isMissing = NOT_FOUND_STATUSES.has(status);
+  const code = isMissing ? 'AGENT_UNREACHABLE' : codeOf(status);
+  return new ProviderError(code, message, { ...options, status, ...(isMissing && { retryable: false }) });
 }
 
-/** There is no agent at this address, or none any more: its own fault, and no better at the next attempt. */
-const GONE = new Set([404, 405, 410]);
+/** There is no agent at this address. A retry does not help. */
+const NOT_FOUND_STATUSES = new Set([404, 405, 410]);
 
 function codeOf(status: number): ProviderErrorCode {
   if (status < 400) return 'AGENT_ANSWER_UNREADABLE';
@@ -25,15 +25,15 @@ function codeOf(status: number): ProviderErrorCode {
   return status >= 500 ? 'AGENT_FAILED' : 'AGENT_REQUEST_REFUSED';
 }
 
-/** A connection that could not be made, or broke, says that the agent cannot be reached; anything else stays as it is. */
+/** Converts a connection error to AGENT_UNREACHABLE. Other errors are returned unchanged. */
 export function unreachable(error: unknown, label: string): unknown {
-  const own = findOwn(error);
-  if (own?.code !== 'EGRESS_UNREACHABLE' && own?.code !== 'EGRESS_TIMED_OUT') return own ?? error;
-  return new ProviderError('AGENT_UNREACHABLE', `${label} does not answer: ${own.message}`, { cause: own });
+  const inner = findProviderError(error);
+  if (inner?.code !== 'EGRESS_UNREACHABLE' && inner?.code !== 'EGRESS_TIMED_OUT') return inner ?? error;
+  return new ProviderError('AGENT_UNREACHABLE', `${label} does not answer: ${inner.message}`, { cause: inner });
 }
 
-/** Ours, however deep a library has wrapped it. */
-function findOwn(error: unknown): ProviderError | undefined {
+/** Finds a ProviderError in the chain of causes, because libraries wrap it. */
+function findProviderError(error: unknown): ProviderError | undefined {
   for (let at = error; at; at = (at as { cause?: unknown }).cause) if (at instanceof ProviderError) return at;
   return undefined;
 }

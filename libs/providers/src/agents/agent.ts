@@ -1,45 +1,48 @@
 import type { ModelUsage } from '../models/usage.js';
 
 /**
- * How an agent is made of: `in-process` runs our own loop, `sdk` a vendor's loop in this process, `api` answers over plain
- * HTTP, `remote` over A2A, `subprocess` is a program beside us. Callers need not care.
+ * How an agent is implemented: `in-process` runs the loop of Rollcall, `sdk` the loop of a vendor in this process,
+ * `api` answers over plain HTTP, `remote` over A2A, and `subprocess` is a child process. Callers use all of them in the
+ * same way.
  */
 export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 
-/** `failed`: the last call failed through no fault of its caller; the next one may still succeed. */
+/** `failed`: the last call failed because of the agent. The next call may succeed. */
 export type AgentState = 'idle' | 'busy' | 'failed' | 'closed';
 
 export interface AgentMessage {
   text: string;
-  /** Structured input beside the text: JSON. */
+  /** Structured input in addition to the text, as JSON. */
   data?: unknown;
 }
 
-/** What a call may use. An agent that owns its loop is told; whether it listens, the ledger will show. */
+/** What a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
 export interface AgentBudget {
   tokens?: number;
   microUsd?: number;
 }
 
 export interface HandleOptions {
-  /** Ends the call with CALL_ABORTED, or with the signal's reason where that is a ProviderError: so a deadline can say whose
-   * fault it is that it has passed. */
+  /**
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. This
+   * lets a deadline decide whether the agent counts as failed.
+   */
   signal?: AbortSignal;
   budget?: AgentBudget;
-  /** The same for every message of one conversation. */
+  /** Identifies the conversation. All its messages have the same id. */
   conversationId?: string;
-  /** The same for every attempt at one call, so that the other side can recognise a repetition. */
+  /** Identifies the call. All attempts have the same id, so that the agent can recognise a repetition. */
   callId?: string;
 }
 
-/** Unknown is undefined, never 0. Covers everything the call has caused, not just its last step. */
+/** The usage of the whole call. An unknown count is undefined, never 0. */
 export interface AgentUsage extends ModelUsage {
   costMicroUsd?: number;
   byModel?: Record<string, ModelUsage & { costMicroUsd?: number }>;
 }
 
 export interface AgentResult {
-  /** `input-required`: the agent asks something back and goes on when the conversation does. */
+  /** `input-required`: the agent asks a question. It continues with the next message of the conversation. */
   outcome: 'completed' | 'input-required';
   text: string;
   data?: unknown;
@@ -48,18 +51,18 @@ export interface AgentResult {
 }
 
 export type AgentEvent =
-  /** A piece of the answer. */
+  /** A part of the answer. */
   | { type: 'text'; text: string }
-  /** What the agent is doing meanwhile, for people to read. */
+  /** What the agent is currently doing, for humans. */
   | { type: 'progress'; text: string }
   | { type: 'tool-call'; id: string; name: string; input: unknown }
   | { type: 'tool-result'; id: string; name: string; output: string; failed?: boolean }
   | { type: 'finished'; result: AgentResult };
 
 /**
- * One live agent, whatever it is made of. `handle` ends with exactly one `finished` or throws a ProviderError; calls may
- * overlap. Aborting the signal, or leaving the loop over the events, ends the call on both sides within a second. `shutdown` ends
- * all calls with AGENT_CLOSED and leaves nothing behind; it may be called twice.
+ * One agent of any kind. `handle` ends with exactly one `finished` event or throws a ProviderError. Calls may overlap.
+ * A call ends on both sides within a second when its signal is aborted or when the caller stops reading its events.
+ * `shutdown` ends all calls with AGENT_CLOSED and releases all resources; it may be called twice.
  */
 export interface Agent {
   readonly name: string;

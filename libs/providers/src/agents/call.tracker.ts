@@ -2,15 +2,15 @@ import { aborted, ProviderError } from '../errors.js';
 import type { AgentEvent, AgentState } from './agent.js';
 import { unreachable } from './agent.status.js';
 
-type Converse = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
+type Respond = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
 /**
- * The part of an agent that is the same for all of them: its state, the end of every call with exactly one result or one
- * error, and the end of all calls when the agent is closed. Whatever way a call ends, its own signal is aborted, so that
- * nothing it started goes on.
+ * Tracks the calls of an agent, in the same way for all kinds of agents. It provides the state of the agent, ends every
+ * call with exactly one result or error, and ends all calls when the agent is closed. However a call ends, its own
+ * signal is aborted, so that everything it started stops.
  */
 export class CallTracker {
-  private readonly underWay = new Set<AbortController>();
+  private readonly inFlight = new Set<AbortController>();
   private closed = false;
   private lastFailed = false;
 
@@ -18,33 +18,33 @@ export class CallTracker {
 
   get state(): AgentState {
     if (this.closed) return 'closed';
-    if (this.underWay.size > 0) return 'busy';
+    if (this.inFlight.size > 0) return 'busy';
     return this.lastFailed ? 'failed' : 'idle';
   }
 
-  async *run(caller: AbortSignal | undefined, converse: Converse): AsyncGenerator<AgentEvent> {
+  async *run(caller: AbortSignal | undefined, respond: Respond): AsyncGenerator<AgentEvent> {
     if (this.closed) throw this.closedError();
     if (caller?.aborted) throw this.cancelled(caller);
     const call = new AbortController();
-    this.underWay.add(call);
+    this.inFlight.add(call);
     try {
-      yield* this.untilFinished(converse(caller ? AbortSignal.any([caller, call.signal]) : call.signal));
+      yield* this.untilFinished(respond(caller ? AbortSignal.any([caller, call.signal]) : call.signal));
     } catch (error) {
       throw this.explain(error, caller);
     } finally {
-      this.underWay.delete(call);
+      this.inFlight.delete(call);
       call.abort();
     }
   }
 
   close(): void {
     this.closed = true;
-    for (const call of this.underWay) call.abort();
+    for (const call of this.inFlight) call.abort();
   }
 
   private async *untilFinished(events: AsyncIterable<AgentEvent>): AsyncGenerator<AgentEvent> {
     for await (const event of events) {
-      if (event.type === 'finished') this.lastFailed = false; // now, since many leave with this event in hand
+      if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
       yield event;
       if (event.type === 'finished') return;
     }
@@ -54,21 +54,21 @@ export class CallTracker {
   private explain(error: unknown, caller?: AbortSignal): unknown {
     if (this.closed && !caller?.aborted) return this.closedError();
     const explained = caller?.aborted ? this.cancelled(caller) : unreachable(error, this.label);
-    if (!caller?.aborted || isRemote(explained)) this.lastFailed = isRemote(explained);
+    if (!caller?.aborted || isAgentFault(explained)) this.lastFailed = isAgentFault(explained);
     return explained;
   }
 
-  /** A caller that has a reason of our kind, such as a time that the agent should have kept, gets it back. */
+  /** If the signal has a ProviderError as its reason, such as a missed deadline, the call fails with that error. */
   private cancelled({ reason }: AbortSignal): ProviderError {
     return reason instanceof ProviderError ? reason : aborted(`The call to ${this.label}`);
   }
 
   private closedError(): ProviderError {
-    return new ProviderError('AGENT_CLOSED', `${this.label} is shut down. Spawn it again to use it.`);
+    return new ProviderError('AGENT_CLOSED', `${this.label} is shut down. Spawn it again before you call it.`);
   }
 }
 
-/** Also what is not one of ours: no one else can be blamed for it. */
-function isRemote(error: unknown): boolean {
+/** Errors of unknown origin count as errors of the agent. */
+function isAgentFault(error: unknown): boolean {
   return !(error instanceof ProviderError) || error.fault === 'remote';
 }

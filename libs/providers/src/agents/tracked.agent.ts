@@ -2,12 +2,12 @@ import type { Agent, AgentEvent, AgentMessage, AgentState, AgentType, HandleOpti
 import { CallTracker } from './call.tracker.js';
 
 /**
- * Keeps the promises of `Agent` that do not depend on what an agent is made of, so that a kind of agents need only say
- * how one conversation goes. It gives `converse` a signal that is aborted when the call ends, in whatever way.
+ * Implements the part of `Agent` that is the same for all kinds of agents, so that a subclass only implements
+ * `respond`. The signal of `respond` is aborted when the call ends for any reason.
  */
 export abstract class TrackedAgent implements Agent {
   abstract readonly agentType: AgentType;
-  /** How error messages call it. */
+  /** The name of the agent in error messages. */
   protected readonly label: string;
   private readonly calls: CallTracker;
 
@@ -21,7 +21,7 @@ export abstract class TrackedAgent implements Agent {
   }
 
   handle(message: AgentMessage, options: HandleOptions = {}): AsyncIterable<AgentEvent> {
-    return this.calls.run(options.signal, (signal) => this.converse(message, signal, options));
+    return this.calls.run(options.signal, (signal) => this.respond(message, signal, options));
   }
 
   async shutdown(): Promise<void> {
@@ -29,14 +29,14 @@ export abstract class TrackedAgent implements Agent {
     await this.release();
   }
 
-  /** Yields what is said, ending with `finished`, or throws a ProviderError. */
-  protected abstract converse(
+  /** Yields the events of one call, ending with `finished`, or throws a ProviderError. */
+  protected abstract respond(
     message: AgentMessage,
     signal: AbortSignal,
     options: HandleOptions,
   ): AsyncIterable<AgentEvent>;
 
-  /** Lets go of what outlives a single call. All calls have been told to end. */
+  /** Releases resources that are shared by several calls. All calls have been aborted before. */
   protected async release(): Promise<void> {
     return await Promise.resolve();
   }

@@ -1,4 +1,4 @@
-/** The same values, but not a moment longer than the signal lasts: not every library hurries when it is aborted. */
+/** Yields the same values, but ends immediately when the signal is aborted, even if the source reacts slowly. */
 export async function* untilAborted<Value>(values: AsyncIterable<Value>, signal: AbortSignal): AsyncGenerator<Value> {
   const ended = Promise.withResolvers<undefined>();
   const end = (): void => ended.resolve(undefined);
@@ -8,12 +8,12 @@ export async function* untilAborted<Value>(values: AsyncIterable<Value>, signal:
     for (;;) {
       const next = iterator.next();
       const step = signal.aborted ? undefined : await Promise.race([next, ended.promise]);
-      if (!step) return void next.catch(() => undefined); // nobody waits for it any more
+      if (!step) return void next.catch(() => undefined); // nobody reads this value
       if (step.done) return;
       yield step.value;
     }
   } finally {
     signal.removeEventListener('abort', end);
-    void iterator.return?.().catch(() => undefined); // told, and not waited for
+    void iterator.return?.().catch(() => undefined); // not awaited, because the source may be slow
   }
 }

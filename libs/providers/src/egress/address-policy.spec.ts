@@ -36,57 +36,59 @@ const ipv4 = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join('.
 
 describe('S1.7 the address policy', () => {
   it.each(CLOSED)('keeps %s closed: %s', (address, why) => {
-    expect(new AddressPolicy().judge(address)).toEqual({ denied: expect.stringContaining(why) });
+    expect(new AddressPolicy().evaluate(address)).toEqual({ denied: expect.stringContaining(why) });
   });
 
   it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111'])('opens %s, an address of the Internet', (address) => {
-    expect(new AddressPolicy().judge(address)).toBe('public');
+    expect(new AddressPolicy().evaluate(address)).toBe('public');
   });
 
   it('opens loopback, and nothing else, on request', () => {
     const policy = new AddressPolicy({ allowLoopback: true });
-    expect([policy.judge('127.0.0.1'), policy.judge('::1'), policy.judge('::ffff:7f00:1')]).toEqual(
-      Array(3).fill('named'),
+    expect([policy.evaluate('127.0.0.1'), policy.evaluate('::1'), policy.evaluate('::ffff:7f00:1')]).toEqual(
+      Array(3).fill('allowlisted'),
     );
-    expect(policy.judge('10.0.0.1')).toHaveProperty('denied');
+    expect(policy.evaluate('10.0.0.1')).toHaveProperty('denied');
   });
 
   it('opens what the operator named, except what the operator closed and metadata services', () => {
     const policy = new AddressPolicy({ allow: ['10.0.0.0/8', '0.0.0.0/0', 'fd00::/8'], deny: ['10.9.0.0/16'] });
-    expect([policy.judge('10.0.0.1'), policy.judge('fd00::1')]).toEqual(['named', 'named']);
+    expect([policy.evaluate('10.0.0.1'), policy.evaluate('fd00::1')]).toEqual(['allowlisted', 'allowlisted']);
     for (const address of ['10.9.1.1', '169.254.169.254', '100.100.100.200', 'fd00:ec2::254'])
-      expect(policy.judge(address)).toHaveProperty('denied');
+      expect(policy.evaluate(address)).toHaveProperty('denied');
   });
 
   it.each(['64:ff9b::a9fe:a9fe', '64:ff9b:1::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::a9fe:a9fe', '2002:a9fe:a9fe::1'])(
     'S1.7 keeps a metadata service closed behind %s, however wide the operator opens',
     (address) => {
-      expect(new AddressPolicy({ allow: ['::/0', '0.0.0.0/0'] }).judge(address)).toHaveProperty('denied');
-      expect(new AddressPolicy({ allow: ['::/0'] }).judge('64:ff9b::808:808')).toBe('named');
+      expect(new AddressPolicy({ allow: ['::/0', '0.0.0.0/0'] }).evaluate(address)).toHaveProperty('denied');
+      expect(new AddressPolicy({ allow: ['::/0'] }).evaluate('64:ff9b::808:808')).toBe('allowlisted');
     },
   );
 
   it('S1.7 closes what the operator closed also behind a translator', () => {
     const policy = new AddressPolicy({ allow: ['::/0', '10.0.0.0/8'], deny: ['10.9.0.0/16'] });
-    expect(policy.judge('64:ff9b::a09:101')).toHaveProperty('denied');
-    expect(policy.judge('64:ff9b::a08:101')).toBe('named');
+    expect(policy.evaluate('64:ff9b::a09:101')).toHaveProperty('denied');
+    expect(policy.evaluate('64:ff9b::a08:101')).toBe('allowlisted');
   });
 
   it('S1.7 reads a range of IPv4 addresses that is written as IPv6', () => {
     const policy = new AddressPolicy({ allow: ['10.0.0.0/8'], deny: ['::ffff:10.9.0.0/112'] });
     for (const address of ['10.9.1.1', '::ffff:10.9.1.1'])
-      expect(policy.judge(address)).toEqual({ denied: expect.stringContaining('operator') });
-    expect(policy.judge('10.8.1.1')).toBe('named');
+      expect(policy.evaluate(address)).toEqual({ denied: expect.stringContaining('operator') });
+    expect(policy.evaluate('10.8.1.1')).toBe('allowlisted');
   });
 
   it('takes single addresses, and teaches how to write a network', () => {
-    expect(new AddressPolicy({ allow: ['10.1.2.3'] }).judge('10.1.2.4')).toHaveProperty('denied');
+    expect(new AddressPolicy({ allow: ['10.1.2.3'] }).evaluate('10.1.2.4')).toHaveProperty('denied');
     expect(() => new AddressPolicy({ allow: ['intranet'] })).toThrow(/such as 10\.0\.0\.0\/8/);
   });
 
   it('judges an IPv4 address the same however it is written in IPv6', () => {
     const policy = new AddressPolicy({ allow: ['10.0.0.0/8'] });
-    fc.assert(fc.property(ipv4, (address) => expect(policy.judge(`::ffff:${address}`)).toEqual(policy.judge(address))));
+    fc.assert(
+      fc.property(ipv4, (address) => expect(policy.evaluate(`::ffff:${address}`)).toEqual(policy.evaluate(address))),
+    );
   });
 
   it('lets no rule but a name open a special address', () => {
@@ -96,13 +98,13 @@ describe('S1.7 the address policy', () => {
       .chain((prefix) =>
         fc.tuple(octet, octet, octet).map((rest) => [...prefix.split('.'), ...rest].slice(0, 4).join('.')),
       );
-    fc.assert(fc.property(inside, (address) => expect(policy.judge(address)).toHaveProperty('denied')));
+    fc.assert(fc.property(inside, (address) => expect(policy.evaluate(address)).toHaveProperty('denied')));
   });
 
   it('opens nothing that is not an address', () => {
     fc.assert(
       fc.property(fc.string(), (text) =>
-        expect(['named', 'public']).not.toContain(new AddressPolicy().judge(`x${text}`)),
+        expect(['allowlisted', 'public']).not.toContain(new AddressPolicy().evaluate(`x${text}`)),
       ),
     );
   });

@@ -4,32 +4,38 @@ type Address = ReturnType<typeof ipaddr.parse>;
 type IPv6 = ReturnType<typeof ipaddr.IPv6.parse>;
 type Network = [Address, number];
 
-/** Cloud metadata services: they hand out credentials, so no allowlist opens them, not even by a wide range. */
+/**
+ * Cloud metadata services return credentials, so an allowlist never permits them, even if one of its ranges contains
+ * them.
+ */
 const METADATA = new Set(
   ['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254'].map((text) =>
     ipaddr.parse(text).toNormalizedString(),
   ),
 );
 
-/** All that is routed on the Internet in version 6; whatever is outside has a meaning of its own. */
+/** The IPv6 addresses of the public Internet. All other ranges have a special meaning. */
 const GLOBAL_V6 = ipaddr.parseCIDR('2000::/3');
 
 export interface AddressRules {
-  /** Networks the operator trusts, as CIDR ranges or single addresses: internal agents are legitimate. */
+  /** Networks that the operator allows, as CIDR ranges or single addresses, for example for internal agents. */
   allow?: readonly string[];
-  /** Networks closed in addition, even where `allow` covers them. */
+  /** Networks that are denied even if `allow` contains them. */
   deny?: readonly string[];
-  /** This machine. For development, and for models that run beside us. */
+  /** Allows this machine, for development and for models that run on it. */
   allowLoopback?: boolean;
 }
 
-/** `named`: the operator said so. `public`: an ordinary address of the Internet. Otherwise why it is closed. */
-export type AddressVerdict = 'named' | 'public' | { denied: string };
+/**
+ * `allowlisted`: the operator allows the address. `public`: a public Internet address. Otherwise the reason for the
+ * denial.
+ */
+export type AddressVerdict = 'allowlisted' | 'public' | { denied: string };
 
 /**
- * Which addresses may be connected to. Without rules that is the public Internet and nothing else: every special range
- * (loopback, private, link-local, unique-local, carrier NAT, multicast, reserved, tunnels) is closed, and an IPv4 address
- * written as IPv6 is judged as IPv4.
+ * Decides which addresses may be connected to. By default only the public Internet is allowed: every special range
+ * (loopback, private, link-local, unique-local, carrier-grade NAT, multicast, reserved, tunnels) is denied. An IPv4
+ * address in IPv6 notation is treated as IPv4.
  */
 export class AddressPolicy {
   private readonly allow: Network[];
@@ -42,33 +48,39 @@ export class AddressPolicy {
     this.allowLoopback = rules.allowLoopback ?? false;
   }
 
-  judge(text: string): AddressVerdict {
+  evaluate(text: string): AddressVerdict {
     if (!ipaddr.isValid(text)) return { denied: 'it is not an IP address' };
     const address = ipaddr.process(text);
     const range = address.range();
-    const reached = [address, ...carriedBy(address)];
-    if (reached.some((one) => METADATA.has(one.toNormalizedString())))
+    const candidates = [address, ...embeddedIpv4(address)];
+    if (candidates.some((one) => METADATA.has(one.toNormalizedString())))
       return { denied: 'it is a cloud metadata service' };
-    if (this.deny.some((network) => reached.some((one) => contains(network, one))))
-      return { denied: 'the operator closed its network' };
-    if (this.allow.some((network) => contains(network, address))) return 'named';
-    if (range === 'loopback' && this.allowLoopback) return 'named';
+    if (this.deny.some((network) => candidates.some((one) => contains(network, one))))
+      return { denied: 'the operator denies its network' };
+    if (this.allow.some((network) => contains(network, address))) return 'allowlisted';
+    if (range === 'loopback' && this.allowLoopback) return 'allowlisted';
     if (range !== 'unicast') return { denied: `its range is ${range}` };
     if (address.kind() === 'ipv6' && !contains(GLOBAL_V6, address)) return { denied: 'its range is not global' };
     return 'public';
   }
 }
 
-/** The IPv4 address that a tunnel or a translator would make of an IPv6 address: none of them is a way around a ban. */
-function carriedBy(address: Address): Address[] {
+/**
+ * Returns the IPv4 address that a tunnel or NAT64 derives from an IPv6 address, so that it cannot be used to bypass a
+ * denial.
+ */
+function embeddedIpv4(address: Address): Address[] {
   if (address.kind() === 'ipv4') return [];
   const bytes = address.toByteArray();
-  const found = CARRIERS.find(([network]) => contains(network, address));
-  return found ? [ipaddr.fromByteArray(bytes.slice(found[1], found[1] + 4))] : [];
+  const embedding = IPV4_EMBEDDINGS.find(([network]) => contains(network, address));
+  return embedding ? [ipaddr.fromByteArray(bytes.slice(embedding[1], embedding[1] + 4))] : [];
 }
 
-/** Networks that carry IPv4 addresses, and at which byte: NAT64, its translated and compatible forms, 6to4. */
-const CARRIERS = (
+/**
+ * IPv6 networks whose addresses contain an IPv4 address, with the offset of its bytes: NAT64, translated and compatible
+ * forms, 6to4.
+ */
+const IPV4_EMBEDDINGS = (
   [
     ['64:ff9b::/96', 12],
     ['64:ff9b:1::/48', 12],
@@ -80,7 +92,7 @@ const CARRIERS = (
 
 const MAPPED_BITS = 96;
 
-/** A range of IPv4 addresses written as IPv6 means the IPv4 addresses, as an address does. */
+/** A range of IPv4 addresses in IPv6 notation is treated as IPv4. */
 function parseRange(text: string): Network {
   const [address, bits] = ipaddr.parseCIDR(text);
   if (address.kind() === 'ipv4' || !(address as IPv6).isIPv4MappedAddress() || bits < MAPPED_BITS)

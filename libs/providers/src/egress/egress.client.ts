@@ -7,17 +7,17 @@ import type { EgressPolicy } from './egress.policy.js';
 
 export interface EgressLimits {
   connectMs: number;
-  /** Until the answer begins. */
+  /** The time until the headers of the answer arrive. */
   headersMs: number;
-  /** Between two pieces of it. */
+  /** The time between two parts of the body. */
   idleMs: number;
   totalMs: number;
-  /** Of the answer, after decompression. */
+  /** The size of the body after decompression. */
   bytes: number;
 }
 
-/** For what answers at once: cards, webhooks, key sets. */
-export const QUICK_LIMITS: EgressLimits = {
+/** For requests that are answered quickly: agent cards, webhooks, key sets. */
+export const SHORT_CALL_LIMITS: EgressLimits = {
   connectMs: 3_000,
   headersMs: 10_000,
   idleMs: 10_000,
@@ -25,8 +25,8 @@ export const QUICK_LIMITS: EgressLimits = {
   bytes: 1 << 20,
 };
 
-/** For what thinks before it answers: models and agents. */
-export const PATIENT_LIMITS: EgressLimits = {
+/** For requests that can take long: models and agents. */
+export const LONG_CALL_LIMITS: EgressLimits = {
   connectMs: 5_000,
   headersMs: 600_000,
   idleMs: 300_000,
@@ -39,22 +39,23 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 export interface EgressClientOptions {
   policy: EgressPolicy;
   limits?: EgressLimits;
-  /** Instead of the system's name resolution. */
+  /** Replaces the name resolution of the system. */
   resolve?: ConnectorOptions['resolve'];
 }
 
 /**
- * The one way out. Its `fetch` is the usual one, except that every connection is judged by the policy, redirects are not
- * followed, and size and time have a limit. It throws ProviderErrors only. `close` drops every connection it holds.
+ * Sends requests to agents, webhooks and model vendors. Its `fetch` works like the standard one, except that the policy
+ * checks every connection, redirects are not followed, and size and time are limited. It throws only ProviderErrors.
+ * `close` closes all connections.
  */
 export class EgressClient {
   readonly fetch: typeof fetch = (input, init) => this.call(input, init);
   private readonly agent: Agent;
   private readonly policy: EgressPolicy;
   private readonly limits: EgressLimits;
-  private readonly watches = new Set<Stopwatch>();
+  private readonly timers = new Set<RequestTimer>();
 
-  constructor({ policy, limits = QUICK_LIMITS, resolve }: EgressClientOptions) {
+  constructor({ policy, limits = SHORT_CALL_LIMITS, resolve }: EgressClientOptions) {
     this.policy = policy;
     this.limits = limits;
     this.agent = new Agent({
@@ -64,15 +65,15 @@ export class EgressClient {
     });
   }
 
-  /** Requests whose answer has neither been read to its end nor been given up. */
-  get underWay(): number {
-    return this.watches.size;
+  /** The number of requests whose answer was neither read to the end nor aborted. */
+  get inFlight(): number {
+    return this.timers.size;
   }
 
   async close(): Promise<void> {
     await this.agent.destroy();
-    for (const watch of this.watches) watch.stop();
-    this.watches.clear();
+    for (const requestTimer of this.timers) requestTimer.stop();
+    this.timers.clear();
   }
 
   private async call(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -80,16 +81,18 @@ export class EgressClient {
     const url = this.policy.checkUrl(input);
     const caller = init.signal ?? undefined;
     if (caller?.aborted) throw aborted(`The request to ${url.host}`);
-    const watch = new Stopwatch(url.host, this.limits.totalMs);
-    this.watches.add(watch);
+    const requestTimer = new RequestTimer(url.host, this.limits.totalMs);
+    this.timers.add(requestTimer);
     const end = (): void => {
-      this.watches.delete(watch);
-      watch.stop();
+      this.timers.delete(requestTimer);
+      requestTimer.stop();
     };
     const explain = (error: unknown): ProviderError =>
-      caller?.aborted ? aborted(`The request to ${url.host}`) : (watch.expired ?? toEgressError(error, url.host));
+      caller?.aborted
+        ? aborted(`The request to ${url.host}`)
+        : (requestTimer.expired ?? toEgressError(error, url.host));
     try {
-      const signal = caller ? AbortSignal.any([caller, watch.signal]) : watch.signal;
+      const signal = caller ? AbortSignal.any([caller, requestTimer.signal]) : requestTimer.signal;
       const options = { ...init, signal, redirect: 'manual', dispatcher: this.agent } as UndiciInit;
       const response = await undiciFetch(url, options);
       if (REDIRECTS.has(response.status)) throw redirected(url, response.status);
@@ -119,13 +122,13 @@ function partsOf({ method, headers, body, signal }: Request): RequestInit {
 function redirected(url: URL, status: number): ProviderError {
   return new ProviderError(
     'EGRESS_REDIRECTED',
-    `${url.host} answered ${status} with a redirect, which is not followed. Use the address it redirects to.`,
+    `${url.host} answered ${status} with a redirect, which is not followed. Use the target of the redirect as the address.`,
     { status },
   );
 }
 
-/** Ends a request that takes too long altogether. `stop` also lets go of what is left of it. */
-class Stopwatch {
+/** Aborts a request that exceeds its total time. `stop` also aborts the request, to release its resources. */
+class RequestTimer {
   expired?: ProviderError;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;

@@ -16,8 +16,8 @@ export interface ConnectorOptions {
 }
 
 /**
- * Makes connections, each to an address that was judged at that moment: a name that resolved to something harmless a
- * second ago may not any more. Literal addresses never reach a lookup, so they are judged before.
+ * Opens connections and checks the address of each of them at that time, because a name may resolve to another address than
+ * before. A literal address needs no lookup, so it is checked first.
  */
 export function guardedConnector({
   policy,
@@ -41,15 +41,15 @@ export function guardedConnector({
   };
 }
 
-/** Answers only with addresses that may be called. */
+/** Returns only addresses that may be called. */
 function guardedLookup(policy: EgressPolicy, protocol: string, resolve: Resolve): LookupFunction {
   return (host, options, callback) => {
     resolve(host, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, '');
-      const open = found.filter(({ address }) => policy.allows(address, protocol));
-      const [first] = open;
-      if (!first) return callback(policy.closed(host), '');
-      if (options.all) return callback(null, open);
+      const allowed = found.filter(({ address }) => policy.allows(address, protocol));
+      const [first] = allowed;
+      if (!first) return callback(policy.denial(host), '');
+      if (options.all) return callback(null, allowed);
       callback(null, first.address, first.family);
     });
   };

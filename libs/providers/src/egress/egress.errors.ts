@@ -2,18 +2,18 @@ import { ProviderError } from '../errors.js';
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** Names the reason undici found, which it hides behind "fetch failed", and nothing of the request. */
+/** Converts an error of undici. The message contains the innermost cause, and nothing of the request. */
 export function toEgressError(error: unknown, host: string): ProviderError {
   const deepest = innermost(error);
   if (deepest instanceof ProviderError) return deepest;
   const { code, name } = (deepest ?? {}) as { code?: string; name?: string };
-  const reason = code ?? name ?? 'unknown'; // not the message: a bad header's quotes its value
+  const reason = code ?? name ?? 'unknown'; // not the message, which contains the value of an invalid header
   if (code && TIMEOUTS.has(code))
     return new ProviderError('EGRESS_TIMED_OUT', `${host} did not answer in time (${code}).`);
-  return new ProviderError('EGRESS_UNREACHABLE', `${host} cannot be reached, or broke off (${reason}).`);
+  return new ProviderError('EGRESS_UNREACHABLE', `${host} cannot be reached, or closed the connection (${reason}).`);
 }
 
-/** Ours wherever it is in the chain, or else the first cause of all. */
+/** Returns the ProviderError in the chain of causes, or otherwise the innermost cause. */
 function innermost(error: unknown): unknown {
   let at = error;
   for (;;) {

@@ -3,20 +3,20 @@ import { ProviderError } from '../errors.js';
 import { AddressPolicy, type AddressRules } from './address-policy.js';
 
 export interface EgressRules extends AddressRules {
-  /** The only ports that may be called. Without it: 80, 443 and everything from 1024. */
+  /** The ports that may be called. The default is 80, 443 and all ports from 1024. */
   ports?: readonly number[];
-  /** Allow plain http to the whole Internet, not just to networks the operator named. */
+  /** Allows plain http to the whole Internet, and not only to networks on the allowlist. */
   plainHttp?: boolean;
-  /** Where an operator opens a network, for the message of a refusal. */
+  /** How an operator allows a network, for the error message. */
   howToOpen?: string;
 }
 
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * What may be called from here. `checkUrl` is for early refusals (a registration, a webhook) and judges all that an
- * address shows; a host name shows its addresses only when it is resolved, so `allows` judges each one again when a
- * connection is made.
+ * Decides which URLs Rollcall may call. `checkUrl` rejects a URL early, for example in a registration, as far as the
+ * URL itself shows the problem. The addresses of a host name are only known when it is resolved, so `allows` checks
+ * them for every connection.
  */
 export class EgressPolicy {
   private readonly addresses: AddressPolicy;
@@ -25,31 +25,31 @@ export class EgressPolicy {
     this.addresses = new AddressPolicy(rules);
   }
 
-  /** The parsed URL, or EGRESS_DENIED with the reason. */
+  /** Returns the parsed URL, or throws EGRESS_DENIED with the reason. */
   checkUrl(text: string | URL): URL {
     const url = parse(text);
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       throw denied(url.host, `${url.protocol} is not http or https`);
-    if (url.username !== '' || url.password !== '') throw denied(url.host, 'a URL must not carry a user or password');
+    if (url.username !== '' || url.password !== '') throw denied(url.host, 'a URL must not contain a user or password');
     this.checkPort(url);
     const address = literalOf(url.hostname);
-    if (address && !this.allows(address, url.protocol)) throw this.closed(url.host);
+    if (address && !this.allows(address, url.protocol)) throw this.denial(url.host);
     return url;
   }
 
-  /** Whether this address may be called. Plain http is for networks that the operator named. */
+  /** Returns whether this address may be called. Plain http is only allowed for networks on the allowlist. */
   allows(address: string, protocol: string): boolean {
-    const verdict = this.addresses.judge(address);
+    const verdict = this.addresses.evaluate(address);
     if (typeof verdict === 'object') return false;
-    return protocol !== 'http:' || verdict === 'named' || this.rules.plainHttp === true;
+    return protocol !== 'http:' || verdict === 'allowlisted' || this.rules.plainHttp === true;
   }
 
-  /** The one refusal for every closed address: a reason would tell a stranger where an internal name leads. */
-  closed(host: string): ProviderError {
+  /** The same error for every denied address, because a reason would reveal where an internal name leads. */
+  denial(host: string): ProviderError {
     const { howToOpen = 'in the egress settings' } = this.rules;
     return denied(
       host,
-      `it does not lead to an address that may be called. Use https and a public address; operators open networks ${howToOpen}`,
+      `its address may not be called. Use https and a public address; an operator can allow other networks ${howToOpen}`,
     );
   }
 
@@ -57,7 +57,7 @@ export class EgressPolicy {
     const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
     const { ports } = this.rules;
     const allowed = ports ? ports.includes(port) : port === 80 || port === 443 || port >= FIRST_UNPRIVILEGED_PORT;
-    if (!allowed) throw denied(url.host, `port ${port} is closed`);
+    if (!allowed) throw denied(url.host, `port ${port} is not allowed`);
   }
 }
 
@@ -66,18 +66,18 @@ const AMBIGUOUS = /[\\\p{Cc}]/u;
 
 function parse(text: string | URL): URL {
   if (AMBIGUOUS.test(String(text)))
-    throw new ProviderError('EGRESS_DENIED', 'The address to call must not have a backslash or a control character.');
-  if (!URL.canParse(String(text))) throw new ProviderError('EGRESS_DENIED', 'The address to call is not a URL.');
+    throw new ProviderError('EGRESS_DENIED', 'The URL must not contain a backslash or a control character.');
+  if (!URL.canParse(String(text))) throw new ProviderError('EGRESS_DENIED', 'The address is not a URL.');
   return new URL(text);
 }
 
-/** How a URL is kept: as the parser understood it, without a fragment, and without the slash of an empty path. */
-export function normalUrl(url: URL): string {
+/** Returns the URL in the form in which it is stored: without a fragment, and without the slash of an empty path. */
+export function normalizeUrl(url: URL): string {
   const { origin, pathname, search } = url;
   return pathname === '/' && search === '' ? origin : origin + pathname + search;
 }
 
-/** `new URL` has already turned 2130706433, 0x7f.1 and the like into dotted form. */
+/** `new URL` has already converted forms such as 2130706433 and 0x7f.1 to dotted notation. */
 function literalOf(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(bare)) return bare;

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { ProviderError } from '../errors.js';
-import { expectNothingLeft, openResources } from '../testing/leftovers.js';
+import { expectNoOpenResources, openResources } from '../testing/open-resources.js';
 import { LocalServer } from '../testing/local-server.js';
 import { until } from '../testing/until.js';
-import { EgressClient, QUICK_LIMITS, type EgressLimits } from './egress.client.js';
+import { EgressClient, SHORT_CALL_LIMITS, type EgressLimits } from './egress.client.js';
 import { EgressPolicy, type EgressRules } from './egress.policy.js';
 
 const LITERALS = [
@@ -28,8 +28,8 @@ describe('S1.7 the egress policy', () => {
 
   it.each([
     ['file:///etc/passwd', /not http or https/],
-    ['https://user:hunter22@example.com/', /must not carry a user/],
-    ['https://example.com:22/', /port 22 is closed/],
+    ['https://user:hunter22@example.com/', /must not contain a user/],
+    ['https://example.com:22/', /port 22 is not allowed/],
     ['http://8.8.8.8/', /Use https/],
     ['nonsense', /not a URL/],
   ])('refuses %s', (url, why) => {
@@ -67,7 +67,7 @@ describe('S1.7 the egress client', () => {
   ) => {
     const egress = new EgressClient({
       policy: new EgressPolicy(rules),
-      limits: { ...QUICK_LIMITS, ...limits },
+      limits: { ...SHORT_CALL_LIMITS, ...limits },
       resolve:
         addresses &&
         ((_host, _options, done) =>
@@ -206,11 +206,11 @@ describe('S1.7 the egress client', () => {
     expect(await codeOf(aborted.text())).toBe('CALL_ABORTED');
     await until('the aborted one is gone', () => server.openConnections === 0);
     const left = await egress.fetch(server.url);
-    expect(egress.underWay).toBe(1);
+    expect(egress.inFlight).toBe(1);
     await egress.close();
-    expect(egress.underWay).toBe(0);
+    expect(egress.inFlight).toBe(0);
     expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
     await until('the closed one is gone', () => server.openConnections === 0);
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
 });

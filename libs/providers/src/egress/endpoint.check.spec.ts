@@ -5,7 +5,7 @@ import { EndpointCheck } from './endpoint.check.js';
 function checking(addresses: string[] | Error | 'never', rules: EgressRules = {}): EndpointCheck {
   return new EndpointCheck({
     policy: new EgressPolicy({ howToOpen: 'with ROLLCALL_EGRESS_ALLOW', ...rules }),
-    withinMs: 20,
+    timeoutMs: 20,
     resolve: (_host, _options, done) => {
       if (addresses === 'never') return;
       if (addresses instanceof Error) return done(addresses, []);

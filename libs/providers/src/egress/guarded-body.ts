@@ -4,14 +4,14 @@ export interface BodyGuard {
   host: string;
   limit: number;
   explain(error: unknown): ProviderError;
-  /** Called once nothing more is read, for whatever reason. */
+  /** Called when reading ends for any reason. */
   end(): void;
 }
 
-/** The same bytes, counted; more than the limit is an error, and whatever breaks arrives as one of ours. */
+/** Returns the same stream, with a limit for its size, and with all errors converted to ProviderErrors. */
 export function guardedBody(body: ReadableStream<Uint8Array>, guard: BodyGuard): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  let seen = 0;
+  let size = 0;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -20,8 +20,8 @@ export function guardedBody(body: ReadableStream<Uint8Array>, guard: BodyGuard):
           guard.end();
           return controller.close();
         }
-        seen += value.byteLength;
-        if (seen > guard.limit) throw tooLarge(guard);
+        size += value.byteLength;
+        if (size > guard.limit) throw tooLarge(guard);
         controller.enqueue(value);
       } catch (error) {
         const explained = guard.explain(error);
@@ -37,5 +37,5 @@ export function guardedBody(body: ReadableStream<Uint8Array>, guard: BodyGuard):
 }
 
 function tooLarge({ host, limit }: BodyGuard): ProviderError {
-  return new ProviderError('EGRESS_TOO_LARGE', `The answer of ${host} is larger than the ${limit} bytes allowed.`);
+  return new ProviderError('EGRESS_TOO_LARGE', `The answer of ${host} is larger than the limit of ${limit} bytes.`);
 }

@@ -1,4 +1,4 @@
-/** Opaque JSON that the vendor who sent it wants back unchanged, such as the signature of a thought. */
+/** Opaque JSON of a vendor that must be sent back unchanged, such as the signature of a reasoning part. */
 export type VendorData = Readonly<Record<string, unknown>>;
 
 export interface TextPart {
@@ -13,11 +13,11 @@ export interface ReasoningPart {
   vendorData?: VendorData;
 }
 
-/** A file sent along, such as an image. */
+/** An attached file, such as an image. */
 export interface FilePart {
   type: 'file';
   mediaType: string;
-  /** Base64. */
+  /** The content in Base64. */
   data: string;
   filename?: string;
 }
@@ -27,7 +27,7 @@ export interface ToolCallPart {
   id: string;
   name: string;
   input: unknown;
-  /** What the model wrote, when that is not JSON; `input` is then an empty object. */
+  /** The text of the model if it is not valid JSON. `input` is then an empty object. */
   malformed?: string;
   vendorData?: VendorData;
 }
@@ -49,7 +49,7 @@ export type ModelMessage =
   | { role: 'assistant'; content: AssistantPart[] }
   | { role: 'tool'; content: ToolResultPart[] };
 
-export function userSays(text: string): ModelMessage {
+export function userMessage(text: string): ModelMessage {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 

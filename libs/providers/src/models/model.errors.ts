@@ -1,6 +1,6 @@
 import type { ProviderErrorCode } from '../errors.js';
 
-/** What a vendor means by a status of 400 and above. */
+/** Returns the code for an HTTP status of 400 or above. */
 export function codeOfStatus(status: number): ProviderErrorCode {
   if (status === 401 || status === 403) return 'MODEL_KEY_REFUSED';
   if (status === 402) return 'MODEL_QUOTA_EXHAUSTED';

@@ -17,7 +17,7 @@ export interface ModelSettings {
   topP?: number;
   stopSequences?: string[];
   seed?: number;
-  /** How much the model may think before it answers. */
+  /** How much reasoning the model may use. */
   effort?: Effort;
 }
 
@@ -26,7 +26,7 @@ export interface ModelRequest {
   tools?: ToolDeclaration[];
   toolChoice?: ToolChoice;
   settings?: ModelSettings;
-  /** Ask for JSON of this shape instead of prose. */
+  /** Requests JSON with this schema instead of text. */
   output?: { name?: string; schema: Record<string, unknown> };
 }
 
@@ -35,8 +35,8 @@ export interface ModelCallOptions {
 }
 
 /**
- * `length`: cut off at the token limit. `tool-calls`: wants its tools run. `refusal`: the model or a filter of the vendor
- * declined. `other`: an end this code has no word for.
+ * `length`: the answer reached the token limit. `tool-calls`: the model requests tool calls. `refusal`: the model or a
+ * filter of the vendor refused to answer. `other`: any other reason.
  */
 export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'refusal' | 'other';
 
@@ -44,8 +44,9 @@ export interface ModelReply {
   content: AssistantPart[];
   finish: FinishReason;
   usage: ModelUsage;
-  /** The vendor's own id of the answer, and the model that really answered, where stated. */
+  /** The id that the vendor assigned to the answer. */
   id?: string;
+  /** The model that answered, if the vendor reports it. */
   model?: string;
 }
 
@@ -58,9 +59,9 @@ export type ModelEvent =
   | { type: 'finished'; reply: ModelReply };
 
 /**
- * Answers one model call, and nothing else: no retries, no fallback, no budget. It either gives a whole reply or throws a
- * ProviderError; a stream that was cut off is an error, never a short reply. Aborting the signal ends the call at once
- * with CALL_ABORTED, and then nothing of it is left behind.
+ * Executes one model call, without retries, fallbacks or budgets. It returns a complete reply or throws a
+ * ProviderError; an incomplete stream is an error and never a short reply. When the signal is aborted, the call ends
+ * immediately with CALL_ABORTED and releases all its resources.
  */
 export interface ModelProvider {
   readonly vendor: string;
@@ -68,6 +69,9 @@ export interface ModelProvider {
 
   complete(request: ModelRequest, options?: ModelCallOptions): Promise<ModelReply>;
 
-  /** Ends with exactly one `finished`, whose reply equals what `complete` would have answered. Leaving early ends the call. */
+  /**
+   * Ends with exactly one `finished` event, whose reply equals that of `complete`. The call ends when the caller stops
+   * reading.
+   */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelEvent>;
 }

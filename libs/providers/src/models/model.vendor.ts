@@ -1,23 +1,23 @@
 import type { Secret } from '../secret.js';
 import type { ModelProvider } from './model.provider.js';
 
-/** Where and as whom to reach a model. */
+/** How to reach a model. */
 export interface ModelConnection {
   model: string;
   baseUrl?: string;
   key?: Secret;
-  /** All HTTP of a vendor goes through this one, which is guarded. */
+  /** The `fetch` of the egress client. The vendor must use it for all requests. */
   fetch: typeof fetch;
 }
 
-/** One way of speaking to models. A new vendor is one of these and one registration. */
+/** The API of one model vendor. A new vendor needs one class and one registration. */
 export interface ModelVendor {
   readonly name: string;
-  /** Whether a call without a key cannot succeed. */
+  /** Whether every call needs a key. */
   readonly needsKey: boolean;
-  /** Whether it has no address of its own. */
-  readonly needsAddress?: boolean;
-  /** What it is, for people who look for one. */
+  /** Whether a base URL must be configured, because there is no default. */
+  readonly needsBaseUrl?: boolean;
+  /** A short description for users. */
   readonly about?: string;
   open(connection: ModelConnection): ModelProvider;
 }

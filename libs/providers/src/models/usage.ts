@@ -1,7 +1,7 @@
 /**
- * What a call used, in tokens. A count the other side did not state is undefined, never 0: a budget must be able to tell
- * "nothing" from "not known". `inputTokens` includes those read from and written to a cache, `outputTokens` those spent
- * on reasoning.
+ * The tokens that a call used. A count that the vendor did not report is undefined, never 0, because a budget must
+ * distinguish "none" from "unknown". `inputTokens` includes tokens that were read from or written to a cache.
+ * `outputTokens` includes reasoning tokens.
  */
 export interface ModelUsage {
   inputTokens?: number;
@@ -13,7 +13,7 @@ export interface ModelUsage {
 
 const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
 
-/** The sum of two usages; a count that either one does not know is not known of the sum. */
+/** Adds two usages. If a count is unknown in one of them, it is unknown in the sum. */
 export function addUsage(one: ModelUsage, other: ModelUsage): ModelUsage {
   const sum: ModelUsage = {};
   for (const count of COUNTS) {

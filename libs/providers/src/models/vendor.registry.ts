@@ -5,7 +5,7 @@ import { AnthropicVendor } from './vendors/anthropic.vendor.js';
 import { OpenAiCompatibleVendor } from './vendors/openai-compatible.vendor.js';
 import { OpenAiVendor } from './vendors/openai.vendor.js';
 
-/** The vendors whose models can be opened. One more is one class and one `register`. */
+/** The model vendors by name. A new vendor needs one class and one `register` call. */
 export class VendorRegistry extends NamedRegistry<ModelVendor> {
   constructor() {
     super({ noun: 'model vendor', unknown: 'MODEL_VENDOR_UNKNOWN', taken: 'MODEL_VENDOR_TAKEN' });

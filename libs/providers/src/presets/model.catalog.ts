@@ -8,16 +8,16 @@ import type {
 } from '../models/model.provider.js';
 import type { VendorRegistry } from '../models/vendor.registry.js';
 import type { Secret, SecretSource } from '../secret.js';
-import type { ModelChoice } from './preset.book.js';
+import type { ModelChoice } from './preset.catalog.js';
 
 export interface ModelCatalogOptions {
   vendors: VendorRegistry;
   secrets: SecretSource;
-  /** A guarded one: of an EgressClient. */
+  /** The `fetch` of an EgressClient. */
   fetch: typeof fetch;
 }
 
-/** Opens the model of a choice. The key is looked up at this moment, so that a changed one counts without a restart. */
+/** Opens models. It reads the key each time, so that a changed key takes effect without a restart. */
 export class ModelCatalog {
   constructor(private readonly options: ModelCatalogOptions) {}
 
@@ -30,19 +30,19 @@ export class ModelCatalog {
 
   private keyFor({ keyEnv, vendor, model }: ModelChoice, needed: boolean): Secret | undefined {
     const key = keyEnv === undefined ? undefined : this.options.secrets(keyEnv);
-    if (key && !key.fitsHeader) throw unfit(keyEnv);
+    if (key && !key.fitsHeader) throw unusableKey(keyEnv);
     if (key || (!needed && keyEnv === undefined)) return key;
-    const how = keyEnv ? `Set ${keyEnv}.` : 'Name its environment variable as keyEnv of the preset.';
+    const how = keyEnv ? `Set ${keyEnv}.` : 'Set the name of its environment variable as keyEnv of the preset.';
     throw new ProviderError('MODEL_KEY_MISSING', `The model ${vendor} ${model} needs a key. ${how}`);
   }
 }
 
-function unfit(keyEnv = ''): ProviderError {
-  const message = `The key in ${keyEnv} cannot be sent in a header: look for a line break or a space at its end.`;
+function unusableKey(keyEnv = ''): ProviderError {
+  const message = `The key in ${keyEnv} cannot be sent in a header: check it for a line break or a space at the end.`;
   return new ProviderError('MODEL_KEY_REFUSED', message);
 }
 
-/** A model with the settings of its choice, which a request may still overrule one by one. */
+/** A model with default settings, which a request can override individually. */
 class PresetModel implements ModelProvider {
   readonly vendor: string;
   readonly model: string;

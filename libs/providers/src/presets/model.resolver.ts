@@ -1,59 +1,60 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import { InlineChoiceSchema, type InlineChoice, type WantedModel } from './preset.js';
-import { INHERIT, type ModelChoice, type PresetBook } from './preset.book.js';
+import { INHERIT, type ModelChoice, type PresetCatalog } from './preset.catalog.js';
 
 export type ResolutionRule = 'inline' | 'preset' | 'alias' | 'inherit' | 'default';
 
 export interface ResolvedModel {
   choice: ModelChoice;
   rule: ResolutionRule;
-  /** The preset the choice comes from, where it comes from one. */
+  /** The preset of the choice, if there is one. */
   preset?: string;
-  /** In a sentence, why this model and not another. */
+  /** A sentence that explains the choice. */
   because: string;
 }
 
 /**
- * Decides which model a definition means. An inline choice stands as it is; a name is a preset or an alias; `inherit` is
- * whatever the parent was given; nothing at all is the default preset. The answer says which rule won.
+ * Decides which model a definition uses. An inline choice is used as it is. A name selects a preset or an alias.
+ * `inherit` selects the model of the parent. Without a choice, the default preset is used. The result contains the rule
+ * that was applied.
  */
-export function resolveModel(wanted: WantedModel, book: PresetBook, parent?: ResolvedModel): ResolvedModel {
-  if (wanted === null || wanted === undefined) return byDefault(book, 'No model is named');
-  if (wanted === INHERIT) return inherited(book, parent);
-  return typeof wanted === 'string' ? byName(wanted, book) : inline(wanted, book);
+export function resolveModel(wanted: WantedModel, catalog: PresetCatalog, parent?: ResolvedModel): ResolvedModel {
+  if (wanted === null || wanted === undefined) return byDefault(catalog, 'The definition names no model');
+  if (wanted === INHERIT) return inherited(catalog, parent);
+  return typeof wanted === 'string' ? byName(wanted, catalog) : inline(wanted, catalog);
 }
 
-function byDefault(book: PresetBook, why: string): ResolvedModel {
-  const found = book.find(book.defaultName);
-  if (!found) throw book.unknown(book.defaultName);
+function byDefault(catalog: PresetCatalog, why: string): ResolvedModel {
+  const found = catalog.find(catalog.defaultName);
+  if (!found) throw catalog.unknown(catalog.defaultName);
   const because = `${why}, so the default preset ${found.name} is used.`;
   return { choice: found.choice, rule: 'default', preset: found.name, because };
 }
 
-function inherited(book: PresetBook, parent?: ResolvedModel): ResolvedModel {
-  if (!parent) return byDefault(book, 'The model is to be inherited, but there is no parent');
+function inherited(catalog: PresetCatalog, parent?: ResolvedModel): ResolvedModel {
+  if (!parent) return byDefault(catalog, 'The definition inherits its model, but there is no parent');
   const because = `Inherited from the parent. ${parent.because}`;
   return { choice: parent.choice, rule: 'inherit', ...(parent.preset && { preset: parent.preset }), because };
 }
 
-function byName(name: string, book: PresetBook): ResolvedModel {
-  const found = book.find(name);
-  if (!found) throw book.unknown(name);
+function byName(name: string, catalog: PresetCatalog): ResolvedModel {
+  const found = catalog.find(name);
+  if (!found) throw catalog.unknown(name);
   const { choice, name: preset } = found;
   if (preset === name) return { choice, rule: 'preset', preset, because: `${name} is a preset.` };
   return { choice, rule: 'alias', preset, because: `${name} is an alias of the preset ${preset}.` };
 }
 
-function inline(wanted: InlineChoice, book: PresetBook): ResolvedModel {
+function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {
   const parsed = InlineChoiceSchema.safeParse(wanted);
   if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
   const { data } = parsed;
   if ('vendor' in data) {
-    const choice = { ...book.connectionOf(data.vendor), ...data, settings: data.settings ?? {} };
-    return { choice, rule: 'inline', because: `The definition names ${data.vendor} ${data.model} itself.` };
+    const choice = { ...catalog.connectionOf(data.vendor), ...data, settings: data.settings ?? {} };
+    return { choice, rule: 'inline', because: `The definition selects ${data.vendor} ${data.model} directly.` };
   }
-  const { choice, preset } = byName(data.preset, book);
+  const { choice, preset } = byName(data.preset, catalog);
   return {
     choice: changed(choice, data),
     rule: 'inline',
@@ -62,7 +63,7 @@ function inline(wanted: InlineChoice, book: PresetBook): ResolvedModel {
   };
 }
 
-/** Another model has other prices and another context window, and what those are is not known. */
+/** If the model changes, its prices and context window are unknown, so they are removed. */
 function changed(choice: ModelChoice, { model, settings }: { model?: string; settings?: object }): ModelChoice {
   const { contextWindow, prices, ...rest } = choice;
   const same = model === undefined || model === choice.model;
@@ -78,6 +79,6 @@ function changed(choice: ModelChoice, { model, settings }: { model?: string; set
 function invalid(what: string): ProviderError {
   return new ProviderError(
     'MODEL_CHOICE_INVALID',
-    `The inline model is not right: ${what} Give a vendor and a model, or a preset and what to change.`,
+    `The inline model is not valid: ${what} Set a vendor and a model, or a preset and the values to change.`,
   );
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toMicroDollars } from './prices.js';
 
 const Name = z.string().regex(/^[\w.:/-]{1,100}$/);
-/** Only a name: the value is asked for when a call is made, and kept nowhere. */
+/** Only the name of the variable. The key itself is read for each call and not stored. */
 const EnvName = z
   .string()
   .regex(/^[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable, such as MY_API_KEY');
@@ -17,7 +17,7 @@ export const SettingsSchema = z.strictObject({
   effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),
 });
 
-/** In dollars per million tokens, as vendors print them. */
+/** Prices in dollars per million tokens, as vendors publish them. */
 const PricesSchema = z.strictObject({
   input: Dollars,
   output: Dollars,
@@ -25,11 +25,14 @@ const PricesSchema = z.strictObject({
   cacheWrite: Dollars.optional(),
 });
 
-/** Views show it, so it must not hold a password. */
+/** API responses show it, so it must not contain a password. */
 const BaseUrl = z
   .url({ protocol: /^https?$/ })
-  .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not carry a user or password')
-  .refine((text) => !/[?#]/.test(text), 'must end with its path: a key after a ? would be shown to everyone');
+  .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not contain a user or password')
+  .refine(
+    (text) => !/[?#]/.test(text),
+    'must not contain a query or a fragment: API responses show the URL, so a key in it would be visible',
+  );
 
 const VendorDefaultsSchema = z.strictObject({ baseUrl: BaseUrl.optional(), keyEnv: EnvName.optional() });
 
@@ -41,21 +44,21 @@ export const PresetSchema = VendorDefaultsSchema.extend({
   usdPerMillionTokens: PricesSchema.optional(),
 });
 
-/** The part of the configuration that names models. */
+/** The part of the configuration that defines models. */
 export const ModelsConfigSchema = z.strictObject({
   default: Name,
   presets: z.record(Name, PresetSchema),
-  /** Short names and what they stand for, such as `sonnet: fast`. */
+  /** Other names for presets, such as `sonnet: fast`. */
   aliases: z.record(Name, Name).default({}),
-  /** Address and key of each vendor, for presets and inline choices that do not say. */
+  /** Default address and key of each vendor, for presets and inline choices. */
   vendors: z.record(Name, VendorDefaultsSchema).default({}),
 });
 
 export type ModelsConfig = z.input<typeof ModelsConfigSchema>;
 
 /**
- * A choice written in a definition instead of a name. It picks a vendor and a model, or changes a preset; it never says
- * where to call or with which key. Definitions come from many hands, and a key must not travel to an address of theirs.
+ * A choice in a definition instead of a name. It selects a vendor and a model, or changes a preset. It cannot contain
+ * an address or a key: definitions come from many users, and a key must not be sent to an address that they control.
  */
 export const InlineChoiceSchema = z.union([
   z.strictObject({ vendor: Name, model: Name, settings: SettingsSchema.optional() }),
@@ -64,5 +67,5 @@ export const InlineChoiceSchema = z.union([
 
 export type InlineChoice = z.infer<typeof InlineChoiceSchema>;
 
-/** The name of a preset or alias, `inherit`, an inline choice, or nothing at all. */
+/** The name of a preset or alias, `inherit`, an inline choice, or no choice. */
 export type WantedModel = string | InlineChoice | null | undefined;

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
-import { textOf, userSays } from '../models/message.js';
+import { textOf, userMessage } from '../models/message.js';
 import { say } from '../models/scripted/script.js';
 import { scripted } from '../models/scripted/scripted.model.js';
 import { ScriptedVendor } from '../models/scripted/scripted.vendor.js';
@@ -8,7 +8,7 @@ import { VendorRegistry } from '../models/vendor.registry.js';
 import { Secret } from '../secret.js';
 import { ModelCatalog } from './model.catalog.js';
 import { resolveModel } from './model.resolver.js';
-import { PresetBook } from './preset.book.js';
+import { PresetCatalog } from './preset.catalog.js';
 import type { ModelsConfig } from './preset.js';
 import { costOf, toMicroDollars } from './prices.js';
 import { priceUsage } from './usage.price.js';
@@ -29,7 +29,7 @@ const CONFIG: ModelsConfig = {
   aliases: { haiku: 'fast', sonnet: 'fast' },
   vendors: { anthropic: { baseUrl: 'https://gateway.example/v1' } },
 };
-const book = new PresetBook(CONFIG);
+const book = new PresetCatalog(CONFIG);
 
 describe('S4.7 which model is meant', () => {
   it('a name is a preset, and the answer says so', () => {
@@ -54,7 +54,7 @@ describe('S4.7 which model is meant', () => {
     const parent = resolveModel({ vendor: 'openai', model: 'gpt' }, book);
     const child = resolveModel('inherit', book, resolveModel('inherit', book, parent));
     expect(child.choice).toEqual(parent.choice);
-    expect(child).toMatchObject({ rule: 'inherit', because: expect.stringContaining('names openai gpt itself') });
+    expect(child).toMatchObject({ rule: 'inherit', because: expect.stringContaining('selects openai gpt directly') });
   });
 
   it('inherit without a parent is the default preset, and the answer says why', () => {
@@ -85,7 +85,7 @@ describe('S4.7 which model is meant', () => {
     'an inline choice cannot say %o',
     (more) => {
       const wanted = { vendor: 'anthropic', model: 'claude-x', ...more };
-      expect(() => resolveModel(wanted, book)).toThrow(/inline model is not right/);
+      expect(() => resolveModel(wanted, book)).toThrow(/inline model is not valid/);
     },
   );
 
@@ -109,22 +109,22 @@ describe('S4.7 which model is meant', () => {
 
 describe('S4.7 the presets of an installation', () => {
   it.each([
-    [{ ...CONFIG, default: 'slow' }, /there is no preset slow/],
-    [{ ...CONFIG, aliases: { opus: 'slow' } }, /aliases.opus: there is no preset slow/],
+    [{ ...CONFIG, default: 'slow' }, /the preset slow does not exist/],
+    [{ ...CONFIG, aliases: { opus: 'slow' } }, /aliases.opus: the preset slow does not exist/],
     [{ ...CONFIG, aliases: { local: 'fast' } }, /a preset has the same name/],
-    [{ ...CONFIG, aliases: { inherit: 'fast' } }, /inherit cannot be a name/],
+    [{ ...CONFIG, aliases: { inherit: 'fast' } }, /inherit is a reserved name/],
     [
       { ...CONFIG, presets: { fast: { vendor: 'x', model: 'y', keyEnv: 'sk-abc' } } },
       /name of an environment variable/,
     ],
     [
       { ...CONFIG, vendors: { x: { baseUrl: 'https://me:hunter22@example.com' } } },
-      /must not carry a user or password/,
+      /must not contain a user or password/,
     ],
-    [{ ...CONFIG, vendors: { x: { baseUrl: 'https://example.com/v1?key=hunter22' } } }, /must end with its path/],
+    [{ ...CONFIG, vendors: { x: { baseUrl: 'https://example.com/v1?key=hunter22' } } }, /must not contain a query/],
     [{ ...CONFIG, vendors: { x: { baseUrl: 'file:///etc/passwd' } } }, /baseUrl/],
   ])('are refused with the reason: %#', (config, why) => {
-    expect(() => new PresetBook(config)).toThrow(why);
+    expect(() => new PresetCatalog(config)).toThrow(why);
   });
 
   it('are listed by name with their aliases, prices in micro-dollars, and no key', () => {
@@ -219,7 +219,7 @@ describe('S4.7 opening the model of a choice', () => {
     const choice = { vendor: 'scripted', model: 'mine', settings: { temperature: 0.5, seed: 1 } };
     const reply = await catalog({}, scripts)
       .open(choice)
-      .complete({ messages: [userSays('hi')], settings: { seed: 2 } });
+      .complete({ messages: [userMessage('hi')], settings: { seed: 2 } });
     expect(textOf(reply.content)).toBe('ok');
     expect(model.calls[0]?.request.settings).toEqual({ temperature: 0.5, seed: 2 });
   });
@@ -235,6 +235,6 @@ describe('S4.7 opening the model of a choice', () => {
   it('shows a key nowhere', () => {
     const secret = new Secret(KEY);
     expect([String(secret), JSON.stringify({ secret }), inspect({ secret })].join()).not.toContain(KEY);
-    expect(secret.hideIn(`bad key ${KEY}!`)).toBe('bad key [secret]!');
+    expect(secret.redactIn(`bad key ${KEY}!`)).toBe('bad key [secret]!');
   });
 });

@@ -1,10 +1,10 @@
 import type { ModelUsage } from '../models/usage.js';
 
-/** Micro-dollars per million tokens, whole numbers: money is never a fraction that rounding could lose. */
+/** Prices in micro-dollars per million tokens. They are integers, so that no rounding error occurs. */
 export interface Prices {
   input: number;
   output: number;
-  /** Where a cache has no price of its own, its tokens cost as much as other input. */
+  /** Without a price for the cache, cached tokens cost the same as other input tokens. */
   cacheRead?: number;
   cacheWrite?: number;
 }
@@ -12,14 +12,14 @@ export interface Prices {
 const MICRO_PER_DOLLAR = 1_000_000;
 const PER_TOKENS = 1_000_000n;
 
-/** 3.75 dollars per million tokens are 3,750,000 micro-dollars. */
+/** Example: 3.75 dollars are 3,750,000 micro-dollars. */
 export function toMicroDollars(dollars: number): number {
   return Math.round(dollars * MICRO_PER_DOLLAR);
 }
 
 /**
- * What a usage costs, in micro-dollars, rounded up once. Undefined when a count that matters is not known: a guess would
- * look like a fact.
+ * Returns the cost of a usage in micro-dollars, rounded up once at the end. Returns undefined if the input or output count is
+ * unknown, because an estimate would look like an exact cost.
  */
 export function costOf(usage: ModelUsage, prices: Prices): number | undefined {
   const { inputTokens, outputTokens } = usage;

@@ -1,19 +1,19 @@
 import type { ModelUsage } from '../models/usage.js';
 import { resolveModel } from './model.resolver.js';
-import type { PresetBook } from './preset.book.js';
+import type { PresetCatalog } from './preset.catalog.js';
 import { costOf } from './prices.js';
 
-/** A count or a price that is not known is null, never 0. */
+/** An unknown count or price is null, never 0. */
 export interface PricedUsage {
   tokens: number | null;
   microUsd: number | null;
 }
 
-/** The tokens of a call, and their price by the preset or alias that `model` names. */
-export function priceUsage(usage: ModelUsage, model: string | undefined, book: PresetBook): PricedUsage {
+/** Returns the tokens of a call and their price. `model` is the name of a preset or alias. */
+export function priceUsage(usage: ModelUsage, model: string | undefined, catalog: PresetCatalog): PricedUsage {
   const { inputTokens, outputTokens } = usage;
   const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-  const prices = model === undefined ? undefined : resolveModel(model, book).choice.prices;
+  const prices = model === undefined ? undefined : resolveModel(model, catalog).choice.prices;
   const price = prices && costOf(usage, prices);
   return { tokens: isKnown ? inputTokens + outputTokens : null, microUsd: price ?? null };
 }

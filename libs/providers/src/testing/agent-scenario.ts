@@ -1,10 +1,10 @@
 import type { AgentUsage } from '../agents/agent.js';
 
-/** What the other side is made to do, in our words. Obedient agents get it as the text of their message. */
+/** What a fake remote agent does. The fakes receive it as the text of the message. */
 export type AgentScenario =
   | { does: 'answer'; pieces: string[]; usage?: AgentUsage }
   | { does: 'fail'; message: string }
-  /** Starts an answer and never goes on. */
+  /** Starts an answer and never ends it. */
   | { does: 'hang'; pieces: string[] }
-  /** Starts an answer and is gone. */
+  /** Starts an answer and crashes. */
   | { does: 'crash'; pieces: string[] };

@@ -10,7 +10,7 @@ interface MetricsQuery {
   toTimestamp: string;
 }
 
-/** One generation, as Langfuse would have it in its traces. */
+/** One model call in the traces of Langfuse. */
 export interface TracedCall {
   agentId: string;
   totalTokens: number;
@@ -18,14 +18,14 @@ export interface TracedCall {
   at: Date;
 }
 
-/** Speaks the metrics API of Langfuse: Basic authentication, one JSON question in the address, sums as text. */
+/** A fake of the metrics API of Langfuse: basic authentication, a JSON query in the URL, and sums as text. */
 export class LangfuseServer {
   readonly traced: TracedCall[] = [];
-  /** Answers this instead, for as long as it is set. */
+  /** If it is set, every request fails with this status. */
   fault?: { status: number; headers?: Record<string, string> };
-  /** Begins to answer and never ends. */
+  /** Whether answers start but never end. */
   stalls = false;
-  /** An installation from before the second metrics API. */
+  /** Whether it offers only the first version of the metrics API. */
   isOld = false;
 
   private constructor(
@@ -44,9 +44,9 @@ export class LangfuseServer {
     return this.server.url;
   }
 
-  /** The questions it was asked, in their order. */
-  get questions(): MetricsQuery[] {
-    return this.server.requests.map(({ path }) => questionIn(path));
+  /** The received queries, in order. */
+  get queries(): MetricsQuery[] {
+    return this.server.requests.map(({ path }) => queryIn(path));
   }
 
   async close(): Promise<void> {
@@ -64,7 +64,7 @@ export class LangfuseServer {
         message: 'Invalid credentials. Confirm that you have configured the correct host.',
       });
     if (pathname !== known) return send(response, 404, { message: 'Not found' });
-    send(response, 200, { data: this.sums(questionIn(path)) });
+    send(response, 200, { data: this.sums(queryIn(path)) });
   }
 
   private sums({ dimensions, filters, fromTimestamp, toTimestamp }: MetricsQuery): Record<string, unknown>[] {
@@ -80,7 +80,7 @@ export class LangfuseServer {
   }
 }
 
-function questionIn(path: string): MetricsQuery {
+function queryIn(path: string): MetricsQuery {
   return JSON.parse(new URL(path, 'http://langfuse').searchParams.get('query') ?? '{}') as MetricsQuery;
 }
 

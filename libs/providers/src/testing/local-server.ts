@@ -12,7 +12,7 @@ export interface RecordedRequest {
 
 type Answer = (request: RecordedRequest, response: ServerResponse) => unknown;
 
-/** An HTTP server on a free loopback port. It remembers what it was asked and which connections are still open. */
+/** An HTTP server on a free loopback port. It records requests and open connections. */
 export class LocalServer {
   readonly requests: RecordedRequest[] = [];
   private readonly sockets = new Set<Socket>();
@@ -27,7 +27,7 @@ export class LocalServer {
 
   static async start(answer: Answer): Promise<LocalServer> {
     const http = createServer((request, response) => {
-      void local.take(request, response, answer);
+      void local.handle(request, response, answer);
     });
     const local = new LocalServer(http);
     http.listen(0, '127.0.0.1');
@@ -43,12 +43,12 @@ export class LocalServer {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Every connection still held, idle ones included. */
+  /** The number of open connections, including idle ones. */
   get openConnections(): number {
     return this.sockets.size;
   }
 
-  /** Answers begun and neither finished nor given up. */
+  /** The number of requests whose answer has neither ended nor been aborted. */
   get busyConnections(): number {
     return this.busy.size;
   }
@@ -60,10 +60,10 @@ export class LocalServer {
     await once(this.server, 'close');
   }
 
-  private async take(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+  private async handle(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
     this.busy.add(response);
     response.once('close', () => this.busy.delete(response));
-    response.on('error', () => undefined); // the client may leave at any time; tests look at openConnections
+    response.on('error', () => undefined); // the client may disconnect at any time; tests check openConnections
     const body = parse(await text(request).catch(() => ''));
     const record = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body };
     this.requests.push(record);

@@ -1,20 +1,20 @@
 import type { ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../models/model.provider.js';
-import { userSays, type ToolCallPart } from '../models/message.js';
+import { userMessage, type ToolCallPart } from '../models/message.js';
 import { ProviderError, type ProviderErrorCode } from '../errors.js';
-import { expectNothingLeft, openResources } from './leftovers.js';
+import { expectNoOpenResources, openResources } from './open-resources.js';
 import { until } from './until.js';
 import type { Scenario, ScenarioCall } from './wires/scenario.js';
 
-/** One implementation under test, and the other side it talks to. */
+/** A model provider under test, and the fake vendor that it calls. */
 export interface ModelContractSubject {
   provider: ModelProvider;
-  /** Decides what the next call meets. */
+  /** Sets the scenario of the next call. */
   play(scenario: Scenario): void;
-  /** How many calls have reached the other side. */
+  /** The number of calls that the vendor has received. */
   calls(): number;
-  /** Connections in use by a call; idle ones kept for the next do not count. */
+  /** The number of connections in use by a call. Idle connections do not count. */
   busyConnections(): number;
-  /** Must not show up anywhere. */
+  /** The key that must not appear in any error. */
   key?: string;
   close(): Promise<void>;
 }
@@ -26,12 +26,12 @@ const CALLS = [
   { id: 'call_2', name: 'read', input: { file: 'y', lines: [1, 2] } },
 ];
 const REQUEST: ModelRequest = {
-  messages: [{ role: 'system', text: 'Be brief.' }, userSays('Hello?')],
+  messages: [{ role: 'system', text: 'Be brief.' }, userMessage('Hello?')],
   tools: ['search', 'read'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } })),
 };
 const CANCEL_WITHIN_MS = 1_000;
 
-/** What every ModelProvider promises. Run it against each implementation. */
+/** The tests that every ModelProvider must pass. Each implementation runs them. */
 export function describeModelProviderContract(name: string, make: () => Promise<ModelContractSubject>): void {
   describe(`S1.10 the model contract: ${name}`, () => {
     let subject: ModelContractSubject;
@@ -42,7 +42,7 @@ export function describeModelProviderContract(name: string, make: () => Promise<
     });
     afterEach(async () => {
       await subject.close();
-      await expectNothingLeft(before);
+      await expectNoOpenResources(before);
     });
     describeAnswers(() => subject);
     describeFailures(() => subject);
@@ -51,25 +51,25 @@ export function describeModelProviderContract(name: string, make: () => Promise<
 }
 
 function describeAnswers(the: () => ModelContractSubject): void {
-  it('gives the whole text and the usage that was stated', async () => {
+  it('returns the complete text and the reported usage', async () => {
     the().play({ does: 'say', pieces: PIECES, usage: USAGE });
     const reply = await the().provider.complete(REQUEST);
     expect(plain(reply)).toEqual({ content: [{ type: 'text', text: 'Hello world' }], finish: 'stop', usage: USAGE });
   });
 
-  it('leaves a count that was not stated undefined, not 0', async () => {
+  it('leaves a count that was not reported undefined and not 0', async () => {
     the().play({ does: 'say', pieces: PIECES, usage: { inputTokens: 3, outputTokens: 4 } });
     expect((await the().provider.complete(REQUEST)).usage).toEqual({ inputTokens: 3, outputTokens: 4 });
   });
 
-  it('believes a 0 that was stated', async () => {
+  it('returns a reported 0', async () => {
     const usage = { inputTokens: 3, outputTokens: 4, cacheReadTokens: 0 };
     the().play({ does: 'say', pieces: PIECES, usage });
     expect((await the().provider.complete(REQUEST)).usage).toEqual(usage);
   });
 
   it.each(['say', 'refuse', 'run out of tokens'] as const)(
-    'streams the same reply that it gives at once: %s',
+    'returns the same reply with and without streaming: %s',
     async (does) => {
       const scenario: Scenario = { does, pieces: PIECES, usage: USAGE };
       the().play(scenario);
@@ -82,13 +82,13 @@ function describeAnswers(the: () => ModelContractSubject): void {
     },
   );
 
-  it('gives one tool call with its input parsed', async () => {
+  it('returns one tool call with its parsed input', async () => {
     the().play({ does: 'call', calls: CALLS.slice(0, 1), usage: USAGE });
     const reply = plain(await the().provider.complete(REQUEST));
     expect(reply).toEqual({ content: [toolCall(0)], finish: 'tool-calls', usage: USAGE });
   });
 
-  it('gives parallel tool calls in their order, at once and streamed', async () => {
+  it('returns parallel tool calls in order, with and without streaming', async () => {
     const scenario: Scenario = { does: 'call', calls: CALLS, usage: USAGE };
     the().play(scenario);
     const reply = plain(await the().provider.complete(REQUEST));
@@ -114,7 +114,7 @@ const FAILURES: [number, ProviderErrorCode, boolean][] = [
 ];
 
 function describeFailures(the: () => ModelContractSubject): void {
-  it.each(FAILURES)('turns status %i into %s, once, without the key', async (status, code, retryable) => {
+  it.each(FAILURES)('converts status %i to %s without a retry and without the key', async (status, code, retryable) => {
     for (const attempt of [complete, drain]) {
       const before = the().calls();
       the().play({ does: 'fail', status, headers: { 'retry-after': '7' } });
@@ -125,7 +125,7 @@ function describeFailures(the: () => ModelContractSubject): void {
     }
   });
 
-  it.each(['drop', 'stop short'] as const)('calls a stream broken that ends too early: %s', async (does) => {
+  it.each(['drop', 'stop short'] as const)('reports a stream that ends too early as broken: %s', async (does) => {
     the().play({ does, pieces: PIECES });
     const error = await failure(drain(the().provider, REQUEST));
     expect(error).toMatchObject({ code: 'MODEL_STREAM_BROKEN', retryable: true });
@@ -133,7 +133,7 @@ function describeFailures(the: () => ModelContractSubject): void {
 }
 
 function describeEndings(the: () => ModelContractSubject): void {
-  it('ends a stream at once when it is aborted, and keeps no connection', async () => {
+  it('ends an aborted stream immediately and keeps no connection', async () => {
     the().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
     let abortedAt = 0;
@@ -149,7 +149,7 @@ function describeEndings(the: () => ModelContractSubject): void {
     await noneBusy(the());
   });
 
-  it('ends a plain call at once when it is aborted, and keeps no connection', async () => {
+  it('ends an aborted call immediately and keeps no connection', async () => {
     the().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
     const call = failure(the().provider.complete(REQUEST, { signal: caller.signal }));
@@ -159,21 +159,21 @@ function describeEndings(the: () => ModelContractSubject): void {
     await noneBusy(the());
   });
 
-  it('sends nothing when it was aborted before', async () => {
+  it('sends nothing if the signal is already aborted', async () => {
     const options = { signal: AbortSignal.abort() };
     expect((await failure(the().provider.complete(REQUEST, options))).code).toBe('CALL_ABORTED');
     expect((await failure(drain(the().provider, REQUEST, options))).code).toBe('CALL_ABORTED');
     expect(the().calls()).toBe(0);
   });
 
-  it('ends the call when its stream is left early', async () => {
+  it('ends the call when the caller stops reading', async () => {
     the().play({ does: 'hang', pieces: PIECES });
     for await (const event of the().provider.stream(REQUEST)) if (event.type === 'text') break;
     await noneBusy(the());
     expect(the().calls()).toBe(1);
   });
 
-  it('keeps no connection busy after an answer', async () => {
+  it('keeps no connection in use after an answer', async () => {
     the().play({ does: 'say', pieces: PIECES, usage: USAGE });
     await drain(the().provider, REQUEST);
     await noneBusy(the());
@@ -220,7 +220,7 @@ function toolCall(index: number): ToolCallPart {
   return { type: 'tool-call', id, name, input };
 }
 
-/** Without what is the vendor's own affair. */
+/** Removes vendor-specific fields. */
 function plain({ content, finish, usage }: ModelReply): object {
   return { content: content.map((part) => ({ ...part, vendorData: undefined })), finish, usage };
 }

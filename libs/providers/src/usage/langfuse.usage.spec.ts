@@ -33,7 +33,7 @@ describe('usage from Langfuse', () => {
     expect(await langfuse.usage({ agentIds: ['builder'], since })).toEqual(
       new Map([['builder', { tokens: 234, microUsd: 1 }]]),
     );
-    expect(server.questions[0]).toMatchObject({ view: 'observations', dimensions: [{ field: 'traceName' }] });
+    expect(server.queries[0]).toMatchObject({ view: 'observations', dimensions: [{ field: 'traceName' }] });
   });
 
   it('S3.10 of more agents than fit into one question is asked for page by page', async () => {
@@ -41,10 +41,10 @@ describe('usage from Langfuse', () => {
     for (const agentId of agentIds) server.traced.push({ agentId, totalTokens: 7, totalCost: 0, at: TODAY });
     const usage = await source().usage({ agentIds, since: null });
     expect(usage.size).toBe(130);
-    expect(server.questions.map(({ filters }) => filters[0]?.value.length)).toEqual([50, 50, 30]);
+    expect(server.queries.map(({ filters }) => filters[0]?.value.length)).toEqual([50, 50, 30]);
     const long = Array.from({ length: 50 }, (_, index) => `${'x'.repeat(120)}-${index}`);
     await source().usage({ agentIds: long, since: null });
-    expect(server.questions.slice(3).map(({ filters }) => filters[0]?.value.length)).toEqual([32, 18]);
+    expect(server.queries.slice(3).map(({ filters }) => filters[0]?.value.length)).toEqual([32, 18]);
   });
 
   it('S3.10 can be asked of an installation that knows the first metrics API only', async () => {
@@ -53,7 +53,7 @@ describe('usage from Langfuse', () => {
     const langfuse = source({ agentField: 'name' });
     expect((await langfuse.usage({ agentIds: ['builder'], since: null })).get('builder')?.tokens).toBe(5);
     await langfuse.usage({ agentIds: ['builder'], since: null });
-    expect(server.questions).toHaveLength(3);
+    expect(server.queries).toHaveLength(3);
   });
 
   it('S3.10 with a wrong key says so, without the key', async () => {
@@ -70,7 +70,7 @@ describe('usage from Langfuse', () => {
       retryAfterMs: 7_000,
       retryable: true,
     });
-    expect(server.questions).toHaveLength(1);
+    expect(server.queries).toHaveLength(1);
   });
 
   it('S3.10 from a server that is broken or gone is an outage', async () => {

@@ -9,9 +9,9 @@ export interface LangfuseUsageOptions {
   baseUrl: string;
   publicKey: string;
   secretKey: Secret;
-  /** Where traces carry the agentId: the name of the trace, or of the observation. */
+  /** The field that contains the agentId: the name of the trace, or of the observation. */
   agentField: LangfuseAgentField;
-  /** Judges the address before it is called. */
+  /** Checks the address before it is called. */
   policy: EgressPolicy;
   timeoutMs?: number;
 }
@@ -26,18 +26,19 @@ export interface UsageCount {
 
 type MetricsRow = Record<string, unknown>;
 
-/** The question travels in the address, and addresses have an end. */
-const LONGEST_PAGE = { agents: 50, characters: 4_000 };
-/** Langfuse has nothing older, and nothing newer. */
-const EVER = '2020-01-01T00:00:00.000Z';
-const STILL = '2100-01-01T00:00:00.000Z';
-const USUAL_TIMEOUT_MS = 10_000;
+/** The query is part of the URL, whose length is limited. */
+const MAX_PAGE = { agents: 50, characters: 4_000 };
+/** A time before and a time after all data of Langfuse. */
+const MIN_TIMESTAMP = '2020-01-01T00:00:00.000Z';
+const MAX_TIMESTAMP = '2100-01-01T00:00:00.000Z';
+const DEFAULT_TIMEOUT_MS = 10_000;
 const [TOKENS, COST] = ['sum_totalTokens', 'sum_totalCost'];
 
 /**
- * What agents used, as Langfuse counted it: sums by agent from its metrics API, as many agents to a page as fit. Nothing is
- * retried here; an error says when to come again. The client library brings its own HTTP, so the policy judges the address
- * as it is written, and not each one it resolves to: it is the operator's own setting, never an agent's.
+ * Reads the usage of agents from the metrics API of Langfuse, as sums per agent, for many agents in one request. It
+ * does not retry; an error contains the time to wait. The client library uses its own HTTP client, so the policy checks
+ * only the configured address and not each resolved address. This is safe because only the operator can set the
+ * address.
  */
 export class LangfuseUsage {
   readonly name = 'langfuse';
@@ -45,7 +46,7 @@ export class LangfuseUsage {
   private isLegacy = false;
 
   constructor(private readonly options: LangfuseUsageOptions) {
-    const { baseUrl, publicKey, secretKey, policy, timeoutMs = USUAL_TIMEOUT_MS } = options;
+    const { baseUrl, publicKey, secretKey, policy, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
     policy.checkUrl(baseUrl);
     this.client = new LangfuseClient({ baseUrl, publicKey, secretKey: secretKey.reveal(), timeout: timeoutMs / 1_000 });
   }
@@ -57,17 +58,17 @@ export class LangfuseUsage {
     agentIds: readonly string[];
     since: Date | null;
   }): Promise<Map<string, UsageCount>> {
-    const found = new Map<string, UsageCount>();
+    const usage = new Map<string, UsageCount>();
     for (const page of pagesOf([...new Set(agentIds)])) {
-      for (const row of await this.ask(page, since?.toISOString() ?? EVER)) {
+      for (const row of await this.query(page, since?.toISOString() ?? MIN_TIMESTAMP)) {
         const agentId = row[this.options.agentField];
-        if (typeof agentId === 'string') found.set(agentId, countsIn(row));
+        if (typeof agentId === 'string') usage.set(agentId, countsIn(row));
       }
     }
-    return found;
+    return usage;
   }
 
-  private async ask(agentIds: readonly string[], fromTimestamp: string): Promise<MetricsRow[]> {
+  private async query(agentIds: readonly string[], fromTimestamp: string): Promise<MetricsRow[]> {
     const { agentField: field } = this.options;
     const query = JSON.stringify({
       view: 'observations',
@@ -78,23 +79,23 @@ export class LangfuseUsage {
       ],
       filters: [{ column: field, operator: 'any of', value: agentIds, type: 'stringOptions' }],
       fromTimestamp,
-      toTimestamp: STILL,
+      toTimestamp: MAX_TIMESTAMP,
       config: { row_limit: 1_000 },
     });
     try {
       const { data } = await this.call(query);
-      if (!Array.isArray(data)) throw unreadable('its answer has no data');
+      if (!Array.isArray(data)) throw unreadable('the answer has no data');
       return data;
     } catch (error) {
       throw this.explain(error);
     }
   }
 
-  /** Older installations know the metrics under their first address only; the question is the same. */
+  /** Older installations offer only the first version of the metrics API. The query is the same. */
   private async call(query: string): Promise<{ data: MetricsRow[] }> {
     const { metrics, legacy } = this.client.api;
-    const { timeoutMs = USUAL_TIMEOUT_MS } = this.options;
-    // the library's own time ends with the headers of an answer; this one with all of it
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.options;
+    // the timeout of the library ends with the headers of the answer; this one includes the body
     const options = { maxRetries: 0, abortSignal: AbortSignal.timeout(timeoutMs) };
     if (!this.isLegacy) {
       try {
@@ -104,7 +105,7 @@ export class LangfuseUsage {
         this.isLegacy = true;
       }
     }
-    // oxlint-disable-next-line typescript/no-deprecated -- for installations that have no other
+    // oxlint-disable-next-line typescript/no-deprecated -- for older installations
     return await legacy.metricsV1.metrics({ query }, options);
   }
 
@@ -113,16 +114,24 @@ export class LangfuseUsage {
     const status = statusOf(error);
     const label = `Langfuse at ${new URL(this.options.baseUrl).host}`;
     if (status === undefined) {
-      const reason = this.options.secretKey.hideIn(reasonOf(error)).slice(0, 200);
+      const reason = this.options.secretKey.redactIn(reasonOf(error)).slice(0, 200);
       return new ProviderError('USAGE_SOURCE_UNAVAILABLE', `${label} cannot be reached: ${reason}`);
     }
-    const facts = { status, retryAfterMs: readRetryAfter(headersOf(error)) };
+    const options = { status, retryAfterMs: readRetryAfter(headersOf(error)) };
     if (status === 401 || status === 403)
-      return new ProviderError('USAGE_KEY_REFUSED', `${label} refused our keys (${status}). Check them.`, facts);
+      return new ProviderError(
+        'USAGE_KEY_REFUSED',
+        `${label} rejected the keys (${status}). Check the public key and the secret key.`,
+        options,
+      );
     if (status === 429)
-      return new ProviderError('USAGE_RATE_LIMITED', `${label} wants us to come less often (429).`, facts);
-    if (status >= 500) return new ProviderError('USAGE_SOURCE_UNAVAILABLE', `${label} answered ${status}.`, facts);
-    return unreadable(`${label} answered ${status} to a question for metrics`);
+      return new ProviderError(
+        'USAGE_RATE_LIMITED',
+        `${label} limits the rate of requests (429). Increase the refresh interval.`,
+        options,
+      );
+    if (status >= 500) return new ProviderError('USAGE_SOURCE_UNAVAILABLE', `${label} answered ${status}.`, options);
+    return unreadable(`${label} answered ${status} to a metrics query`);
   }
 }
 
@@ -130,7 +139,7 @@ function* pagesOf(agentIds: readonly string[]): Iterable<string[]> {
   let page: string[] = [];
   let characters = 0;
   for (const agentId of agentIds) {
-    if (page.length >= LONGEST_PAGE.agents || characters + agentId.length > LONGEST_PAGE.characters) {
+    if (page.length >= MAX_PAGE.agents || characters + agentId.length > MAX_PAGE.characters) {
       yield page;
       [page, characters] = [[], 0];
     }
@@ -140,10 +149,11 @@ function* pagesOf(agentIds: readonly string[]): Iterable<string[]> {
   if (page.length > 0) yield page;
 }
 
-/** Sums of large numbers come as text. */
+/** Langfuse returns sums as text. */
 function countsIn(row: MetricsRow): UsageCount {
   const [tokens, dollars] = [Number(row[TOKENS] ?? 0), Number(row[COST] ?? 0)];
-  if (!Number.isSafeInteger(tokens) || tokens < 0 || !(dollars >= 0)) throw unreadable('its sums are no numbers');
+  if (!Number.isSafeInteger(tokens) || tokens < 0 || !(dollars >= 0))
+    throw unreadable('the sums are not valid numbers');
   return { tokens, microUsd: toMicroDollars(dollars) };
 }
 

@@ -4,7 +4,7 @@ import type { JoinRequest, JoinResult } from './agents.service.js';
 
 let replicas: TwoReplicas;
 beforeEach(async () => {
-  replicas = await TwoReplicas.start({ agentQuota: { most: 5, setting: 'quota.agents' } });
+  replicas = await TwoReplicas.start({ agentQuota: { limit: 5, setting: 'quota.agents' } });
 });
 afterEach(async () => await replicas.stop());
 

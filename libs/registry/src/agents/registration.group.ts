@@ -126,7 +126,7 @@ export class RegistrationGroup {
     const owners = this.ownersToCount(batch);
     const [, owned, locked, rows, now, budgets] = await Promise.all([
       registrations.lockOwners(owners),
-      registrations.countOwned(owners, agentIds, this.rules.quota.most),
+      registrations.countOwned(owners, agentIds, this.rules.quota.limit),
       agents.lockMany(agentIds, wait),
       agents.findMany(agentIds),
       agents.now(),

@@ -12,7 +12,7 @@ beforeEach(async () => {
   database = await testDatabase();
   proxy = await CountingProxy.start(database.url);
   registry = await testRegistry(await database.connectAgain({ url: proxy.url, poolSize: 2 }), {
-    agentQuota: { most: 50, setting: 'quota.agents' },
+    agentQuota: { limit: 50, setting: 'quota.agents' },
   });
   agents = registry.agents;
   await register('first'); // opens the connections

@@ -155,7 +155,7 @@ export class BudgetLedger {
     const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
     const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
     const { quota, clock } = this.rules;
-    const counted = { owners: this.ownersToCount(ops), upTo: quota.most };
+    const counted = { owners: this.ownersToCount(ops), upTo: quota.limit };
     const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
     const batch = new LedgerBatch(

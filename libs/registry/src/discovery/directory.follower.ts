@@ -116,7 +116,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
     this.currentAt = startedAt;
     this.mustLoad = false;
     this.subscription = this.events.feed.subscribe(head, {
-      take: (events) => this.onEvents(events),
+      accept: (events) => this.onEvents(events),
       expired: () => this.reload(),
     });
   }

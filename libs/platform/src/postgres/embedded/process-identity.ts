@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * What tells a process from a later one with the same number: when it started. Undefined when there is no such process.
+ * Returns the start time of a process, which distinguishes it from a later process with the same pid; undefined if it
+ * does not run.
  */
 export function processIdentity(pid: number): string | undefined {
   if (!isAlive(pid)) return undefined;
   return existsSync('/proc/self/stat') ? startTicks(pid) : startTime(pid);
 }
 
-/** The command line of a process, or undefined where it cannot be told. */
+/** Returns the command line of a process, or undefined where the system does not offer it. */
 export function commandOf(pid: number): string | undefined {
   const file = `/proc/${pid}/cmdline`;
   return existsSync(file) ? readFileSync(file, 'utf8').replaceAll('\0', ' ') : undefined;
@@ -24,7 +25,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Field 22 of /proc/PID/stat; the second field may itself contain spaces and brackets. */
+/** Reads field 22 of /proc/PID/stat. The second field may contain spaces and parentheses. */
 function startTicks(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

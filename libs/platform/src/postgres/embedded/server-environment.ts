@@ -1,7 +1,10 @@
-/** What Postgres' programs need of our environment. Everything else may be a secret, or a setting meant for clients. */
+/**
+ * The environment variables that the programs of Postgres need. Others may be secrets, or settings for clients of
+ * Postgres.
+ */
 const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'TZ', 'TMPDIR'];
 
-/** A server shows its environment to everyone who may read its process, so that it gets no more than it needs. */
+/** Everyone who may read the server process can read its environment, so the server gets only what it needs. */
 export function serverEnvironment(ours: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(NEEDED.flatMap((name) => (ours[name] ? [[name, ours[name]]] : []))), LC_ALL: 'C' };
 }

@@ -3,9 +3,9 @@ import { chmodSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DataFolderError } from './data-folder.js';
 
-/** How to start Postgres' programs, which refuse to run as root. */
+/** How to start the programs of Postgres, which do not run as root. */
 export interface ServerUser {
-  /** Put in front of the program. */
+  /** The command that starts the program, with its arguments. */
   prefix: string[];
   uid?: number;
   gid?: number;
@@ -14,9 +14,9 @@ export interface ServerUser {
 const NAMESPACE = ['unshare', '-U', '--map-user=1000', '--map-group=1000'];
 
 /**
- * An ordinary user starts the server as itself. Root starts it in a user namespace, where the server sees another user
- * that outside is still root: no account, no change of ownership, and folders closed to others stay usable. Where
- * namespaces are denied (many containers), root hands the server to an account without rights.
+ * An ordinary user starts the server under its own account. Root starts it in a user namespace: there the server has another
+ * user id, but outside it is still root, so it needs no account, no change of ownership and no access for others. Where user
+ * namespaces are not allowed (in many containers), the server runs under an unprivileged account.
  */
 export async function serverUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return { prefix: [] };
@@ -24,23 +24,23 @@ export async function serverUser(): Promise<ServerUser> {
   return { prefix: [], ...unprivilegedAccount() };
 }
 
-/** Gives a folder to the account the server will run as, where that is not the owner already. */
-export function giveTo(user: ServerUser, folder: string): void {
+/** Makes the account of the server the owner of a folder, if the server has its own account. */
+export function changeOwner(user: ServerUser, folder: string): void {
   if (user.uid === undefined || user.gid === undefined) return;
   execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, folder]);
 }
 
-/** Lets that account pass through a folder, without seeing what is in it. */
-export function letPass(user: ServerUser, folder: string): void {
+/** Lets the account of the server enter a folder, but not list it. */
+export function allowTraversal(user: ServerUser, folder: string): void {
   if (user.uid !== undefined) chmodSync(folder, 0o711);
 }
 
-/** What to say when the server cannot be set up, and the reason may be that it is not allowed to come here. */
+/** The hint for an error message when the server may have no access to its folder. */
 export function adviceFor(user: ServerUser): string {
   if (user.uid === undefined) return '';
   return (
-    ' | As root without user namespaces, Postgres runs as another user, who must be able to enter this folder: move the ' +
-    'clone to one that is open to others, start Rollcall as an ordinary user, or set DATABASE_URL.'
+    ' | As root without user namespaces, Postgres runs as another user, which must be able to enter this folder: move the ' +
+    'installation to a folder that other users can enter, start Rollcall as an ordinary user, or set DATABASE_URL.'
   );
 }
 
@@ -50,7 +50,7 @@ async function namespacesWork(): Promise<boolean> {
     await promisify(execFile)(program, [...flags, 'true']);
     return true;
   } catch {
-    return false; // denied by the kernel or the container, or no such program
+    return false; // not allowed by the kernel or the container, or the program is missing
   }
 }
 
@@ -58,7 +58,7 @@ function unprivilegedAccount(): { uid: number; gid: number } {
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
-  const account = ['postgres', 'nobody'].map((name) => accounts.find(([found]) => found === name)).find(Boolean);
+  const account = ['postgres', 'nobody'].map((name) => accounts.find(([user]) => user === name)).find(Boolean);
   if (!account) {
     throw new DataFolderError(
       'Postgres does not run as root, and this system has neither user namespaces nor an account "nobody". ' +

@@ -5,42 +5,45 @@ import { ProviderError } from '../../errors.js';
 import { CredentialSchema, withCredential } from '../agent.credential.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { settingsView, type ProviderFacts } from '../../provider.facts.js';
+import { settingsView, type ProviderDescription } from '../../provider.description.js';
 import type { OutboundOptions } from '../outbound.js';
 import { A2aAgent } from './a2a.agent.js';
 import { fetchCard, LEGACY, usableCard } from './a2a.card.js';
 import { cardFetch, strictFetch, toA2aError } from './a2a.errors.js';
 
-const CARD_WITHIN_MS = 10_000;
+const CARD_TIMEOUT_MS = 10_000;
 
 const SettingsSchema = z.strictObject({
-  /** Of the agent, whose card is then at its well-known place, or of the card itself. */
+  /** The URL of the agent, whose card is at the well-known path, or the URL of the card itself. */
   url: z.url(),
   credential: CredentialSchema.optional(),
 });
 
 export interface A2aProviderOptions extends OutboundOptions {
-  /** How long a card may take to come. */
-  cardWithinMs?: number;
+  /** The time limit for the request of a card. */
+  cardTimeoutMs?: number;
 }
 
-/** Whom we speak to and how. */
-interface Line {
+/** How to call the remote agent. */
+interface Remote {
   url: string;
   label: string;
   fetch: typeof fetch;
-  hide(text: string): string;
+  redact(text: string): string;
 }
 
-/** Agents elsewhere that speak A2A. The card is fetched when the agent is made, so one that is not there fails then. */
+/**
+ * Creates remote agents that use A2A. The card is fetched when the agent is created, so a missing agent fails at that
+ * time.
+ */
 export class A2aAgentProvider implements AgentProvider {
   readonly name = 'a2a';
   readonly agentType = 'remote';
 
   constructor(private readonly options: A2aProviderOptions) {}
 
-  facts(): ProviderFacts {
-    const about = 'Agents elsewhere that speak A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON';
+  describe(): ProviderDescription {
+    const about = 'Remote agents that use A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON';
     return { about, settings: settingsView(SettingsSchema) };
   }
 
@@ -48,32 +51,32 @@ export class A2aAgentProvider implements AgentProvider {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);
     const { policy, secrets, fetch } = this.options;
     policy.checkUrl(url);
-    const keyed = credential && withCredential(fetch, { url, settings: credential, secrets });
-    const hide = (text: string): string => keyed?.secret.hideIn(text) ?? text;
-    const line: Line = { url, label: `Agent ${config.name}`, fetch: keyed?.fetch ?? fetch, hide };
-    const card = await this.cardOf(line);
-    const fetchImpl = strictFetch(line.fetch, line.label);
+    const authorized = credential && withCredential(fetch, { url, settings: credential, secrets });
+    const redact = (text: string): string => authorized?.secret.redactIn(text) ?? text;
+    const remote: Remote = { url, label: `Agent ${config.name}`, fetch: authorized?.fetch ?? fetch, redact };
+    const card = await this.cardOf(remote);
+    const fetchImpl = strictFetch(remote.fetch, remote.label);
     const transports = [
       new JsonRpcTransportFactory({ fetchImpl, ...LEGACY }),
       new RestTransportFactory({ fetchImpl, ...LEGACY }),
     ];
     const client = await new ClientFactory({ transports, clientConfig: { polling: true } }).createFromAgentCard(card);
-    return new A2aAgent({ name: config.name, client, streams: card.capabilities?.streaming === true, hide });
+    return new A2aAgent({ name: config.name, client, streams: card.capabilities?.streaming === true, redact });
   }
 
-  private async cardOf({ url, label, fetch, hide }: Line): Promise<AgentCard> {
-    const { policy, cardWithinMs = CARD_WITHIN_MS } = this.options;
-    const late = AbortSignal.timeout(cardWithinMs);
-    const soon: typeof fetch = async (input, init) => await fetch(input, { ...init, signal: late });
+  private async cardOf({ url, label, fetch, redact }: Remote): Promise<AgentCard> {
+    const { policy, cardTimeoutMs = CARD_TIMEOUT_MS } = this.options;
+    const timeout = AbortSignal.timeout(cardTimeoutMs);
+    const timedFetch: typeof fetch = async (input, init) => await fetch(input, { ...init, signal: timeout });
     try {
-      return usableCard(await fetchCard(url, cardFetch(soon, label)), policy, label);
+      return usableCard(await fetchCard(url, cardFetch(timedFetch, label)), policy, label);
     } catch (error) {
-      if (late.aborted) throw tooLate(label, cardWithinMs);
-      throw toA2aError(error, { label: `The card of ${label}`, hide });
+      if (timeout.aborted) throw timedOut(label, cardTimeoutMs);
+      throw toA2aError(error, { label: `The card of ${label}`, redact });
     }
   }
 }
 
-function tooLate(label: string, ms: number): ProviderError {
-  return new ProviderError('AGENT_UNREACHABLE', `The card of ${label} did not come within ${ms} ms.`);
+function timedOut(label: string, ms: number): ProviderError {
+  return new ProviderError('AGENT_UNREACHABLE', `The card of ${label} was not received within ${ms} ms.`);
 }

@@ -7,7 +7,7 @@ import type { A2aWire } from '../../testing/a2a-wires/a2a.wire.js';
 import { jsonRpcWire, legacyJsonRpcWire } from '../../testing/a2a-wires/json-rpc.wire.js';
 import { cardWith, jsonRpcAt } from '../../testing/a2a-wires/odd-card.js';
 import { restWire } from '../../testing/a2a-wires/rest.wire.js';
-import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
+import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
@@ -19,7 +19,7 @@ for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
     describeAgentProviderContract(`a2a (${wire.name}, ${streaming ? 'streaming' : 'at once'})`, {
       agentType: 'remote',
       make: async (name) => {
-        const server = await ObedientA2aServer.start({ wire, streaming });
+        const server = await FakeA2aServer.start({ wire, streaming });
         const egress = localEgress();
         const provider = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined });
         return {
@@ -28,7 +28,7 @@ for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
           begunCalls: () => server.executor.begun,
           busyCalls: () => server.executor.busy,
           close: async () => {
-            expect(egress.underWay).toBe(0);
+            expect(egress.inFlight).toBe(0);
             await egress.close();
             await server.close();
           },
@@ -54,8 +54,8 @@ describe('S1.10 an a2a agent', () => {
     await egress.close();
   });
 
-  const startObedient = async (options?: { streaming?: boolean; wire?: A2aWire }): Promise<ObedientA2aServer> => {
-    const server = await ObedientA2aServer.start(options);
+  const startServer = async (options?: { streaming?: boolean; wire?: A2aWire }): Promise<FakeA2aServer> => {
+    const server = await FakeA2aServer.start(options);
     closing.push(server);
     return server;
   };
@@ -95,7 +95,7 @@ describe('S1.10 an a2a agent', () => {
   };
 
   it('sends the key to the agent and to nobody its card may name', async () => {
-    const [server, elsewhere] = [await startObedient(), await startObedient()];
+    const [server, elsewhere] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     await drain(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`]);
@@ -108,7 +108,7 @@ describe('S1.10 an a2a agent', () => {
   });
 
   it('does not repeat the key that the other side quotes', async () => {
-    const server = await startObedient();
+    const server = await startServer();
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     const failed = drain(await provider.createAgent({ name: 'ada', settings }), {
       does: 'fail',
@@ -118,7 +118,7 @@ describe('S1.10 an a2a agent', () => {
   });
 
   it('is called without streaming when its card says it cannot', async () => {
-    const server = await startObedient({ streaming: false });
+    const server = await startServer({ streaming: false });
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const events = await drain(agent, { does: 'answer', pieces: ['Hel', 'lo'] });
     expect(events.at(-1)).toMatchObject({ type: 'finished', result: { text: 'Hello' } });
@@ -127,7 +127,7 @@ describe('S1.10 an a2a agent', () => {
   });
 
   it('asks back, and goes on with the same task', async () => {
-    const server = await startObedient();
+    const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const asked = (
       await drain(agent, {
@@ -146,7 +146,7 @@ describe('S1.10 an a2a agent', () => {
   });
 
   it('tells the other side that its task is cancelled', async () => {
-    const server = await startObedient();
+    const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const caller = new AbortController();
     const call = drain(agent, { does: 'hang', pieces: ['x'] }, { signal: caller.signal });
@@ -182,15 +182,15 @@ describe('S1.10 an a2a agent', () => {
     answer.resolve();
     await until('it is taken back', () => methods.includes('CancelTask'));
     await agent.shutdown();
-    expect(egress.underWay).toBe(0);
+    expect(egress.inFlight).toBe(0);
   });
 
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
-    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'declined: no'],
+    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'rejected the request: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
   ])('ends as %s with %s, the fault of the %s', async (state, code, fault, message) => {
-    const server = await startObedient();
+    const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const ended = drain(agent, { does: 'end as', state, says: 'no' });
     await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
@@ -198,7 +198,7 @@ describe('S1.10 an a2a agent', () => {
   });
 
   it('asks for an authorization as it asks for anything else', async () => {
-    const server = await startObedient();
+    const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const events = await drain(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Sign in at …' } });
@@ -207,7 +207,7 @@ describe('S1.10 an a2a agent', () => {
   it.each([restWire, jsonRpcWire, legacyJsonRpcWire])(
     'refuses to go on with a task nobody knows, as the fault of the caller: $name',
     async (wire) => {
-      const server = await startObedient({ wire });
+      const server = await startServer({ wire });
       const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
       const lost = drain(agent, { does: 'answer', pieces: ['x'] }, { conversationId: 'talk#task=lost' });
       await expect(lost).rejects.toMatchObject({ code: 'AGENT_REQUEST_REFUSED', fault: 'caller' });

@@ -3,7 +3,7 @@ import { Secret } from '../../secret.js';
 import { cardWith } from '../../testing/a2a-wires/odd-card.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
-import { ObedientA2aServer } from '../../testing/obedient-a2a.server.js';
+import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '../../testing/until.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
@@ -16,7 +16,7 @@ describe('S1.10 an a2a agent and its card', () => {
   const closing: { close(): Promise<void> }[] = [];
   afterEach(async () => {
     await Promise.all(closing.splice(0).map(async (server) => await server.close()));
-    expect(egress.underWay).toBe(0);
+    expect(egress.inFlight).toBe(0);
   });
   afterAll(async () => await egress.close());
 
@@ -30,15 +30,15 @@ describe('S1.10 an a2a agent and its card', () => {
     [
       'only gRPC',
       [{ url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' }],
-      /offers GRPC 1\.0; spoken here/,
+      /offers GRPC 1\.0; supported are/,
     ],
     [
       'a later version',
       [{ url: 'https://a.example', protocolBinding: 'JSONRPC', protocolVersion: '2.0' }],
       /offers JSONRPC 2\.0/,
     ],
-    ['nothing', [], /names no interface/],
-    ['nonsense', 'everything', /names no interface/],
+    ['nothing', [], /lists no interface/],
+    ['nonsense', 'everything', /lists no interface/],
   ])('is not made when its card offers %s, and says why', async (_what, supportedInterfaces, why) => {
     const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
     const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
@@ -46,7 +46,7 @@ describe('S1.10 an a2a agent and its card', () => {
   });
 
   it('takes the first of the interfaces that can be spoken', async () => {
-    const server = await ObedientA2aServer.start();
+    const server = await FakeA2aServer.start();
     closing.push(server);
     const interfaces = [
       { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },
@@ -70,7 +70,7 @@ describe('S1.10 an a2a agent and its card', () => {
 
   it('is not made when its card does not come in time, which is no fault of the caller', async () => {
     const server = await serve(() => undefined);
-    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardWithinMs: 50 });
+    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardTimeoutMs: 50 });
     const made = hasty.createAgent({ name: 'ada', settings: { url: server.url } });
     await expect(made).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
     await until('the request is given up', () => server.busyConnections === 0);

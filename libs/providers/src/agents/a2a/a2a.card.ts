@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
 
-/** Also 0.3, which many agents still speak: the SDK translates it. */
+/** Accepts version 0.3 too, which many agents still use. The SDK converts it. */
 export const LEGACY = { legacyCompat: { enabled: true } };
-/** gRPC is missing on purpose: it would go out past the guarded client. */
+/** gRPC is not supported, because its connections would bypass the egress client. */
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
 const VERSIONS = /^(1\.\d+(\.\d+)?|0\.3(\.\d+)?)$/;
 const CARD_FILE = /\.json$/;
@@ -15,26 +15,26 @@ const InterfacesSchema = z
   .array(z.object({ url: z.string(), protocolBinding: z.string(), protocolVersion: z.string().default('1.0') }))
   .min(1);
 
-/** The card at its well-known place under `url`, or at `url` itself. */
+/** Fetches the card from the well-known path of `url`, or from `url` itself if it is a JSON file. */
 export async function fetchCard(url: string, fetchImpl: typeof fetch): Promise<AgentCard> {
   const path = CARD_FILE.test(new URL(url).pathname) ? '' : undefined;
   return await new DefaultAgentCardResolver({ fetchImpl, ...LEGACY }).resolve(url, path);
 }
 
-/** The same card with only those of its interfaces that we speak and may call, or an error that says what is wrong. */
+/** Returns the card with only those interfaces that are supported here and may be called. Throws if there are none. */
 export function usableCard(card: AgentCard, policy: EgressPolicy, label: string): AgentCard {
   const listed = InterfacesSchema.safeParse(card.supportedInterfaces);
-  if (!listed.success) throw unusable(label, 'it names no interface to call');
-  const spoken = card.supportedInterfaces.filter(
+  if (!listed.success) throw unusable(label, 'it lists no interface');
+  const supported = card.supportedInterfaces.filter(
     ({ protocolBinding, protocolVersion }) =>
       BINDINGS.includes(protocolBinding.toUpperCase()) && VERSIONS.test(protocolVersion || '1.0'),
   );
-  if (spoken.length === 0) {
+  if (supported.length === 0) {
     const offered = listed.data.map((one) => `${one.protocolBinding} ${one.protocolVersion}`).join(', ');
-    throw unusable(label, `it offers ${offered}; spoken here: ${BINDINGS.join(' and ')}, versions 1.x and 0.3`);
+    throw unusable(label, `it offers ${offered}; supported are ${BINDINGS.join(' and ')}, versions 1.x and 0.3`);
   }
-  for (const { url } of spoken) policy.checkUrl(url);
-  return { ...card, supportedInterfaces: spoken };
+  for (const { url } of supported) policy.checkUrl(url);
+  return { ...card, supportedInterfaces: supported };
 }
 
 function unusable(label: string, why: string): ProviderError {

@@ -1,11 +1,11 @@
 import { Message, TaskState, type Part, type SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
 
-/** Where our words become those of A2A. The way back is task.reader.ts; beyond these two, nobody knows of tasks. */
+/** Converts a message to A2A. `task.reader.ts` converts the answers. No other code knows the concept of A2A tasks. */
 export function toSendMessage({ text, data }: AgentMessage, options: HandleOptions): SendMessageRequest {
   const message = Message.fromJSON({
     messageId: options.callId ?? crypto.randomUUID(),
-    ...placeOf(options.conversationId),
+    ...fromConversation(options.conversationId),
     role: 'ROLE_USER',
     parts: [
       { text, mediaType: 'text/plain' },
@@ -16,17 +16,20 @@ export function toSendMessage({ text, data }: AgentMessage, options: HandleOptio
   return { tenant: '', message, configuration: undefined, metadata: undefined };
 }
 
-/** A task that asks back goes on only if the answer names it, so a conversation remembers its open task. */
+/**
+ * A task that needs input continues only if the next message contains its id, so the id of a conversation includes its
+ * open task.
+ */
 export function toConversation(contextId: string, outcome: AgentResult['outcome'], taskId = ''): string {
-  return outcome === 'completed' ? contextId : `${contextId}${TASK_MARK}${taskId}`;
+  return outcome === 'completed' ? contextId : `${contextId}${TASK_SEPARATOR}${taskId}`;
 }
 
-function placeOf(conversationId = ''): { contextId?: string; taskId?: string } {
-  const [contextId, taskId] = conversationId.split(TASK_MARK);
+function fromConversation(conversationId = ''): { contextId?: string; taskId?: string } {
+  const [contextId, taskId] = conversationId.split(TASK_SEPARATOR);
   return { ...(contextId && { contextId }), ...(taskId && { taskId }) };
 }
 
-const TASK_MARK = '#task=';
+const TASK_SEPARATOR = '#task=';
 
 export function textOf(parts: readonly Part[] = []): string {
   return parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
@@ -36,22 +39,22 @@ export function dataOf(parts: readonly Part[] = []): unknown[] {
   return parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value] : []));
 }
 
-/** How a task stands, in the few ways that make a difference to a caller. */
-export function standingOf(state = TaskState.TASK_STATE_UNSPECIFIED): Standing {
-  return STANDINGS[state];
+/** Reduces the states of A2A to those that make a difference for a caller. */
+export function phaseOf(state = TaskState.TASK_STATE_UNSPECIFIED): TaskPhase {
+  return PHASES[state];
 }
 
-export type Standing = 'at work' | 'completed' | 'asks' | 'failed' | 'declined' | 'cancelled';
+export type TaskPhase = 'working' | 'completed' | 'input-required' | 'failed' | 'rejected' | 'cancelled';
 
-const STANDINGS: Record<TaskState, Standing> = {
+const PHASES: Record<TaskState, TaskPhase> = {
   [TaskState.TASK_STATE_COMPLETED]: 'completed',
-  [TaskState.TASK_STATE_INPUT_REQUIRED]: 'asks',
-  [TaskState.TASK_STATE_AUTH_REQUIRED]: 'asks',
+  [TaskState.TASK_STATE_INPUT_REQUIRED]: 'input-required',
+  [TaskState.TASK_STATE_AUTH_REQUIRED]: 'input-required',
   [TaskState.TASK_STATE_FAILED]: 'failed',
-  [TaskState.TASK_STATE_REJECTED]: 'declined',
+  [TaskState.TASK_STATE_REJECTED]: 'rejected',
   [TaskState.TASK_STATE_CANCELED]: 'cancelled',
-  [TaskState.TASK_STATE_SUBMITTED]: 'at work',
-  [TaskState.TASK_STATE_WORKING]: 'at work',
-  [TaskState.TASK_STATE_UNSPECIFIED]: 'at work',
-  [TaskState.UNRECOGNIZED]: 'at work',
+  [TaskState.TASK_STATE_SUBMITTED]: 'working',
+  [TaskState.TASK_STATE_WORKING]: 'working',
+  [TaskState.TASK_STATE_UNSPECIFIED]: 'working',
+  [TaskState.UNRECOGNIZED]: 'working',
 };

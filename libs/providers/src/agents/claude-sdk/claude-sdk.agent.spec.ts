@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
-import { ObedientClaudeSdk } from '../../testing/obedient-claude.sdk.js';
-import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
-import { isAlive, ObedientProgram } from '../../testing/obedient-program.js';
+import { FakeClaudeSdk } from '../../testing/fake-claude.sdk.js';
+import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
+import { isAlive, FakeProgram } from '../../testing/fake-program.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
 import { ClaudeSdkAgentProvider, type ClaudeSdkProviderOptions } from './claude-sdk.agent-provider.js';
@@ -14,8 +14,8 @@ describeAgentProviderContract('claude-sdk', {
   agentType: 'sdk',
   statesUsage: false, // its usage has its own shape, checked below
   make: async (name) => {
-    const program = new ObedientProgram();
-    const sdk = new ObedientClaudeSdk(program.args);
+    const program = new FakeProgram();
+    const sdk = new FakeClaudeSdk(program.args);
     const provider = new ClaudeSdkAgentProvider({ secrets: () => undefined, load: async () => sdk });
     return {
       agent: await provider.createAgent({ name }),
@@ -47,14 +47,14 @@ describe('S1.10 a claude-sdk agent', () => {
       costUSD: 0.0001,
     },
   };
-  const program = new ObedientProgram();
-  const sdk = new ObedientClaudeSdk(program.args, MODEL_USAGE);
+  const program = new FakeProgram();
+  const sdk = new FakeClaudeSdk(program.args, MODEL_USAGE);
   const made: Agent[] = [];
   let before: Map<string, number>;
   beforeEach(() => void (before = openResources()));
   afterEach(async () => {
     await Promise.all(made.splice(0).map(async (agent) => await agent.shutdown()));
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
   afterAll(() => program.remove());
 
@@ -181,7 +181,7 @@ describe('S1.10 a claude-sdk agent', () => {
 
   it('is usable with its package and a credential, and says what is missing', () => {
     const facts = (options: Partial<ClaudeSdkProviderOptions>): (boolean | undefined)[] | undefined =>
-      new ClaudeSdkAgentProvider({ secrets: () => undefined, ...options }).facts().needs?.map(({ met }) => met);
+      new ClaudeSdkAgentProvider({ secrets: () => undefined, ...options }).describe().needs?.map(({ met }) => met);
     expect(facts({})).toEqual([false, false]);
     expect(facts({ isInstalled: () => true, secrets: () => new Secret(KEY) })).toEqual([true, true]);
     expect(facts({ isInstalled: () => true, env: { CLAUDE_CODE_USE_BEDROCK: '1' } })).toEqual([true, true]);

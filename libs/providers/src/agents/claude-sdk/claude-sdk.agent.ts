@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProviderError, reasonOf } from '../../errors.js';
-import { hideAll, type Secret } from '../../secret.js';
+import { redactAll, type Secret } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
 import { readSdkMessage } from './claude-sdk.wire.js';
 
-/** What is used of `@anthropic-ai/claude-agent-sdk`, which need not be installed. */
+/** The used part of `@anthropic-ai/claude-agent-sdk`. The package is optional, so its own types cannot be used. */
 export interface ClaudeSdk {
   query(params: { prompt: string; options: ClaudeQueryOptions }): AsyncIterable<unknown>;
 }
@@ -57,10 +57,11 @@ export interface ClaudeSdkAgentOptions {
 const MICRO_PER_DOLLAR = 1_000_000;
 
 /**
- * Claude Code reads more into a message than its words: `/heapdump` is a command, and `@/etc/passwd` puts that file before
- * the model, whatever tools it was given. Messages come from many hands, so all of this is off, and cannot be put on.
+ * Claude Code interprets parts of a message: `/heapdump` is a command, and `@/etc/passwd` shows that file to the model,
+ * whatever tools are allowed. Messages come from many users, so all of this is disabled, and an operator cannot enable
+ * it.
  */
-const WORDS_ONLY = {
+const PLAIN_TEXT_ONLY = {
   args: { 'disable-slash-commands': null },
   env: {
     CLAUDE_CODE_DISABLE_ATTACHMENTS: '1',
@@ -69,13 +70,13 @@ const WORDS_ONLY = {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   },
 } as const;
-/** No command begins with it, so that what looks like one reaches the model as words. */
-const PLAIN_START = '\n';
+/** A command must start with a slash, so a message that starts with this character is never a command. */
+const MESSAGE_PREFIX = '\n';
 
 /**
- * Claude Code's own loop, one run for each message. It is told nothing of this machine's settings, may use only the tools
- * it was given, and its processes end with the call, since the SDK itself takes its time. What it keeps on disk, it keeps
- * in a folder that goes with the agent.
+ * Runs the loop of Claude Code, once for each message. It does not read the settings of this machine and uses only the
+ * allowed tools. Its processes are stopped when the call ends, because the SDK stops them too slowly. Its files are in
+ * a folder that is deleted with the agent.
  */
 export class ClaudeSdkAgent extends TrackedAgent {
   readonly agentType = 'sdk';
@@ -86,35 +87,38 @@ export class ClaudeSdkAgent extends TrackedAgent {
     super(options.name);
   }
 
-  protected async *converse(
+  protected async *respond(
     message: AgentMessage,
     signal: AbortSignal,
     { budget }: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const abortController = new AbortController();
-    const own = new Set<ProcessGroup>();
-    signal.addEventListener('abort', () => void this.end(own, abortController));
+    const ofCall = new Set<ProcessGroup>();
+    signal.addEventListener('abort', () => void this.end(ofCall, abortController));
     this.folder ??= mkdtemp(join(tmpdir(), 'rollcall-claude-'));
     const folder = await this.folder;
-    if (signal.aborted) return; // meanwhile
+    if (signal.aborted) return;
     const options = {
       ...this.queryOptions(folder, budget?.microUsd),
       abortController,
-      spawnClaudeCodeProcess: this.spawner(own, abortController.signal),
+      spawnClaudeCodeProcess: this.spawner(ofCall, abortController.signal),
     };
-    const facts = { label: this.label, hide: (text: string) => this.hide(text) };
+    const context = { label: this.label, redact: (text: string) => this.redact(text) };
     try {
       const messages = this.options.sdk.query({ prompt: promptOf(message), options });
-      for await (const value of untilAborted(messages, signal)) yield* readSdkMessage(value, facts);
+      for await (const value of untilAborted(messages, signal)) yield* readSdkMessage(value, context);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
-      throw new ProviderError('AGENT_CRASHED', `${this.label} broke off: ${this.hide(reasonOf(error)).slice(0, 500)}`);
+      throw new ProviderError(
+        'AGENT_CRASHED',
+        `${this.label} stopped unexpectedly: ${this.redact(reasonOf(error)).slice(0, 500)}`,
+      );
     }
   }
 
   protected override async release(): Promise<void> {
     await Promise.all([...this.groups].map(async (group) => await group.stop()));
-    const folder = await this.folder?.catch(() => undefined); // one that could not be made need not be removed
+    const folder = await this.folder?.catch(() => undefined); // a folder that could not be created need not be deleted
     if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 
@@ -135,33 +139,38 @@ export class ClaudeSdkAgent extends TrackedAgent {
       strictMcpConfig: true,
       persistSession: false,
       cwd: cwd ?? folder,
-      env: { CLAUDE_CONFIG_DIR: folder, ...env, ...WORDS_ONLY.env, ...(key && { ANTHROPIC_API_KEY: key.reveal() }) },
-      extraArgs: WORDS_ONLY.args,
+      env: {
+        CLAUDE_CONFIG_DIR: folder,
+        ...env,
+        ...PLAIN_TEXT_ONLY.env,
+        ...(key && { ANTHROPIC_API_KEY: key.reveal() }),
+      },
+      extraArgs: PLAIN_TEXT_ONLY.args,
     };
   }
 
-  private spawner(own: Set<ProcessGroup>, ended: AbortSignal): ClaudeQueryOptions['spawnClaudeCodeProcess'] {
+  private spawner(ofCall: Set<ProcessGroup>, ended: AbortSignal): ClaudeQueryOptions['spawnClaudeCodeProcess'] {
     return ({ command, args, cwd, env }) => {
       const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-      if (!child.pid) return child; // the SDK hears of it by an event
+      if (!child.pid) return child; // the SDK receives an 'error' event
       const group = new ProcessGroup(child);
-      for (const groups of [own, this.groups]) groups.add(group);
-      void group.gone.then(() => this.groups.delete(group));
-      if (ended.aborted) void group.stop(); // started for nobody
+      for (const groups of [ofCall, this.groups]) groups.add(group);
+      void group.exited.then(() => this.groups.delete(group));
+      if (ended.aborted) void group.stop(); // the call has already ended
       return child;
     };
   }
 
-  private hide(text: string): string {
-    return hideAll(text, [this.options.key]);
+  private redact(text: string): string {
+    return redactAll(text, [this.options.key]);
   }
 
-  private async end(own: Set<ProcessGroup>, abortController: AbortController): Promise<void> {
+  private async end(ofCall: Set<ProcessGroup>, abortController: AbortController): Promise<void> {
     abortController.abort();
-    await Promise.all([...own].map(async (group) => await group.stop()));
+    await Promise.all([...ofCall].map(async (group) => await group.stop()));
   }
 }
 
 function promptOf({ text, data }: AgentMessage): string {
-  return `${PLAIN_START}${text}${data === undefined ? '' : `\n\n${JSON.stringify(data)}`}`;
+  return `${MESSAGE_PREFIX}${text}${data === undefined ? '' : `\n\n${JSON.stringify(data)}`}`;
 }

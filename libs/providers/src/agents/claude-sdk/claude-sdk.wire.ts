@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import { hideDeep } from '../../secret.js';
+import { redactDeep } from '../../secret.js';
 import { addUsage, type ModelUsage } from '../../models/usage.js';
 import type { AgentEvent, AgentUsage } from '../agent.js';
 import { agentErrorOfStatus } from '../agent.status.js';
 
-/** The parts of the Claude Agent SDK's messages that are read here. */
+/** The schemas contain only the fields of the SDK messages that are used here. */
 
 const Count = z.int().nonnegative();
 const ModelUsageSchema = z.object({
@@ -26,7 +26,7 @@ const BlockSchema = z.union([
 const AssistantSchema = z.object({
   message: z.object({ content: z.array(BlockSchema) }),
   parent_tool_use_id: z.string().nullish(),
-  /** Set when the text is not the model's, but says why there is none. */
+  /** If it is set, the text is an error message and not an answer of the model. */
   error: z.string().nullish(),
 });
 
@@ -35,68 +35,68 @@ const ResultSchema = z.object({
   is_error: z.boolean(),
   result: z.string().default(''),
   errors: z.array(z.string()).default([]),
-  /** What the vendor answered last, if it was an error. */
+  /** The HTTP status of the last answer of the vendor, if it was an error. */
   api_error_status: z.int().nullish(),
   modelUsage: z.record(z.string(), ModelUsageSchema).default({}),
 });
 
 type ResultMessage = z.output<typeof ResultSchema>;
 
-/** How to call the agent in errors, and what takes its key out of whatever it says. */
-interface SdkFacts {
+/** The name of the agent for error messages, and a function that removes its key from texts. */
+interface ReadContext {
   label: string;
-  hide(text: string): string;
+  redact(text: string): string;
 }
 
 const MICRO_PER_DOLLAR = 1_000_000;
-const LONGEST_REASON = 500;
-/** The ends that come from limits we have set. */
+const MAX_REASON_LENGTH = 500;
+/** The results that are caused by our own limits. */
 const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
 
-/** What a message of the SDK means to a caller. Kinds that mean nothing, or that are not known yet, are passed over. */
-export function* readSdkMessage(value: unknown, facts: SdkFacts): Generator<AgentEvent> {
+/** Converts a message of the SDK to events. Messages of other or unknown types are ignored. */
+export function* readSdkMessage(value: unknown, context: ReadContext): Generator<AgentEvent> {
   const { type } = (value ?? {}) as { type?: unknown };
-  if (type === 'result') return yield finished(read(ResultSchema, value, facts), facts);
-  if (type === 'assistant') yield* said(read(AssistantSchema, value, facts), facts);
+  if (type === 'result') return yield finished(read(ResultSchema, value, context), context);
+  if (type === 'assistant') yield* textAndTools(read(AssistantSchema, value, context), context);
 }
 
-function* said(spoken: z.output<typeof AssistantSchema>, { hide }: SdkFacts): Generator<AgentEvent> {
-  const { message, parent_tool_use_id: parent, error } = spoken;
-  if (parent || error) return; // what its own subagents say is their affair; an error comes again in the result
+function* textAndTools(assistant: z.output<typeof AssistantSchema>, { redact }: ReadContext): Generator<AgentEvent> {
+  const { message, parent_tool_use_id: parent, error } = assistant;
+  if (parent || error) return; // texts of subagents are not part of the answer; the result repeats an error
   for (const block of message.content) {
-    if (block?.type === 'text') yield { type: 'text', text: hide(block.text) };
+    if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };
     if (block?.type !== 'tool_use') continue;
     const { id, name, input } = block;
-    yield { type: 'tool-call', id, name, input: hideDeep(input, hide) };
+    yield { type: 'tool-call', id, name, input: redactDeep(input, redact) };
   }
 }
 
-function read<Schema extends z.ZodType>(schema: Schema, value: unknown, { label }: SdkFacts): z.output<Schema> {
+function read<Schema extends z.ZodType>(schema: Schema, value: unknown, { label }: ReadContext): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const faults = z.prettifyError(parsed.error);
-  throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${label} sent something that cannot be read: ${faults}`);
+  const problems = z.prettifyError(parsed.error);
+  throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${label} sent an invalid message: ${problems}`);
 }
 
-function finished(message: ResultMessage, facts: SdkFacts): AgentEvent {
+function finished(message: ResultMessage, context: ReadContext): AgentEvent {
   const { subtype, is_error, result, modelUsage } = message;
-  if (subtype !== 'success' || is_error) throw failed(message, facts);
+  if (subtype !== 'success' || is_error) throw failed(message, context);
   return {
     type: 'finished',
-    result: { outcome: 'completed', text: facts.hide(result), usage: toUsage(modelUsage) },
+    result: { outcome: 'completed', text: context.redact(result), usage: toUsage(modelUsage) },
   };
 }
 
-function failed(message: ResultMessage, { label, hide }: SdkFacts): ProviderError {
+function failed(message: ResultMessage, { label, redact }: ReadContext): ProviderError {
   const { subtype, result, errors, modelUsage, api_error_status: status } = message;
-  const why = hide(errors.join('; ') || result || subtype).slice(0, LONGEST_REASON);
+  const why = redact(errors.join('; ') || result || subtype).slice(0, MAX_REASON_LENGTH);
   const usage = toUsage(modelUsage);
   if (LIMITS.has(subtype)) return new ProviderError('AGENT_LIMIT_REACHED', `${label} stopped: ${why}`, { usage });
   const text = `${label} failed (${subtype}): ${why}`;
   return status ? agentErrorOfStatus(status, text, { usage }) : new ProviderError('AGENT_FAILED', text, { usage });
 }
 
-/** From `modelUsage`, since `usage` leaves out subagents. Its input excludes what a cache served; ours includes it. */
+/** Uses `modelUsage`, because `usage` does not include subagents. Its input tokens do not include cached tokens; ours do. */
 function toUsage(modelUsage: ResultMessage['modelUsage']): AgentUsage {
   const byModel = Object.fromEntries(Object.entries(modelUsage).map(([model, one]) => [model, toModelUsage(one)]));
   const [first, ...others] = Object.values(byModel);

@@ -5,7 +5,7 @@ import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
-import { startObedientHttpServer } from '../../testing/obedient-http.server.js';
+import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent } from '../agent.js';
 import { HttpAgentProvider } from './http.agent-provider.js';
@@ -17,7 +17,7 @@ for (const dialect of ['json', 'ndjson', 'sse'] as const) {
     agentType: 'api',
     streams: dialect !== 'json',
     make: async (name) => {
-      const server = await startObedientHttpServer(dialect);
+      const server = await startFakeHttpAgent(dialect);
       const egress = localEgress();
       const provider = new HttpAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined });
       return {
@@ -26,7 +26,7 @@ for (const dialect of ['json', 'ndjson', 'sse'] as const) {
         begunCalls: () => server.requests.length,
         busyCalls: () => server.busyConnections,
         close: async () => {
-          expect(egress.underWay).toBe(0);
+          expect(egress.inFlight).toBe(0);
           await egress.close();
           await server.close();
         },

@@ -3,20 +3,20 @@ import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProviderError } from '../../errors.js';
 import { agentErrorOf } from '../agent.status.js';
 import { TrackedAgent } from '../tracked.agent.js';
-import { LONGEST_LINE, linesOf } from '../wire/lines.js';
+import { MAX_LINE_LENGTH, linesOf } from '../wire/lines.js';
 import { toWire, WireReader, type WireMessage } from '../wire/wire.js';
 
 export interface HttpAgentOptions {
   name: string;
   url: string;
   fetch: typeof fetch;
-  /** Takes the key out of what the other side said. */
-  hide?: (text: string) => string;
+  /** Removes the key from texts of the agent. */
+  redact?: (text: string) => string;
 }
 
 const ACCEPT = 'application/x-ndjson, text/event-stream, application/json';
 
-/** An agent behind a plain JSON endpoint. It answers at once with a result, or in pieces as NDJSON or server-sent events. */
+/** An agent with a plain JSON endpoint. It answers with one result, or with a stream of NDJSON or server-sent events. */
 export class HttpAgent extends TrackedAgent {
   readonly agentType = 'api';
 
@@ -24,13 +24,13 @@ export class HttpAgent extends TrackedAgent {
     super(options.name);
   }
 
-  protected async *converse(
+  protected async *respond(
     message: AgentMessage,
     signal: AbortSignal,
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const response = await this.post(toWire(message, options), signal);
-    const reader = new WireReader(this.label, this.options.hide);
+    const reader = new WireReader(this.label, this.options.redact);
     const kind = (response.headers.get('content-type') ?? '').toLowerCase();
     if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
     else if (kind.startsWith('text/event-stream')) yield* eventsOf(framesOf(bodyOf(response)), reader);
@@ -63,16 +63,16 @@ function bodyOf(response: Response): ReadableStream<Uint8Array> {
 
 async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const text = body.pipeThrough(new TextDecoderStream());
-  const frames = text.pipeThrough(new EventSourceParserStream({ maxBufferSize: LONGEST_LINE }));
+  const frames = text.pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_LINE_LENGTH }));
   try {
     for await (const { data } of frames) yield data;
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
-    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `An event is longer than ${LONGEST_LINE} characters.`);
+    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `An event is longer than ${MAX_LINE_LENGTH} characters.`);
   }
 }
 
-/** Any id is right for a call, but not every one can be written in a header. */
+/** A call id may contain characters that are not allowed in a header, so it is encoded. */
 function headerOf({ callId, id }: WireMessage): string {
   return encodeURIComponent((callId ?? id).toWellFormed());
 }

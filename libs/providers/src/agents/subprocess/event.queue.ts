@@ -1,4 +1,4 @@
-/** Hands events from whoever has them to whoever waits for them, in order; an error comes after what was there before it. */
+/** A queue of events for one reader. The reader gets the events in order, and then the error, if there is one. */
 export class EventQueue<Event> implements AsyncIterable<Event> {
   private readonly waiting: Event[] = [];
   private ending?: { error?: Error };
@@ -21,11 +21,11 @@ export class EventQueue<Event> implements AsyncIterable<Event> {
       if (event !== undefined) yield event;
       else if (this.ending?.error) throw this.ending.error;
       else if (this.ending) return;
-      else await this.something();
+      else await this.change();
     }
   }
 
-  private async something(): Promise<void> {
+  private async change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.wake = resolve;
     await promise;

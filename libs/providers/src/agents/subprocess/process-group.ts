@@ -2,81 +2,81 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const POLITE_MS = 300;
+const TERMINATE_TIMEOUT_MS = 300;
 const DRAIN_MS = 500;
-const STDERR_KEPT = 500;
-/** Nobody is left, or only those that have become another user. */
-const OUT_OF_REACH = new Set(['ESRCH', 'EPERM']);
+const STDERR_LENGTH = 500;
+/** No process is left, or the remaining processes belong to another user. */
+const IGNORED_CODES = new Set(['ESRCH', 'EPERM']);
 
 /**
- * A child process that was started `detached`, and everything it has started in turn. They end together: when the leader
- * goes, by itself or because it was told to, nothing of the group survives it.
+ * A child process that was started `detached`, with all processes that it has started. They end together: when the
+ * child process ends, for whatever reason, the other processes of its group are killed.
  */
 export class ProcessGroup {
-  /** Settles when the leader is gone, with how it ended. */
-  readonly gone: Promise<string>;
+  /** Resolves with a description of the exit when the child process has ended. */
+  readonly exited: Promise<string>;
   private stderr = '';
   private stopping?: Promise<void>;
-  /** From then on its number may belong to a stranger. */
-  private over = false;
+  /** When true, the pid may belong to another process. */
+  private hasExited = false;
   private readonly pid: number;
 
   constructor(private readonly child: ChildProcess) {
-    if (!child.pid) throw new Error('the program has no process id'); // and -0 would mean ourselves
+    if (!child.pid) throw new Error('the program has no process id'); // a signal to -0 would reach the own process group
     this.pid = child.pid;
-    child.on('error', () => undefined); // a signal that came too late; `gone` tells
-    child.stdin?.on('error', () => undefined); // a line for a program that is gone; `gone` tells
+    child.on('error', () => undefined); // a signal after the exit; `exited` reports it
+    child.stdin?.on('error', () => undefined); // a write after the exit; `exited` reports it
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.stderr = (this.stderr + text).slice(-STDERR_KEPT);
+      this.stderr = (this.stderr + text).slice(-STDERR_LENGTH);
     });
-    this.gone = this.watch();
+    this.exited = this.watch();
   }
 
-  /** Asks first, then kills. */
+  /** Sends SIGTERM, and SIGKILL if the process does not end in time. */
   async stop(): Promise<void> {
     this.stopping ??= this.end();
     await this.stopping;
   }
 
-  async isGoneWithin(ms: number): Promise<boolean> {
+  async exitsWithin(ms: number): Promise<boolean> {
     const timer = new AbortController();
-    const late = delay(ms, false, { signal: timer.signal });
-    const isGone = await Promise.race([this.gone.then(() => true), late]);
+    const timeout = delay(ms, false, { signal: timer.signal });
+    const hasEnded = await Promise.race([this.exited.then(() => true), timeout]);
     timer.abort();
-    late.catch(() => undefined); // the wait was over
-    return isGone;
+    timeout.catch(() => undefined); // aborted
+    return hasEnded;
   }
 
   private async end(): Promise<void> {
     this.child.stdin?.end();
     this.signal('SIGTERM');
-    if (!(await this.isGoneWithin(POLITE_MS))) this.signal('SIGKILL');
-    await this.gone;
+    if (!(await this.exitsWithin(TERMINATE_TIMEOUT_MS))) this.signal('SIGKILL');
+    await this.exited;
   }
 
   private async watch(): Promise<string> {
     const closed = once(this.child, 'close');
     const [code, killedBy] = (await once(this.child, 'exit')) as [number | null, string | null];
-    this.signal('SIGKILL'); // what it started and left behind
-    this.over = true;
-    const timer = setTimeout(() => this.letGo(), DRAIN_MS); // something that left the group may hold the pipes
+    this.signal('SIGKILL'); // ends the processes that the child has started
+    this.hasExited = true;
+    const timer = setTimeout(() => this.closePipes(), DRAIN_MS); // a process that left the group may hold the pipes open
     await closed;
     clearTimeout(timer);
-    const how = killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`;
+    const how = killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
     return this.stderr.trim() === '' ? how : `${how}: ${this.stderr.trim()}`;
   }
 
-  private letGo(): void {
+  private closePipes(): void {
     for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) pipe?.destroy();
   }
 
   private signal(name: NodeJS.Signals): void {
-    if (this.over) return;
+    if (this.hasExited) return;
     try {
       process.kill(-this.pid, name);
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (!OUT_OF_REACH.has(code)) throw error;
+      if (!IGNORED_CODES.has(code)) throw error;
     }
   }
 }

@@ -5,17 +5,20 @@ import { linesOf } from '../wire/lines.js';
 import { ProcessGroup } from './process-group.js';
 
 export interface Program {
-  /** An absolute path, or a name to be found in the PATH of `env`. */
+  /** An absolute path, or a name that is searched in the PATH of `env`. */
   command: string;
   args?: string[];
   cwd?: string;
-  /** All of its environment: nothing of ours is passed on, since ours holds keys. */
+  /** Its complete environment. It does not inherit the environment of Rollcall, which contains keys. */
   env?: Record<string, string>;
-  /** Keys to add to it, wrapped until it is started. */
+  /** Keys to add to the environment. They are revealed only when the program starts. */
   keys?: Record<string, Secret>;
 }
 
-/** A running program that reads and writes lines. Should we die, its standard input closes, and a good program stops. */
+/**
+ * A running program that reads and writes lines. If Rollcall crashes, its standard input closes, and the program should
+ * stop.
+ */
 export class ProgramProcess {
   readonly group: ProcessGroup;
 
@@ -36,7 +39,7 @@ export class ProgramProcess {
     this.child.stdin.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Until the program closes its output. */
+  /** Reads lines until the program closes its output. */
   async read(onLine: (line: string) => void): Promise<void> {
     for await (const line of linesOf(this.child.stdout)) onLine(line);
   }

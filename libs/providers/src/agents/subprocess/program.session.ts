@@ -1,6 +1,6 @@
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { AgentEvent } from '../agent.js';
-import { PATIENT_LIMITS } from '../../egress/egress.client.js';
+import { LONG_CALL_LIMITS } from '../../egress/egress.client.js';
 import { WireReader, type WireMessage } from '../wire/wire.js';
 import { EventQueue } from './event.queue.js';
 import { ProgramProcess, type Program } from './program.process.js';
@@ -8,29 +8,30 @@ import { ProgramProcess, type Program } from './program.process.js';
 interface Call {
   queue: EventQueue<AgentEvent>;
   reader: WireReader;
-  /** Characters the program has written for it. */
+  /** The number of characters that the program has written for this call. */
   written: number;
-  /** Runs while the program is given time to obey a cancel. */
-  patience?: NodeJS.Timeout;
+  /** Runs until the program confirms a cancellation. */
+  cancelTimer?: NodeJS.Timeout;
 }
 
 export interface SessionOptions {
   label: string;
   program: Program;
-  /** Takes keys out of what the program wrote before it ended. */
-  hide(text: string): string;
+  /** Removes keys from the output of the program. */
+  redact(text: string): string;
 }
 
-/** How long a program may take to obey a cancel before it is ended. */
-const OBEY_MS = 400;
-const LAST_WORDS_MS = 100;
-/** As much as an agent may answer over HTTP: nobody may be reading as fast as the program writes. */
-const LONGEST_ANSWER = PATIENT_LIMITS.bytes;
+/** A program that does not confirm a cancellation within this time is stopped. */
+const CANCEL_TIMEOUT_MS = 400;
+/** A program that has closed its output must exit within this time. */
+const EXIT_TIMEOUT_MS = 100;
+/** The same limit as for answers over HTTP. Without it, a caller that reads slowly would fill the memory. */
+const MAX_ANSWER_LENGTH = LONG_CALL_LIMITS.bytes;
 
-/** One life of a program, from its start to its end, and the calls it serves meanwhile, told apart by their ids. */
+/** One run of a program, from its start to its exit, with the calls that it handles. Each call has an id. */
 export class ProgramSession {
-  /** Settles when the program is gone and all its calls have ended. */
-  readonly over: Promise<void>;
+  /** Resolves when the program has exited and all its calls have ended. */
+  readonly ended: Promise<void>;
   private readonly calls = new Map<string, Call>();
   private ending = false;
 
@@ -38,33 +39,33 @@ export class ProgramSession {
     private readonly process: ProgramProcess,
     private readonly options: SessionOptions,
   ) {
-    this.over = this.attend();
+    this.ended = this.readUntilExit();
   }
 
   static async start(options: SessionOptions): Promise<ProgramSession> {
     const process = await ProgramProcess.start(options.program).catch((error: unknown) => {
-      const reason = options.hide(reasonOf(error));
+      const reason = options.redact(reasonOf(error));
       throw new ProviderError('AGENT_CRASHED', `The program of ${options.label} cannot be started: ${reason}`);
     });
     return new ProgramSession(process, options);
   }
 
-  /** Takes no more calls: the next ones are for the next session. */
+  /** When true, the session accepts no more calls: a new session must be started. */
   get isEnding(): boolean {
     return this.ending;
   }
 
-  async *ask(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const reader = new WireReader(this.options.label, this.options.hide);
+  async *call(message: WireMessage, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const reader = new WireReader(this.options.label, this.options.redact);
     const call: Call = { queue: new EventQueue(), reader, written: 0 };
-    const leave = (): void => call.queue.end();
+    const onAbort = (): void => call.queue.end();
     this.calls.set(message.id, call);
-    signal.addEventListener('abort', leave);
+    signal.addEventListener('abort', onAbort);
     try {
       this.process.send(message);
       yield* call.queue;
     } finally {
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', onAbort);
       if (this.calls.has(message.id)) this.cancel(message.id, call);
     }
   }
@@ -72,32 +73,35 @@ export class ProgramSession {
   async stop(): Promise<void> {
     this.ending = true;
     await this.process.group.stop();
-    await this.over;
+    await this.ended;
   }
 
-  /** The call stays known until the program confirms; other calls suffer only if it does not. */
+  /**
+   * The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other
+   * calls fail.
+   */
   private cancel(id: string, call: Call): void {
-    if (call.patience) return;
+    if (call.cancelTimer) return;
     call.queue.end();
     this.process.send({ type: 'cancel', id });
-    call.patience = setTimeout(() => void this.stop(), OBEY_MS);
+    call.cancelTimer = setTimeout(() => void this.stop(), CANCEL_TIMEOUT_MS);
   }
 
-  private async attend(): Promise<void> {
-    const fault = await this.process.read((line) => this.take(line)).then(() => undefined, reasonOf);
+  private async readUntilExit(): Promise<void> {
+    const fault = await this.process.read((line) => this.onLine(line)).then(() => undefined, reasonOf);
     this.ending = true;
-    if (fault || !(await this.process.group.isGoneWithin(LAST_WORDS_MS))) await this.process.group.stop();
-    const how = fault ?? (await this.process.group.gone);
-    const message = `The program of ${this.options.label} ${this.options.hide(how)}`;
+    if (fault || !(await this.process.group.exitsWithin(EXIT_TIMEOUT_MS))) await this.process.group.stop();
+    const how = fault ?? (await this.process.group.exited);
+    const message = `The program of ${this.options.label} ${this.options.redact(how)}`;
     for (const id of this.calls.keys()) this.end(id, new ProviderError('AGENT_CRASHED', message));
   }
 
-  private take(line: string): void {
+  private onLine(line: string): void {
     const { id, ...value } = this.parse(line);
     const call = this.calls.get(id);
-    if (!call) return; // of a call that has ended
+    if (!call) return; // the call has ended
     call.written += line.length;
-    if (call.written > LONGEST_ANSWER) this.cutOff(id, call);
+    if (call.written > MAX_ANSWER_LENGTH) this.rejectAnswer(id, call);
     try {
       const event = call.reader.read(value);
       if (event) call.queue.push(event);
@@ -107,25 +111,25 @@ export class ProgramSession {
     }
   }
 
-  /** The call fails at once; the program is told to leave off, and ended if it does not. */
-  private cutOff(id: string, call: Call): void {
-    const message = `${this.options.label} answers more than the ${LONGEST_ANSWER} characters allowed.`;
+  /** Fails the call immediately and cancels it in the program. */
+  private rejectAnswer(id: string, call: Call): void {
+    const message = `${this.options.label} sent more than the ${MAX_ANSWER_LENGTH} characters allowed.`;
     call.queue.end(new ProviderError('AGENT_ANSWER_UNREADABLE', message));
     this.cancel(id, call);
   }
 
   private parse(line: string): { id: string } {
-    const value: unknown = new WireReader(this.options.label, this.options.hide).parse(line);
+    const value: unknown = new WireReader(this.options.label, this.options.redact).parse(line);
     const { id } = (value ?? {}) as { id?: unknown };
     if (typeof id !== 'string')
-      throw new Error(`wrote a line without the id of a call: ${this.options.hide(line).slice(0, 100)}`);
+      throw new Error(`wrote a line without the id of a call: ${this.options.redact(line).slice(0, 100)}`);
     return { ...(value as object), id };
   }
 
   private end(id: string, error?: Error): void {
     const call = this.calls.get(id);
     this.calls.delete(id);
-    clearTimeout(call?.patience);
+    clearTimeout(call?.cancelTimer);
     call?.queue.end(error);
   }
 }

@@ -3,27 +3,27 @@ import { ProviderError } from '../../errors.js';
 import type { Secret, SecretSource } from '../../secret.js';
 import type { Agent } from '../agent.js';
 import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { needOf, settingsView, type Need, type ProviderFacts } from '../../provider.facts.js';
+import { needOf, settingsView, type Need, type ProviderDescription } from '../../provider.description.js';
 import type { Program } from './program.process.js';
 import { SubprocessAgent } from './subprocess.agent.js';
 
-const HOW_TO_ALLOW = 'Name them in the setting providers.programs.';
+const HOW_TO_ALLOW = 'List them in the setting providers.programs.';
 const SettingsSchema = z.strictObject({ program: z.string().min(1) });
 
 export interface AllowedProgram extends Omit<Program, 'keys'> {
-  /** Names of keys to put into its environment. */
+  /** The names of keys to add to its environment. */
   secretEnv?: string[];
 }
 
 export interface SubprocessProviderOptions {
-  /** By name, the programs that may be started at all. */
+  /** The programs that may be started, by name. */
   programs: Record<string, AllowedProgram>;
   secrets: SecretSource;
 }
 
 /**
- * Agents that are programs beside us. A definition names one of the operator's programs; it can neither bring a command
- * of its own nor arguments, because definitions come from many hands. The wire is described in docs/providers.md.
+ * Creates agents that are child processes. A definition names one of the programs that the operator allows. It cannot
+ * contain a command or arguments, because definitions come from many users. docs/providers.md describes the protocol.
  */
 export class SubprocessAgentProvider implements AgentProvider {
   readonly name = 'subprocess';
@@ -34,9 +34,9 @@ export class SubprocessAgentProvider implements AgentProvider {
     this.programs = new Map(Object.entries(options.programs));
   }
 
-  facts(): ProviderFacts {
+  describe(): ProviderDescription {
     const needs = [needOf('programs that agents may run', this.programs.size > 0, HOW_TO_ALLOW), ...this.keysNeeded()];
-    const about = `Programs beside Rollcall that speak JSON lines; allowed here: ${this.known()}`;
+    const about = `Child processes that read and write lines of JSON; allowed programs: ${this.allowedNames()}`;
     return { about, needs, settings: settingsView(SettingsSchema) };
   }
 
@@ -52,15 +52,15 @@ export class SubprocessAgentProvider implements AgentProvider {
   private secret(name: string): Secret {
     const secret = this.options.secrets(name);
     if (secret) return secret;
-    throw new ProviderError('AGENT_SETTINGS_INVALID', `The key ${name} that the program needs is not set.`);
+    throw new ProviderError('AGENT_SETTINGS_INVALID', `The program needs the key ${name}, which is not set.`);
   }
 
   private unknown(name: string): ProviderError {
-    const message = `There is no program ${name} that agents may run. Programs the operator allows: ${this.known()}.`;
+    const message = `Agents may not run the program ${name}. The operator allows: ${this.allowedNames()}.`;
     return new ProviderError('AGENT_SETTINGS_INVALID', message);
   }
 
-  private known(): string {
+  private allowedNames(): string {
     return [...this.programs.keys()].toSorted().join(', ') || 'none';
   }
 

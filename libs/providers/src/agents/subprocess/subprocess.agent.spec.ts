@@ -1,26 +1,26 @@
 import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
-import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
-import { isAlive, ObedientProgram } from '../../testing/obedient-program.js';
+import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
+import { isAlive, FakeProgram } from '../../testing/fake-program.js';
 import { until } from '../../testing/until.js';
 import type { Agent, AgentEvent } from '../agent.js';
 import { SubprocessAgentProvider, type AllowedProgram } from './subprocess.agent-provider.js';
 
 const KEY = 'program-key-0123456789';
 
-/** An agent of the obedient program. */
-async function start(program: ObedientProgram, more: Partial<AllowedProgram> = {}, name = 'ada'): Promise<Agent> {
+/** An agent of the fake program. */
+async function start(program: FakeProgram, more: Partial<AllowedProgram> = {}, name = 'ada'): Promise<Agent> {
   const provider = new SubprocessAgentProvider({
-    programs: { obedient: { command: process.execPath, args: program.args, ...more } },
+    programs: { fake: { command: process.execPath, args: program.args, ...more } },
     secrets: (wanted) => (wanted === 'PROGRAM_KEY' ? new Secret(KEY) : undefined),
   });
-  return await provider.createAgent({ name, settings: { program: 'obedient' } });
+  return await provider.createAgent({ name, settings: { program: 'fake' } });
 }
 
 describeAgentProviderContract('subprocess', {
   agentType: 'subprocess',
   make: async (name) => {
-    const program = new ObedientProgram();
+    const program = new FakeProgram();
     return {
       agent: await start(program, {}, name),
       play: (scenario) => JSON.stringify(scenario),
@@ -32,18 +32,18 @@ describeAgentProviderContract('subprocess', {
 });
 
 describe('S1.10 a subprocess agent', () => {
-  let program: ObedientProgram;
+  let program: FakeProgram;
   let agent: Agent;
   let before: Map<string, number>;
   const begin = async (more: Partial<AllowedProgram> = {}): Promise<void> => {
     before = openResources();
-    program = new ObedientProgram();
+    program = new FakeProgram();
     agent = await start(program, more);
   };
   afterEach(async () => {
     await agent.shutdown();
     program.remove();
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
   const tell = (does: string, signal?: AbortSignal): AsyncIterator<AgentEvent> =>
     agent.handle({ text: JSON.stringify({ does }) }, { signal })[Symbol.asyncIterator]();

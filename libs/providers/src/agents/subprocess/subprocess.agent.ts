@@ -1,4 +1,4 @@
-import { hideAll } from '../../secret.js';
+import { redactAll } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { toWire } from '../wire/wire.js';
@@ -11,9 +11,9 @@ export interface SubprocessAgentOptions {
 }
 
 /**
- * A program that answers on its standard output what it is asked on its standard input, as lines of JSON. It is started
- * once and serves many calls; when it crashes, its calls fail and the next one starts it again. A program that ignores a
- * cancel is ended.
+ * A program that reads messages as lines of JSON from standard input and writes answers to standard output. One process
+ * handles many calls. When it crashes, its calls fail, and the next call starts it again. A program that ignores a
+ * cancellation is stopped.
  */
 export class SubprocessAgent extends TrackedAgent {
   readonly agentType = 'subprocess';
@@ -23,44 +23,44 @@ export class SubprocessAgent extends TrackedAgent {
   private constructor({ name, program }: SubprocessAgentOptions) {
     super(name);
     const secrets = Object.values(program.keys ?? {});
-    this.options = { label: this.label, program, hide: (text) => hideAll(text, secrets) };
+    this.options = { label: this.label, program, redact: (text) => redactAll(text, secrets) };
   }
 
-  /** With its program running, so that one that cannot run is noticed here. */
+  /** Starts the program, so that a program that cannot run is noticed here. */
   static async start(options: SubprocessAgentOptions): Promise<SubprocessAgent> {
     const agent = new SubprocessAgent(options);
     await agent.running();
     return agent;
   }
 
-  protected async *converse(
+  protected async *respond(
     message: AgentMessage,
     signal: AbortSignal,
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const session = await this.running(signal);
-    if (session && !signal.aborted) yield* session.ask(toWire(message, options), signal);
+    if (session && !signal.aborted) yield* session.call(toWire(message, options), signal);
   }
 
   protected override async release(): Promise<void> {
-    const session = await this.session?.catch(() => undefined); // one that never began needs no end
+    const session = await this.session?.catch(() => undefined); // a session that could not start needs no stop
     await session?.stop();
   }
 
-  /** Undefined when the caller has left meanwhile: for nobody, no program is started. */
+  /** Returns the running session, or starts one. Returns undefined if the call was aborted. */
   private async running(signal?: AbortSignal): Promise<ProgramSession | undefined> {
     if (signal?.aborted) return undefined;
-    this.session ??= this.begin();
+    this.session ??= this.startSession();
     const session = await this.session;
     if (!session.isEnding) return session;
-    await session.over;
+    await session.ended;
     return await this.running(signal);
   }
 
-  private async begin(): Promise<ProgramSession> {
+  private async startSession(): Promise<ProgramSession> {
     try {
       const session = await ProgramSession.start(this.options);
-      void session.over.then(() => (this.session = undefined));
+      void session.ended.then(() => (this.session = undefined));
       return session;
     } catch (error) {
       this.session = undefined;

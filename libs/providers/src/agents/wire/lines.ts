@@ -1,17 +1,17 @@
 import { ProviderError } from '../../errors.js';
 
-/** In characters. */
-export const LONGEST_LINE = 1 << 20;
+/** The limit in characters. */
+export const MAX_LINE_LENGTH = 1 << 20;
 
-/** The lines of a byte stream, as they are completed. Empty ones are passed over, endless ones refused. */
+/** Yields the lines of a byte stream. It skips empty lines and throws if a line is too long. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of bytes) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > LONGEST_LINE)
-      throw new ProviderError('AGENT_ANSWER_UNREADABLE', `A line is longer than ${LONGEST_LINE} characters.`);
+    if (rest.length > MAX_LINE_LENGTH)
+      throw new ProviderError('AGENT_ANSWER_UNREADABLE', `A line is longer than ${MAX_LINE_LENGTH} characters.`);
     yield* lines.filter((line) => line.trim() !== '');
   }
   if (rest.trim() !== '') yield rest;

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import { hideDeep } from '../../secret.js';
+import { redactDeep } from '../../secret.js';
 import type { AgentBudget, AgentEvent, AgentMessage, AgentResult, AgentUsage, HandleOptions } from '../agent.js';
 
-/** What `http` and `subprocess` agents are sent: one JSON object. */
+/** The JSON object that `http` and `subprocess` agents receive. */
 export interface WireMessage {
   type: 'message';
-  /** Of this attempt; answers on a shared line carry it. */
+  /** The id of this attempt. A subprocess puts it in each line of its answer. */
   id: string;
-  /** Of all attempts at the same call. */
+  /** The id of the call, which is the same for all its attempts. */
   callId?: string;
   text: string;
   data?: unknown;
@@ -16,7 +16,7 @@ export interface WireMessage {
   budget?: AgentBudget;
 }
 
-/** What is no count is not known, and no reason to lose an answer. */
+/** An invalid count is treated as unknown, so that the answer is not lost. */
 const Count = z.int().nonnegative().optional().catch(undefined);
 const CountsSchema = z.object({
   inputTokens: Count,
@@ -27,7 +27,7 @@ const CountsSchema = z.object({
   costMicroUsd: Count,
 });
 const UsageSchema = z.unknown().optional().transform(readUsage);
-/** Many languages write null for what is not there. */
+/** Many languages write null for a missing value. */
 const Text = z.string().nullish().transform(orUndefined);
 
 const ResultSchema = z.object({
@@ -61,7 +61,7 @@ export function toWire({ text, data }: AgentMessage, { conversationId, budget, c
   return { type: 'message', id: crypto.randomUUID(), callId, text, data, conversationId, budget };
 }
 
-/** A usage as others state it, or nothing where they state something else. */
+/** Reads the usage that an agent reports; an invalid usage is treated as unknown. */
 export function readUsage(value: unknown): AgentUsage {
   const parsed = CountsSchema.safeParse(value ?? {});
   if (!parsed.success) return {};
@@ -73,30 +73,30 @@ function orUndefined<Value>(value: Value): Exclude<Value, null> | undefined {
 }
 
 /**
- * Reads what an agent says, one value after the other. The text of a result may be left out when it was sent in pieces.
- * Event types of a later version of this wire are passed over.
+ * Reads the answer of an agent. A result may omit the text if the agent has streamed it before. Unknown event types,
+ * which a later version of the protocol may add, are ignored.
  */
 export class WireReader {
-  private said = '';
+  private streamedText = '';
 
-  /** `hide` takes keys out of whatever is read: the other side may quote the one it was sent. */
+  /** `redact` removes keys from the answer, because an agent may quote the key that it received. */
   constructor(
     private readonly label: string,
-    private readonly hide: (text: string) => string = (text) => text,
+    private readonly redact: (text: string) => string = (text) => text,
   ) {}
 
-  /** One event of a stream. */
+  /** Reads one event of a stream. */
   read(value: unknown): AgentEvent | undefined {
     const parsed = WireEventSchema.safeParse(value);
     if (!parsed.success) return this.unknown(value, parsed.error);
     const event = parsed.data;
     if (event.type === 'error') throw this.failed(event);
     if (event.type === 'result') return this.finished(event);
-    if (event.type === 'text') this.said += event.text;
+    if (event.type === 'text') this.streamedText += event.text;
     return event;
   }
 
-  /** A whole answer: a result, or an error, that need not name its type. */
+  /** Reads an answer that is not streamed: an error, or a result, which may omit its type. */
   readWhole(value: unknown): AgentEvent {
     const error = ErrorSchema.safeParse(value);
     if (error.success) throw this.failed(error.data);
@@ -107,14 +107,14 @@ export class WireReader {
 
   parse(text: string): unknown {
     try {
-      return hideDeep(JSON.parse(text), this.hide); // in what it says, not in how it is written
+      return redactDeep(JSON.parse(text), this.redact); // after parsing, because JSON may escape characters of the key
     } catch {
-      throw this.unreadable(`not JSON: ${this.hide(text).slice(0, 100)}`);
+      throw this.unreadable(`not JSON: ${this.redact(text).slice(0, 100)}`);
     }
   }
 
   private finished({ text, data, usage, outcome, conversationId }: z.output<typeof ResultSchema>): AgentEvent {
-    const result: AgentResult = { outcome, text: text ?? this.hide(this.said), usage }; // a key may come in two pieces
+    const result: AgentResult = { outcome, text: text ?? this.redact(this.streamedText), usage }; // a key may be split between two texts
     if (data !== undefined && data !== null) result.data = data;
     if (conversationId) result.conversationId = conversationId;
     return { type: 'finished', result };
@@ -126,12 +126,12 @@ export class WireReader {
 
   private unknown(value: unknown, error: z.ZodError): undefined {
     const { type } = (value ?? {}) as { type?: unknown };
-    if (typeof type !== 'string' || KNOWN.has(type)) throw this.unreadable(z.prettifyError(error));
+    if (typeof type !== 'string' || KNOWN_TYPES.has(type)) throw this.unreadable(z.prettifyError(error));
   }
 
   private unreadable(why: string): ProviderError {
-    return new ProviderError('AGENT_ANSWER_UNREADABLE', `${this.label} sent something that cannot be read: ${why}`);
+    return new ProviderError('AGENT_ANSWER_UNREADABLE', `${this.label} sent an invalid answer: ${why}`);
   }
 }
 
-const KNOWN = new Set(['text', 'progress', 'tool-call', 'error', 'result']);
+const KNOWN_TYPES = new Set(['text', 'progress', 'tool-call', 'error', 'result']);

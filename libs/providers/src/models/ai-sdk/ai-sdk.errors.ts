@@ -4,45 +4,45 @@ import { readRetryAfter } from '../../retry-after.js';
 import type { Secret } from '../../secret.js';
 import { codeOfStatus } from '../model.errors.js';
 
-const LONGEST_REASON = 500;
+const MAX_REASON_LENGTH = 500;
 const NO_CREDIT = /insufficient_quota|billing_hard_limit/;
 
-export interface CallFacts {
-  /** Whom we called, for the message. */
+export interface CallContext {
+  /** The name of the model, for the message. */
   label: string;
   key?: Secret;
-  /** What it means when the error itself does not say. */
-  otherwise: ProviderErrorCode;
+  /** The code for an error without an HTTP status. */
+  fallbackCode: ProviderErrorCode;
 }
 
-/** Turns whatever the AI SDK throws into our error, without the request, the response or the key that theirs carry. */
-export function toModelError(error: unknown, facts: CallFacts): ProviderError {
-  const own = findOwn(error);
-  if (own) return fromEgress(own, facts);
+/** Converts an error of the AI SDK. The result contains neither the request, nor the response, nor the key. */
+export function toModelError(error: unknown, context: CallContext): ProviderError {
+  const inner = findProviderError(error);
+  if (inner) return fromEgress(inner, context);
   const { statusCode: status, responseHeaders = {}, responseBody = '' } = error as Partial<APICallError>;
-  const reason = (facts.key?.hideIn(reasonOf(error)) ?? reasonOf(error)).slice(0, LONGEST_REASON);
+  const reason = (context.key?.redactIn(reasonOf(error)) ?? reasonOf(error)).slice(0, MAX_REASON_LENGTH);
   if (status === undefined || status < 400) {
-    const code = APICallError.isInstance(error) && status === undefined ? 'MODEL_UNAVAILABLE' : facts.otherwise;
-    return new ProviderError(code, `The call to ${facts.label} failed: ${reason}`);
+    const code = APICallError.isInstance(error) && status === undefined ? 'MODEL_UNAVAILABLE' : context.fallbackCode;
+    return new ProviderError(code, `The call to ${context.label} failed: ${reason}`);
   }
   const code = NO_CREDIT.test(responseBody) ? 'MODEL_QUOTA_EXHAUSTED' : codeOfStatus(status);
-  const message = `${facts.label} answered ${status}: ${reason}${ADVICE[code] ?? ''}`;
+  const message = `${context.label} answered ${status}: ${reason}${ADVICE[code] ?? ''}`;
   return new ProviderError(code, message, { status, retryAfterMs: readRetryAfter(responseHeaders) });
 }
 
 const ADVICE: Partial<Record<ProviderErrorCode, string>> = {
   MODEL_KEY_REFUSED: ' Check the key of this preset.',
-  MODEL_QUOTA_EXHAUSTED: " The vendor's account is out of credit.",
+  MODEL_QUOTA_EXHAUSTED: ' The account at the vendor has no credit left.',
 };
 
-/** Ours, however deep the AI SDK has wrapped it. */
-function findOwn(error: unknown): ProviderError | undefined {
+/** Finds a ProviderError in the chain of causes, because the AI SDK wraps it. */
+function findProviderError(error: unknown): ProviderError | undefined {
   for (let at = error; at; at = (at as { cause?: unknown }).cause) if (at instanceof ProviderError) return at;
   return undefined;
 }
 
-function fromEgress(error: ProviderError, { label, otherwise }: CallFacts): ProviderError {
+function fromEgress(error: ProviderError, { label, fallbackCode }: CallContext): ProviderError {
   if (error.code !== 'EGRESS_UNREACHABLE' && error.code !== 'EGRESS_TIMED_OUT') return error;
-  const code = otherwise === 'MODEL_STREAM_BROKEN' ? otherwise : 'MODEL_UNAVAILABLE';
+  const code = fallbackCode === 'MODEL_STREAM_BROKEN' ? fallbackCode : 'MODEL_UNAVAILABLE';
   return new ProviderError(code, `The call to ${label} failed: ${error.message}`, { cause: error });
 }

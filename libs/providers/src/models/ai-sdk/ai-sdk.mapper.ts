@@ -11,7 +11,7 @@ import type { AssistantPart, FilePart, ModelMessage, TextPart, ToolCallPart, Ven
 import type { FinishReason, ModelReply, ModelRequest, ToolChoice } from '../model.provider.js';
 import { toUsage } from './ai-sdk.usage.js';
 
-/** The one file that knows both our words and those of the AI SDK. */
+/** Converts between the types of Rollcall and those of the AI SDK. */
 
 type PromptOf<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
 
@@ -77,7 +77,7 @@ export function identity(response: { id?: string; modelId?: string } = {}): Pick
   return { ...(id && { id }), ...(modelId && { model: modelId }) };
 }
 
-/** Undefined for what we never ask for: sources, and tools that the vendor runs by itself. */
+/** Returns undefined for parts that Rollcall does not use: sources, and tools that the vendor runs. */
 export function toAssistantPart(part: LanguageModelV4Content): AssistantPart | undefined {
   if (part.type === 'text' || part.type === 'reasoning')
     return { type: part.type, text: part.text, ...toVendorData(part.providerMetadata) };
@@ -90,7 +90,7 @@ export function toToolCall(part: Extract<LanguageModelV4Content, { type: 'tool-c
 }
 
 export function toVendorData(metadata: SharedV4ProviderMetadata | undefined): { vendorData?: VendorData } {
-  const stated = Object.entries(metadata ?? {}).filter(([, facts]) => Object.keys(facts).length > 0);
+  const stated = Object.entries(metadata ?? {}).filter(([, values]) => Object.keys(values).length > 0);
   return stated.length > 0 ? { vendorData: Object.fromEntries(stated) } : {};
 }
 
@@ -109,8 +109,8 @@ export function toFinish({ unified }: LanguageModelV4FinishReason): FinishReason
   }
 }
 
-/** The vendor gave up in the middle: no reply, whatever came before. */
-export function isCutOff({ unified }: LanguageModelV4FinishReason): boolean {
+/** Whether the vendor ended the answer before it was complete. */
+export function isIncomplete({ unified }: LanguageModelV4FinishReason): boolean {
   return unified === 'error' || unified === 'interrupted';
 }
 
@@ -119,6 +119,6 @@ function parseInput(text: string): Pick<ToolCallPart, 'input' | 'malformed'> {
   try {
     return { input: JSON.parse(text) };
   } catch {
-    return { input: {}, malformed: text }; // the model's mistake, for the model to hear about
+    return { input: {}, malformed: text }; // the caller can report the mistake to the model
   }
 }

@@ -4,22 +4,22 @@ import type { Secret } from '../../secret.js';
 import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
 import { toModelError } from './ai-sdk.errors.js';
-import { isCutOff, toCallOptions, toReply } from './ai-sdk.mapper.js';
+import { isIncomplete, toCallOptions, toReply } from './ai-sdk.mapper.js';
 import { toUsage } from './ai-sdk.usage.js';
 import { ReplyBuilder } from './reply.builder.js';
 
 export interface AiSdkModelOptions {
   vendor: string;
   model: LanguageModelV4;
-  /** Only to keep it out of error messages. */
+  /** Used only to remove the key from error messages. */
   key?: Secret;
-  /** Vendor options of every call. */
+  /** Vendor-specific options for every call. */
   providerOptions?: LanguageModelV4CallOptions['providerOptions'];
 }
 
 /**
- * Speaks to every vendor for which there is an AI SDK model, by calling that model directly. The SDK's own loop, retries
- * and timeouts are not used: attempts must be visible to be charged.
+ * Calls a model through the AI SDK, for every vendor that the SDK supports. The loop, the retries and the timeouts of
+ * the SDK are not used, because every attempt must be visible to be charged.
  */
 export class AiSdkModelProvider implements ModelProvider {
   readonly vendor: string;
@@ -31,10 +31,10 @@ export class AiSdkModelProvider implements ModelProvider {
   }
 
   async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
-    this.refuseIfAborted(signal);
+    this.throwIfAborted(signal);
     try {
       const result = await this.options.model.doGenerate(this.callOptions(request, signal));
-      if (isCutOff(result.finishReason)) throw this.cutOff(toUsage(result.usage));
+      if (isIncomplete(result.finishReason)) throw this.incomplete(toUsage(result.usage));
       return toReply(result);
     } catch (error) {
       throw this.explain(error, signal, 'MODEL_ANSWER_UNREADABLE');
@@ -42,7 +42,7 @@ export class AiSdkModelProvider implements ModelProvider {
   }
 
   async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncGenerator<ModelEvent> {
-    this.refuseIfAborted(signal);
+    this.throwIfAborted(signal);
     const builder = new ReplyBuilder();
     try {
       for await (const part of this.parts(request, signal)) {
@@ -50,7 +50,7 @@ export class AiSdkModelProvider implements ModelProvider {
         const event = builder.add(part);
         if (event) yield event;
       }
-      if (!builder.reply) throw this.cutOff(builder.usage);
+      if (!builder.reply) throw this.incomplete(builder.usage);
       yield { type: 'finished', reply: builder.reply };
     } catch (error) {
       throw this.explain(error, signal, 'MODEL_STREAM_BROKEN');
@@ -66,16 +66,16 @@ export class AiSdkModelProvider implements ModelProvider {
     return { ...toCallOptions(request), providerOptions: this.options.providerOptions, abortSignal };
   }
 
-  private refuseIfAborted(signal?: AbortSignal): void {
+  private throwIfAborted(signal?: AbortSignal): void {
     if (signal?.aborted) throw aborted(`The call to ${this.label}`);
   }
 
-  private explain(error: unknown, signal: AbortSignal | undefined, otherwise: ProviderErrorCode): ProviderError {
+  private explain(error: unknown, signal: AbortSignal | undefined, fallbackCode: ProviderErrorCode): ProviderError {
     if (signal?.aborted) return aborted(`The call to ${this.label}`);
-    return toModelError(error, { label: this.label, key: this.options.key, otherwise });
+    return toModelError(error, { label: this.label, key: this.options.key, fallbackCode });
   }
 
-  private cutOff(usage?: ModelUsage): ProviderError {
+  private incomplete(usage?: ModelUsage): ProviderError {
     const message = `${this.label} ended its answer before it was complete.`;
     return new ProviderError('MODEL_STREAM_BROKEN', message, { usage });
   }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Usage } from '@ai-sdk/provider';
 import type { ModelUsage } from '../usage.js';
 
-/** How the wires name each count. */
+/** The names of each count in the answers of vendors. */
 const NAMES: Record<keyof ModelUsage, string[]> = {
   inputTokens: ['input_tokens', 'prompt_tokens'],
   outputTokens: ['output_tokens', 'completion_tokens'],
@@ -10,7 +10,10 @@ const NAMES: Record<keyof ModelUsage, string[]> = {
   reasoningTokens: ['reasoning_tokens', 'thinking_tokens'],
 };
 
-/** The AI SDK turns many a count that was not stated into 0. So a 0 is believed only if the wire itself said it. */
+/**
+ * The AI SDK reports some missing counts as 0. A 0 is therefore only used if the raw answer of the vendor contains the
+ * count.
+ */
 export function toUsage({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ModelUsage {
   const counts: Record<keyof ModelUsage, number | undefined> = {
     inputTokens: inputTokens.total,
@@ -22,19 +25,19 @@ export function toUsage({ inputTokens, outputTokens, raw }: LanguageModelV4Usage
   const usage: ModelUsage = {};
   for (const name of Object.keys(counts) as (keyof ModelUsage)[]) {
     const count = counts[name];
-    if (isCount(count) && (count > 0 || states(raw, NAMES[name]))) usage[name] = count;
+    if (isCount(count) && (count > 0 || contains(raw, NAMES[name]))) usage[name] = count;
   }
   return usage;
 }
 
-/** Some servers state a fraction, or less than nothing; neither can be charged, so neither is known. */
+/** Some servers report fractions or negative numbers. These cannot be charged, so they are treated as unknown. */
 function isCount(count: number | undefined): count is number {
   return Number.isSafeInteger(count) && (count ?? -1) >= 0;
 }
 
-function states(raw: unknown, names: string[]): boolean {
+function contains(raw: unknown, names: string[]): boolean {
   if (typeof raw !== 'object' || raw === null) return false;
   return Object.entries(raw).some(([key, value]) =>
-    typeof value === 'number' ? names.includes(key) : states(value, names),
+    typeof value === 'number' ? names.includes(key) : contains(value, names),
   );
 }

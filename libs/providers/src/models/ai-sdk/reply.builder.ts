@@ -2,21 +2,21 @@ import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sd
 import type { AssistantPart } from '../message.js';
 import type { ModelEvent, ModelReply } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
-import { identity, isCutOff, toFinish, toToolCall, toVendorData } from './ai-sdk.mapper.js';
+import { identity, isIncomplete, toFinish, toToolCall, toVendorData } from './ai-sdk.mapper.js';
 import { toUsage } from './ai-sdk.usage.js';
 
 type Block = Extract<AssistantPart, { text: string }>;
 
-/** Puts the parts of a stream together again, so that the reply at its end equals the one a plain call would have given. */
+/** Builds the reply from the parts of a stream. It equals the reply of a call without streaming. */
 export class ReplyBuilder {
   private readonly content: AssistantPart[] = [];
   private readonly open = new Map<string, Block>();
   private ids: Pick<ModelReply, 'id' | 'model'> = {};
-  /** Undefined until the vendor said that the answer is complete. */
+  /** Undefined until the vendor has reported that the answer is complete. */
   reply?: ModelReply;
   usage?: ModelUsage;
 
-  /** The event that callers see, if this part is one. */
+  /** Adds a part and returns the event for the caller, if there is one. */
   add(part: LanguageModelV4StreamPart): ModelEvent | undefined {
     switch (part.type) {
       case 'text-start':
@@ -50,7 +50,7 @@ export class ReplyBuilder {
       case 'source':
       case 'tool-approval-request':
       case 'tool-result':
-        return undefined; // nothing a caller needs, or nothing we ever ask for
+        return undefined; // not used by Rollcall
     }
   }
 
@@ -77,7 +77,7 @@ export class ReplyBuilder {
 
   private finish({ usage, finishReason }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): undefined {
     this.usage = toUsage(usage);
-    if (isCutOff(finishReason)) return;
+    if (isIncomplete(finishReason)) return;
     const content = this.content.filter((part) => part.type !== 'text' || part.text !== '');
     this.reply = { content, finish: toFinish(finishReason), usage: this.usage, ...this.ids };
   }

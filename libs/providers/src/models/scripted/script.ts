@@ -2,18 +2,18 @@ import type { AssistantPart } from '../message.js';
 import type { FinishReason, ModelRequest } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
 
-/** What the model does when it is called: answer, fail, or break off. */
+/** What the model does in one call: it answers, fails, or stops in the middle of the answer. */
 export interface Step {
   content: AssistantPart[];
   finish: FinishReason;
-  /** What it reports; without it, an estimate by the length of the texts. */
+  /** The reported usage. The default is an estimate from the length of the texts. */
   usage?: ModelUsage;
-  /** Answers like a vendor with this status, instead of with content. */
+  /** Fails with this HTTP status instead of answering. */
   failure?: { status: number; retryAfterMs?: number };
-  /** Streams its content and then breaks off, or never goes on. */
+  /** Streams the content, and then either fails or never ends. */
   ending?: 'break' | 'hang';
   delayMs?: number;
-  /** Looks at the call before it is answered; throws to refuse it. */
+  /** Checks the request before the answer. It throws if the request is not as expected. */
   expects?: (request: ModelRequest) => void;
 }
 
@@ -29,7 +29,7 @@ export function callTool(name: string, input: unknown, id?: string): Step {
   return callTools([name, input, id]);
 }
 
-/** Several calls in one turn. Ids not given are made from the position, so that a script reads the same every time. */
+/** Several tool calls in one turn. The default ids are derived from the position, so that a script is deterministic. */
 export function callTools(...calls: [name: string, input: unknown, id?: string][]): Step {
   const content = calls.map(([name, input, id], index) => ({
     type: 'tool-call' as const,
@@ -48,8 +48,8 @@ export function runOutOfTokens(text: string): Step {
   return { ...say(text), finish: 'length' };
 }
 
-export function failWith(status: number, facts: { retryAfterMs?: number } = {}): Step {
-  return { ...say(''), failure: { status, ...facts } };
+export function failWith(status: number, options: { retryAfterMs?: number } = {}): Step {
+  return { ...say(''), failure: { status, ...options } };
 }
 
 export function breakAfter(text: string): Step {
@@ -60,7 +60,7 @@ export function hangAfter(text: string): Step {
   return { ...say(text), ending: 'hang' };
 }
 
-/** Reports exactly this usage, be it too much, too little or none. */
+/** Reports exactly this usage, which may be wrong or empty. */
 export function using(usage: ModelUsage, step: Step): Step {
   return { ...step, usage };
 }

@@ -11,46 +11,46 @@ export interface RecordedCall {
   streamed: boolean;
 }
 
-/** Decides each answer by looking at the call, for scripts of any length. */
-export type Improvise = (request: ModelRequest, callNumber: number) => Step;
+/** Returns the step for each request, for scripts without a fixed length. */
+export type StepFunction = (request: ModelRequest, callNumber: number) => Step;
 
 const CHARACTERS_PER_TOKEN = 4;
 
 /**
- * The official fake model: offline, deterministic, and strict. It plays its steps in order, remembers every call as it
- * was at that moment, refuses a call it has no step for, and `assertUsedUp` complains about steps nobody asked for.
+ * A fake model for tests: offline, deterministic and strict. It executes its steps in order, records a copy of every
+ * request, and fails if there is no step for a call. `assertAllStepsUsed` fails if steps are left.
  */
 export class ScriptedModel implements ModelProvider {
   readonly vendor = 'scripted';
   readonly calls: RecordedCall[] = [];
-  /** Calls being answered right now. */
+  /** The number of calls in progress. */
   inFlight = 0;
   private readonly steps: Step[];
-  private readonly improvise?: Improvise;
+  private readonly stepFunction?: StepFunction;
 
   constructor(
-    script: Step[] | Improvise,
+    script: Step[] | StepFunction,
     readonly model = 'script',
   ) {
     this.steps = typeof script === 'function' ? [] : [...script];
-    if (typeof script === 'function') this.improvise = script;
+    if (typeof script === 'function') this.stepFunction = script;
   }
 
   add(...steps: Step[]): void {
     this.steps.push(...steps);
   }
 
-  assertUsedUp(): void {
+  assertAllStepsUsed(): void {
     if (this.steps.length === 0) return;
     const left = this.steps.map(describeStep).join(', ');
-    throw mismatch(`The script has ${this.steps.length} steps that nobody asked for: ${left}.`);
+    throw mismatch(`The script has ${this.steps.length} steps that no call used: ${left}.`);
   }
 
   async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
     const step = this.next(request, signal, false);
-    return await this.playing(signal, async () => {
+    return await this.tracked(signal, async () => {
       await begin(step, signal);
-      if (step.ending === 'break') throw new ProviderError('MODEL_UNAVAILABLE', 'The script breaks off here.');
+      if (step.ending === 'break') throw new ProviderError('MODEL_UNAVAILABLE', 'The script stops the answer here.');
       if (step.ending === 'hang') await forever(signal);
       return replyOf(step, request);
     });
@@ -62,26 +62,26 @@ export class ScriptedModel implements ModelProvider {
     try {
       await begin(step, signal);
       for (const event of step.content.flatMap(eventsOf)) {
-        refuseIfAborted(signal);
+        throwIfAborted(signal);
         yield event;
       }
-      if (step.ending === 'break') throw new ProviderError('MODEL_STREAM_BROKEN', 'The script breaks off here.');
+      if (step.ending === 'break') throw new ProviderError('MODEL_STREAM_BROKEN', 'The script stops the answer here.');
       if (step.ending === 'hang') await forever(signal);
       yield { type: 'finished', reply: replyOf(step, request) };
     } catch (error) {
-      refuseIfAborted(signal);
+      throwIfAborted(signal);
       throw error;
     } finally {
       this.inFlight -= 1;
     }
   }
 
-  private async playing<T>(signal: AbortSignal | undefined, play: () => Promise<T>): Promise<T> {
+  private async tracked<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
     this.inFlight += 1;
     try {
-      return await play();
+      return await run();
     } catch (error) {
-      refuseIfAborted(signal);
+      throwIfAborted(signal);
       throw error;
     } finally {
       this.inFlight -= 1;
@@ -89,9 +89,9 @@ export class ScriptedModel implements ModelProvider {
   }
 
   private next(request: ModelRequest, signal: AbortSignal | undefined, streamed: boolean): Step {
-    refuseIfAborted(signal);
+    throwIfAborted(signal);
     this.calls.push({ request: structuredClone(request), streamed });
-    const step = this.improvise?.(request, this.calls.length) ?? this.steps.shift();
+    const step = this.stepFunction?.(request, this.calls.length) ?? this.steps.shift();
     if (!step) throw unexpected(request, this.calls.length);
     step.expects?.(request);
     return step;
@@ -110,7 +110,7 @@ async function begin({ delayMs, failure }: Step, signal?: AbortSignal): Promise<
   throw new ProviderError(codeOfStatus(status), message, { status, retryAfterMs });
 }
 
-/** Until the caller gives up; without a signal nobody ever could. */
+/** Waits until the call is aborted. Without a signal this could never happen, so it throws. */
 async function forever(signal?: AbortSignal): Promise<never> {
   if (!signal) throw mismatch('The script hangs here, but the call has no signal to end it.');
   return await new Promise((_resolve, reject) => {
@@ -129,7 +129,7 @@ function eventsOf(part: AssistantPart): ModelEvent[] {
   ];
 }
 
-/** Word by word, as models speak. */
+/** Splits a text into words, as models stream it. */
 function pieces(text: string): string[] {
   return text.match(/\S+\s*|\s+/g) ?? [];
 }
@@ -143,7 +143,7 @@ function estimate({ content }: Step, { messages, tools }: ModelRequest): ModelUs
   return { inputTokens: tokens([messages, tools ?? []]), outputTokens: tokens(content) };
 }
 
-function refuseIfAborted(signal?: AbortSignal): void {
+function throwIfAborted(signal?: AbortSignal): void {
   if (signal?.aborted) throw aborted('The scripted call');
 }
 

@@ -1,7 +1,7 @@
-import { expectNothingLeft, openResources } from '../../testing/leftovers.js';
+import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import { describeModelProviderContract } from '../../testing/model-provider.contract.js';
 import type { Scenario } from '../../testing/wires/scenario.js';
-import { textOf, toolCallsOf, userSays } from '../message.js';
+import { textOf, toolCallsOf, userMessage } from '../message.js';
 import type { ModelRequest } from '../model.provider.js';
 import {
   after,
@@ -28,21 +28,21 @@ describeModelProviderContract('scripted', async () => {
     play: (scenario) => provider.add(stepFor(scenario)),
     calls: () => provider.calls.length,
     busyConnections: () => provider.inFlight,
-    close: async () => provider.assertUsedUp(),
+    close: async () => provider.assertAllStepsUsed(),
   };
 });
 
-const HELLO: ModelRequest = { messages: [userSays('hello')] };
+const HELLO: ModelRequest = { messages: [userMessage('hello')] };
 
 describe('S1.10 a scripted model', () => {
   it('plays its steps in order and remembers the calls as they were', async () => {
     const model = scripted(callTool('search', { q: 'x' }), say('done'));
     const request = structuredClone(HELLO);
     expect(toolCallsOf((await model.complete(request)).content)).toMatchObject([{ name: 'search', input: { q: 'x' } }]);
-    request.messages.push(userSays('more'));
+    request.messages.push(userMessage('more'));
     expect(textOf((await model.complete(request)).content)).toBe('done');
     expect(model.calls.map((call) => call.request.messages.length)).toEqual([1, 2]);
-    expect(() => model.assertUsedUp()).not.toThrow();
+    expect(() => model.assertAllStepsUsed()).not.toThrow();
   });
 
   it('refuses a call that the script does not have', async () => {
@@ -53,7 +53,7 @@ describe('S1.10 a scripted model', () => {
 
   it('complains about steps that nobody asked for', () => {
     const model = scripted(callTools(['search', {}], ['read', {}]), say('done'), failWith(529));
-    expect(() => model.assertUsedUp()).toThrow(/3 steps.*call search and call read, say "done", fail with 529/);
+    expect(() => model.assertAllStepsUsed()).toThrow(/3 steps.*call search and call read, say "done", fail with 529/);
   });
 
   it('refuses a call that is not the one expected', async () => {
@@ -75,7 +75,7 @@ describe('S1.10 a scripted model', () => {
     const call = model.complete(HELLO, { signal: caller.signal });
     caller.abort();
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    await expectNothingLeft(before);
+    await expectNoOpenResources(before);
   });
 
   it('streams word by word, thoughts first', async () => {

@@ -2,15 +2,15 @@ import { ProviderError } from '../../errors.js';
 import type { ModelProvider, ModelRequest } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 import { say } from './script.js';
-import { ScriptedModel, type Improvise } from './scripted.model.js';
+import { ScriptedModel, type StepFunction } from './scripted.model.js';
 
-/** The script that every installation has, so that a demo runs without a key. */
-const ECHO: Improvise = (request) => say(`You said: ${lastUserText(request)}`);
+/** The script of every installation, so that a demo runs without a key. */
+const ECHO: StepFunction = (request) => say(`You said: ${lastUserText(request)}`);
 
-/** Opens scripts by name as if they were models: for tests of a whole installation, and for the demo without a key. */
+/** Offers scripts as models, for tests of a whole installation and for demos without a key. */
 export class ScriptedVendor implements ModelVendor {
   readonly name = 'scripted';
-  readonly about = 'Plays a script, without a network: for tests, and for trying things without a key';
+  readonly about = 'Scripted answers without a network, for tests and for demos without a key';
   readonly needsKey = false;
   private readonly scripts: Map<string, () => ModelProvider>;
 

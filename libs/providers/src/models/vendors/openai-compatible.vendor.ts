@@ -4,15 +4,15 @@ import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 
-/** Any server with OpenAI's chat-completions API: Ollama, vLLM, llama.cpp, gateways. Most run without a key. */
+/** Any server with OpenAI's chat completions API, such as Ollama, vLLM, llama.cpp or an LLM gateway. Most need no key. */
 export class OpenAiCompatibleVendor implements ModelVendor {
   readonly name = 'openai-compatible';
-  readonly about = "Any server with OpenAI's chat completions: Ollama, vLLM, llama.cpp, gateways";
-  readonly needsAddress = true;
+  readonly about = "Any server with OpenAI's chat completions API, such as Ollama, vLLM, llama.cpp or an LLM gateway";
+  readonly needsBaseUrl = true;
   readonly needsKey = false;
 
   open({ model, baseUrl, key, fetch }: ModelConnection): ModelProvider {
-    if (!baseUrl) throw needsAddress(model);
+    if (!baseUrl) throw missingBaseUrl(model);
     const server = createOpenAICompatible({
       name: this.name,
       baseURL: baseUrl,
@@ -25,7 +25,7 @@ export class OpenAiCompatibleVendor implements ModelVendor {
   }
 }
 
-function needsAddress(model: string): ProviderError {
+function missingBaseUrl(model: string): ProviderError {
   return new ProviderError(
     'MODEL_CHOICE_INVALID',
     `The model ${model} of vendor openai-compatible needs a baseUrl, such as http://127.0.0.1:11434/v1 for Ollama.`,

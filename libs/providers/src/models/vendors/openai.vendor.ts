@@ -3,19 +3,22 @@ import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 
-/** Conversations live in our own runs; kept at the vendor they would also be referred to instead of sent. */
+/**
+ * Rollcall stores the conversations itself. If the vendor stored them, the SDK would send references instead of the
+ * content.
+ */
 const STATELESS = { openai: { store: false } };
 
-/** Always stated, because the SDK would otherwise look for an address in the environment. */
-const ADDRESS = 'https://api.openai.com/v1';
+/** Always passed to the SDK, which would otherwise read an address from the environment. */
+const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
 /** OpenAI's Responses API. */
 export class OpenAiVendor implements ModelVendor {
   readonly name = 'openai';
-  readonly about = "OpenAI's Responses API, asked to store nothing";
+  readonly about = "OpenAI's Responses API, without storage at the vendor";
   readonly needsKey = true;
 
-  open({ model, baseUrl = ADDRESS, key, fetch }: ModelConnection): ModelProvider {
+  open({ model, baseUrl = DEFAULT_BASE_URL, key, fetch }: ModelConnection): ModelProvider {
     const openai = createOpenAI({ baseURL: baseUrl, apiKey: key?.reveal() ?? '', fetch });
     return new AiSdkModelProvider({
       vendor: this.name,

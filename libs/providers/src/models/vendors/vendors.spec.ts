@@ -39,7 +39,7 @@ async function subjectFor(vendor: ModelVendor, wire: Wire): Promise<ModelContrac
     calls: () => server.requests.length,
     busyConnections: () => server.busyConnections,
     close: async () => {
-      expect(egress.underWay).toBe(0);
+      expect(egress.inFlight).toBe(0);
       await egress.close();
       await server.close();
     },

@@ -7,18 +7,18 @@ import { openAiChatWire } from '../../testing/wires/openai-chat.wire.js';
 import { openAiResponsesWire } from '../../testing/wires/openai-responses.wire.js';
 import { VendorServer } from '../../testing/wires/vendor.server.js';
 import { costOf } from '../../presets/prices.js';
-import { userSays, type ModelMessage } from '../message.js';
+import { userMessage, type ModelMessage } from '../message.js';
 import type { ModelRequest } from '../model.provider.js';
 import type { ModelVendor } from '../model.vendor.js';
 import { AnthropicVendor } from './anthropic.vendor.js';
 import { OpenAiCompatibleVendor } from './openai-compatible.vendor.js';
 import { OpenAiVendor } from './openai.vendor.js';
 
-const HELLO: ModelRequest = { messages: [userSays('hello')] };
+const HELLO: ModelRequest = { messages: [userMessage('hello')] };
 const USAGE = { inputTokens: 142, outputTokens: 9, cacheReadTokens: 100, cacheWriteTokens: 30 };
 const TOOL_ROUND: ModelMessage[] = [
   { role: 'system', text: 'Be brief.' },
-  userSays('What is x?'),
+  userMessage('What is x?'),
   { role: 'assistant', content: [{ type: 'tool-call', id: 'call_1', name: 'search', input: { q: 'x' } }] },
   { role: 'tool', content: [{ type: 'tool-result', id: 'call_1', name: 'search', output: 'a letter' }] },
 ];
@@ -130,7 +130,7 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     const model = connect(new AnthropicVendor(), server.url);
     const { content } = await model.complete(HELLO);
     const stored = JSON.parse(JSON.stringify(content)) as typeof content; // as a run stores it
-    await model.complete({ messages: [userSays('a'), { role: 'assistant', content: stored }, userSays('b')] });
+    await model.complete({ messages: [userMessage('a'), { role: 'assistant', content: stored }, userMessage('b')] });
     expect(server.requests[1]?.body).toMatchObject({
       messages: [{}, { content: [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }, { type: 'text' }] }, {}],
     });

@@ -3,18 +3,18 @@ import { defaultServerCallContextBuilder, UnauthenticatedUser, type A2ARequestHa
 import type { ServerResponse } from 'node:http';
 import type { RecordedRequest } from '../local-server.js';
 
-/** How an A2A server writes things down. */
+/** One protocol binding of an A2A server. */
 export interface A2aWire {
   name: string;
-  card(facts: { url: string; streaming: boolean }): AgentCard;
+  card(options: { url: string; streaming: boolean }): AgentCard;
   cardJson(card: AgentCard): unknown;
   serve(handler: A2ARequestHandler): (request: RecordedRequest, response: ServerResponse) => Promise<unknown>;
 }
 
 export function cardFor(url: string, streaming: boolean, protocolBinding: string, protocolVersion = '1.0'): AgentCard {
   return AgentCard.fromJSON({
-    name: 'obedient',
-    description: 'Does what it is told',
+    name: 'fake',
+    description: 'Executes the scenario in its message',
     version: '1.0.0',
     capabilities: { streaming },
     defaultInputModes: ['text/plain', 'application/json'],

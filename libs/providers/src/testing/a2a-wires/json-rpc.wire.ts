@@ -20,7 +20,7 @@ export const jsonRpcWire: A2aWire = {
   },
 };
 
-/** As agents spoke before 1.0, and many still do. */
+/** Version 0.3 of the protocol, which many agents still use. */
 export const legacyJsonRpcWire: A2aWire = {
   name: 'JSON-RPC 0.3',
   card: ({ url, streaming }) => cardFor(`${url}/rpc`, streaming, 'JSONRPC', '0.3'),

@@ -15,7 +15,7 @@ import { cardFor, contextOf, type A2aWire } from './a2a.wire.js';
 
 const TASK = /^\/rest\/tasks\/([^/:?]+)(:cancel)?(?:\?.*)?$/;
 
-/** HTTP+JSON, on the SDK's own handler; its router would need Express. */
+/** HTTP+JSON with the handler of the SDK. The router of the SDK is not used, because it needs Express. */
 export const restWire: A2aWire = {
   name: 'HTTP+JSON',
   card: ({ url, streaming }) => cardFor(`${url}/rest`, streaming, 'HTTP+JSON'),
@@ -55,7 +55,7 @@ interface Exchange {
 async function stream(handler: A2ARequestHandler, { request, response, context }: Exchange): Promise<unknown> {
   const events = handler.sendMessageStream(SendMessageRequest.fromJSON(request.body), context);
   response.on('close', () => void events.return(undefined));
-  const first = await events.next(); // an error before it has a status of its own
+  const first = await events.next(); // if this throws, the error is sent as an HTTP status
   response.writeHead(200, SSE_HEADERS);
   try {
     if (!first.done) response.write(formatSSEEvent(StreamResponse.toJSON(first.value)));

@@ -8,7 +8,7 @@ const STOP_REASONS = {
   'run out of tokens': 'max_tokens',
 } as const;
 
-/** POST /v1/messages as Anthropic documents it. */
+/** POST /v1/messages, as Anthropic documents it. */
 export const anthropicWire: Wire = {
   path: '/v1/messages',
   namesEvents: true,
@@ -46,7 +46,7 @@ function envelope(model: string): object {
   return { id: 'msg_01', type: 'message', role: 'assistant', model, stop_sequence: null };
 }
 
-/** Anthropic counts what a cache served apart from `input_tokens`. */
+/** Anthropic does not include cached tokens in `input_tokens`. */
 function usageOf({ inputTokens = 0, outputTokens, cacheReadTokens, cacheWriteTokens }: ModelUsage): object {
   return {
     input_tokens: inputTokens - (cacheReadTokens ?? 0) - (cacheWriteTokens ?? 0),

@@ -3,7 +3,7 @@ import { isAnswered, type Answered, type ScenarioCall, type Wire } from './scena
 
 const FINISH = { say: 'stop', call: 'tool_calls', refuse: 'stop', 'run out of tokens': 'length' } as const;
 
-/** POST /v1/chat/completions, which OpenAI invented and Ollama, vLLM, llama.cpp and many gateways speak. */
+/** POST /v1/chat/completions of OpenAI, which Ollama, vLLM, llama.cpp and many LLM gateways offer too. */
 export const openAiChatWire: Wire = {
   path: '/v1/chat/completions',
   namesEvents: false,

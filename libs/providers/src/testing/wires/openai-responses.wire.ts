@@ -1,7 +1,7 @@
 import type { ModelUsage } from '../../models/usage.js';
 import { isAnswered, type Answered, type ScenarioCall, type Unfinished, type Wire } from './scenario.js';
 
-/** POST /v1/responses as OpenAI documents it. */
+/** POST /v1/responses, as OpenAI documents it. */
 export const openAiResponsesWire: Wire = {
   path: '/v1/responses',
   namesEvents: true,

@@ -6,35 +6,35 @@ export interface ScenarioCall {
   input: Record<string, unknown>;
 }
 
-/** What a vendor is made to do, in our words; each wire says it in its own. */
+/** What a fake vendor does. Each wire converts it to the format of its vendor. */
 export type Scenario =
   | { does: 'say'; pieces: string[]; usage: ModelUsage }
   | { does: 'call'; calls: ScenarioCall[]; usage: ModelUsage }
   | { does: 'refuse'; pieces: string[]; usage: ModelUsage }
   | { does: 'run out of tokens'; pieces: string[]; usage: ModelUsage }
   | { does: 'fail'; status: number; headers?: Record<string, string> }
-  /** Starts an answer, then drops the connection. */
+  /** Starts an answer, and then closes the connection abruptly. */
   | { does: 'drop'; pieces: string[] }
-  /** Starts an answer and ends it politely, but without its end. */
+  /** Starts an answer and ends the stream normally, but before the answer is complete. */
   | { does: 'stop short'; pieces: string[] }
-  /** Starts an answer and never goes on. */
+  /** Starts an answer and never ends it. */
   | { does: 'hang'; pieces: string[] };
 
 export type Answered = Extract<Scenario, { usage: ModelUsage }>;
 export type Unfinished = Extract<Scenario, { does: 'drop' | 'stop short' | 'hang' }>;
 
-/** How one vendor writes things down. */
+/** The wire format of one vendor. */
 export interface Wire {
-  /** Where its requests go. */
+  /** The path of its requests. */
   path: string;
   keyOf(headers: Record<string, string | string[] | undefined>): string;
   reply(scenario: Answered, model: string): object;
-  /** The frames of a stream, up to where the scenario leaves off. */
+  /** The frames of a stream, until the scenario stops it. */
   frames(scenario: Answered | Unfinished, model: string): object[];
   failure(status: number, message: string): object;
-  /** Whether each frame is preceded by a line with its type. */
+  /** Whether a line with the event type precedes each frame. */
   namesEvents: boolean;
-  /** What a finished stream ends with. */
+  /** The last frame of a complete stream. */
   terminator?: string;
 }
 

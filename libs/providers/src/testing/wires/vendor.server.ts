@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { LocalServer, type RecordedRequest } from '../local-server.js';
 import { isAnswered, type Scenario, type Wire } from './scenario.js';
 
-/** A local stand-in for a vendor: real HTTP, the vendor's real wire, and the behaviour it was told to play next. */
+/** A fake vendor with real HTTP and the wire format of the vendor. It executes the scenarios that `play` sets. */
 export class VendorServer {
   private readonly scenarios: Scenario[] = [];
 
@@ -42,7 +42,7 @@ export class VendorServer {
     if (request.path !== this.wire.path || !scenario) return send(response, 404, { unexpected: request.path });
     const { model = '', stream = false } = request.body as { model?: string; stream?: boolean };
     if (scenario.does === 'fail') {
-      const message = `refused (${scenario.status}) for ${this.wire.keyOf(request.headers)}`; // vendors do quote keys
+      const message = `refused (${scenario.status}) for ${this.wire.keyOf(request.headers)}`; // real vendors quote keys too
       return send(response, scenario.status, this.wire.failure(scenario.status, message), scenario.headers);
     }
     if (stream) return this.stream(response, scenario, model);

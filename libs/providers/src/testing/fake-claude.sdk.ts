@@ -8,10 +8,11 @@ interface Line {
 }
 
 /**
- * Stands in for the Claude Agent SDK 0.3, whose messages have been compared with the original's: starts a real process through the hook it is given, and says what that process says
- * in the SDK's messages. Like the original it does not hurry when it is aborted.
+ * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts its output to messages
+ * of the SDK; their format was compared with that of the real SDK. Like the real SDK, it reacts slowly when it is
+ * aborted.
  */
-export class ObedientClaudeSdk implements ClaudeSdk {
+export class FakeClaudeSdk implements ClaudeSdk {
   readonly queries: ClaudeQueryOptions[] = [];
   readonly prompts: string[] = [];
 
@@ -38,8 +39,8 @@ export class ObedientClaudeSdk implements ClaudeSdk {
     throw new Error(`Claude Code process exited with code ${child.exitCode}`);
   }
 
-  private result(facts: object): object {
-    return { type: 'result', ...facts, modelUsage: this.modelUsage, usage: { input_tokens: 1, output_tokens: 1 } };
+  private result(fields: object): object {
+    return { type: 'result', ...fields, modelUsage: this.modelUsage, usage: { input_tokens: 1, output_tokens: 1 } };
   }
 }
 

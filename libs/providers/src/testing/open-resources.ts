@@ -2,20 +2,20 @@ import { until } from './until.js';
 
 const KINDS = ['Timeout', 'TCPSocketWrap', 'TLSWrap', 'ProcessWrap', 'PipeWrap'];
 
-/** What keeps this process busy right now, by kind: timers, sockets, child processes and their pipes. */
+/** Counts the open resources of this process by kind: timers, sockets, child processes and their pipes. */
 export function openResources(): Map<string, number> {
   const all = process.getActiveResourcesInfo();
   return new Map(KINDS.map((kind) => [kind, all.filter((one) => one === kind).length]));
 }
 
-/** Waits until there is no more of anything than there was `before`; the timer it waits with is not counted. */
-export async function expectNothingLeft(before: Map<string, number>, withinMs = 1_000): Promise<void> {
+/** Waits until this process has no more open resources than `before`. The timer of the wait itself is not counted. */
+export async function expectNoOpenResources(before: Map<string, number>, withinMs = 1_000): Promise<void> {
   let left: string[] = [];
-  const look = (): boolean => {
+  const check = (): boolean => {
     left = [...openResources()].filter(([kind, count]) => count > (before.get(kind) ?? 0)).map(([kind]) => kind);
     return left.length === 0;
   };
-  await until('nothing is left behind', look, withinMs).catch((error: unknown) => {
+  await until('all resources are released', check, withinMs).catch((error: unknown) => {
     throw new Error(`still open: ${left.join(', ')}`, { cause: error });
   });
 }

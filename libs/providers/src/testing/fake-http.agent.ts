@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http';
 import type { AgentScenario } from './agent-scenario.js';
 import { LocalServer, type RecordedRequest } from './local-server.js';
 
-/** How the answer is written down. */
+/** The format of the answer. */
 export type HttpDialect = 'json' | 'ndjson' | 'sse';
 
 const CONTENT_TYPES = { json: 'application/json', ndjson: 'application/x-ndjson', sse: 'text/event-stream' };
 
-/** An HTTP agent that does what the text of its message says. */
-export async function startObedientHttpServer(dialect: HttpDialect): Promise<LocalServer> {
-  return await LocalServer.start((request, response) => obey(request, response, dialect));
+/** Starts a fake HTTP agent that executes the scenario in the text of its message. */
+export async function startFakeHttpAgent(dialect: HttpDialect): Promise<LocalServer> {
+  return await LocalServer.start((request, response) => execute(request, response, dialect));
 }
 
-function obey(request: RecordedRequest, response: ServerResponse, dialect: HttpDialect): void {
+function execute(request: RecordedRequest, response: ServerResponse, dialect: HttpDialect): void {
   const scenario = JSON.parse((request.body as { text: string }).text) as AgentScenario;
   const events = [...piecesOf(scenario), ...endOf(scenario)];
   const ends = scenario.does === 'answer' || scenario.does === 'fail';

@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import type { SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 
-/** The other side is told that its task is cancelled, but not waited for any longer than this. */
-const TAKE_BACK_MS = 800;
+/** The time limit for the cancellation of a remote task. */
+const CANCEL_TIMEOUT_MS = 800;
 
 /**
- * One message on its way to a remote agent, and the task that becomes of it. Whoever does not want it any more takes it
- * back: a request that is merely dropped goes on at the other side, and only its answer tells which task to cancel. So the
- * line is held until that is known.
+ * One message to a remote agent, and the task that the agent creates for it. When a caller cancels the call, it is not
+ * enough to close the connection, because the agent would continue the task. The id of the task is only known from the
+ * answer, so the connection stays open until the id is known and the task is cancelled.
  */
-export class Errand {
+export class A2aCall {
   taskId?: string;
-  private readonly line = new AbortController();
+  private readonly connection = new AbortController();
   private readonly answered = Promise.withResolvers<void>();
 
-  /** `client` polls: a call that does not stream returns at once, with its task. */
+  /** `client` is in polling mode: a call without streaming returns immediately with its task. */
   constructor(
     private readonly client: Client,
     private readonly streams: boolean,
@@ -33,38 +33,38 @@ export class Errand {
     }
   }
 
-  async look(id: string, signal: AbortSignal): Promise<Task> {
+  async getTask(id: string, signal: AbortSignal): Promise<Task> {
     return await this.client.getTask({ tenant: '', id, historyLength: 0 }, { signal });
   }
 
-  hangUp(): void {
-    this.line.abort();
+  disconnect(): void {
+    this.connection.abort();
   }
 
-  async cancelLater(): Promise<void> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), TAKE_BACK_MS);
+  async cancel(): Promise<void> {
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), CANCEL_TIMEOUT_MS);
     try {
-      await Promise.race([this.answered.promise, once(late.signal, 'abort')]);
-      if (this.taskId) await this.cancel(this.taskId, late.signal);
+      await Promise.race([this.answered.promise, once(timeout.signal, 'abort')]);
+      if (this.taskId) await this.cancelTask(this.taskId, timeout.signal);
     } finally {
       clearTimeout(timer);
-      this.hangUp();
+      this.disconnect();
     }
   }
 
   private async *answers(request: SendMessageRequest): AsyncGenerator<StreamResponse> {
-    const { signal } = this.line;
+    const { signal } = this.connection;
     if (this.streams) return yield* this.client.sendMessageStream(request, { signal });
     const value = await this.client.sendMessage(request, { signal });
     yield { payload: 'messageId' in value ? { $case: 'message', value } : { $case: 'task', value } };
   }
 
-  private async cancel(id: string, signal: AbortSignal): Promise<void> {
+  private async cancelTask(id: string, signal: AbortSignal): Promise<void> {
     try {
       await this.client.cancelTask({ tenant: '', id, metadata: undefined }, { signal });
     } catch {
-      return; // gone, or ended by itself meanwhile: there is nothing left to cancel
+      return; // the task has ended or no longer exists, so there is nothing to cancel
     }
   }
 }

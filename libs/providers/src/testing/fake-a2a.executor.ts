@@ -2,15 +2,15 @@ import { Message, Task, TaskState } from '@a2a-js/sdk';
 import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestContext } from '@a2a-js/sdk/server';
 import type { AgentScenario } from './agent-scenario.js';
 
-/** An A2A agent that does what the text of its message says. */
-export class ObedientExecutor implements AgentExecutor {
+/** A fake A2A agent that executes the scenario in the text of its message. */
+export class FakeA2aExecutor implements AgentExecutor {
   begun = 0;
   dropConnection: () => void = () => undefined;
-  /** Of the agents that are gone; whoever asks about one gets no answer. */
+  /** The ids of crashed tasks. Requests for them get no answer. */
   readonly crashed: string[] = [];
   private readonly hanging = new Map<string, () => void>();
 
-  /** Tasks that wait for a cancel. */
+  /** The number of tasks that wait for a cancellation. */
   get busy(): number {
     return this.hanging.size;
   }
@@ -19,28 +19,28 @@ export class ObedientExecutor implements AgentExecutor {
     this.begun += 1;
     const scenario = JSON.parse(textOf(context.userMessage)) as A2aScenario;
     const { taskId, contextId } = context;
-    const place = { taskId, contextId };
+    const ids = { taskId, contextId };
     const begun = { id: taskId, contextId, status: { state: 'TASK_STATE_WORKING' } };
     bus.publish(AgentEvent.task(context.task ?? Task.fromJSON(begun)));
-    for (const text of 'pieces' in scenario ? scenario.pieces : []) bus.publish(artifact(place, text));
+    for (const text of 'pieces' in scenario ? scenario.pieces : []) bus.publish(artifact(ids, text));
     switch (scenario.does) {
       case 'answer':
-        bus.publish(status(place, TaskState.TASK_STATE_COMPLETED, '', scenario.usage && { usage: scenario.usage }));
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, '', scenario.usage && { usage: scenario.usage }));
         break;
       case 'fail':
-        bus.publish(status(place, TaskState.TASK_STATE_FAILED, scenario.message));
+        bus.publish(status(ids, TaskState.TASK_STATE_FAILED, scenario.message));
         break;
       case 'end as':
-        bus.publish(status(place, TaskState[scenario.state], scenario.says ?? ''));
+        bus.publish(status(ids, TaskState[scenario.state], scenario.says ?? ''));
         break;
       case 'crash':
-        await new Promise((resolve) => setImmediate(resolve)); // so that its pieces are on their way
+        await new Promise((resolve) => setImmediate(resolve)); // so that the text is sent before the crash
         this.crashed.push(taskId);
         this.dropConnection();
         break;
       case 'hang':
         await new Promise<void>((resolve) => this.hanging.set(taskId, resolve));
-        bus.publish(status(place, TaskState.TASK_STATE_CANCELED, ''));
+        bus.publish(status(ids, TaskState.TASK_STATE_CANCELED, ''));
     }
     bus.finished();
   };
@@ -57,22 +57,22 @@ export class ObedientExecutor implements AgentExecutor {
 
 export type A2aScenario = AgentScenario | { does: 'end as'; state: keyof typeof TaskState; says?: string };
 
-interface Place {
+interface TaskIds {
   taskId: string;
   contextId: string;
 }
 
-function artifact(place: Place, text: string): AgentEvent {
+function artifact(ids: TaskIds, text: string): AgentEvent {
   const part = Message.fromJSON({ messageId: 'x', role: 'ROLE_AGENT', parts: [{ text }] }).parts;
   const whole = { artifactId: 'answer', name: '', description: '', parts: part, metadata: undefined, extensions: [] };
-  return AgentEvent.artifactUpdate({ ...place, artifact: whole, append: true, lastChunk: false, metadata: undefined });
+  return AgentEvent.artifactUpdate({ ...ids, artifact: whole, append: true, lastChunk: false, metadata: undefined });
 }
 
 type AgentEvent = ReturnType<typeof AgentEvent.message>;
 
-function status(place: Place, state: TaskState, text: string, metadata?: Record<string, unknown>): AgentEvent {
+function status(ids: TaskIds, state: TaskState, text: string, metadata?: Record<string, unknown>): AgentEvent {
   const message = text === '' ? undefined : Message.fromJSON({ messageId: 'm', role: 'ROLE_AGENT', parts: [{ text }] });
-  return AgentEvent.statusUpdate({ ...place, status: { state, message, timestamp: undefined }, metadata });
+  return AgentEvent.statusUpdate({ ...ids, status: { state, message, timestamp: undefined }, metadata });
 }
 
 function textOf(message: Message): string {

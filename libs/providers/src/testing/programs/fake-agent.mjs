@@ -1,13 +1,13 @@
 /**
- * A subprocess agent that does what the text of its message says (see agent-scenario.ts). It notes in a file, given as
- * its argument, which calls it has begun and ended, since its standard output belongs to the wire.
+ * A fake subprocess agent that executes the scenario in the text of its message (see agent-scenario.ts). It records
+ * started and ended calls in the file that is its argument, because standard output is used for the protocol.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const journal = process.argv[2];
-const note = (what, id) => appendFileSync(journal, `${JSON.stringify({ what, id, pid: process.pid })}\n`);
+const record = (what, id) => appendFileSync(journal, `${JSON.stringify({ what, id, pid: process.pid })}\n`);
 const write = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const stubborn = new Set();
 const LONG = 'x'.repeat(60_000);
@@ -21,13 +21,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line);
   if (message.type === 'message') begin(message.id, JSON.parse(message.text));
   if (message.type === 'cancel' && !stubborn.has(message.id)) {
-    note('end', message.id);
+    record('end', message.id);
     write({ id: message.id, type: 'error', message: 'cancelled' });
   }
 });
 
 function begin(id, scenario) {
-  note('begin', id);
+  record('begin', id);
   for (const text of scenario.pieces ?? []) write({ id, type: 'text', text });
   if (scenario.does === 'crash') process.exitCode = 3;
   if (scenario.does === 'crash') return process.stderr.write('out of luck', () => process.exit());
@@ -42,10 +42,10 @@ function begin(id, scenario) {
   if (scenario.does === 'show environment') write({ id, type: 'result', text: JSON.stringify(process.env) });
   if (scenario.does === 'answer') write({ id, type: 'result', usage: scenario.usage });
   if (scenario.does === 'fail') write({ id, type: 'error', message: scenario.message });
-  if (scenario.does !== 'hang') note('end', id);
+  if (scenario.does !== 'hang') record('end', id);
 }
 
-/** Writes for ever, as fast as it is read, and hears nothing meanwhile. */
+/** Writes without end, as fast as the output is read, and reads no input meanwhile. */
 function flood(stream, next) {
   process.stdin.pause();
   const go = () => {

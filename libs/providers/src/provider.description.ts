@@ -1,18 +1,18 @@
 import { z } from 'zod';
 
-/** Something a provider cannot do without. */
+/** A requirement of a provider. */
 export interface Need {
   what: string;
   met: boolean;
-  /** What an operator does about it, where it is not met. */
+  /** What an operator has to do if the requirement is not met. */
   how?: string;
 }
 
-/** What a provider says about itself. */
-export interface ProviderFacts {
+/** The description of a provider. */
+export interface ProviderDescription {
   about: string;
   needs?: Need[];
-  /** JSON Schema of the settings that a definition gives. */
+  /** The JSON Schema of the settings in a definition. */
   settings?: Record<string, unknown>;
 }
 
@@ -20,7 +20,7 @@ export function needOf(what: string, met: boolean, how: string): Need {
   return met ? { what, met } : { what, met, how };
 }
 
-/** The settings of a provider as JSON Schema, for views. */
+/** Converts the settings of a provider to JSON Schema. */
 export function settingsView(schema: z.ZodType): Record<string, unknown> {
   const { $schema: _draft, ...view } = z.toJSONSchema(schema, { io: 'input' });
   return view;

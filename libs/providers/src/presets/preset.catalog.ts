@@ -4,7 +4,7 @@ import type { ModelSettings } from '../models/model.provider.js';
 import { ModelsConfigSchema, type ModelsConfig } from './preset.js';
 import type { Prices } from './prices.js';
 
-/** A model, completely decided. Plain JSON without any key, so that it can be stored, compared and shown. */
+/** A complete choice of a model. It is plain JSON without keys, so that it can be stored, compared and shown. */
 export interface ModelChoice {
   vendor: string;
   model: string;
@@ -21,17 +21,20 @@ export interface PresetView extends ModelChoice {
   isDefault: boolean;
 }
 
-/** Words that already mean something where a model is named. */
+/** A reserved name: the model of the parent. */
 export const INHERIT = 'inherit';
 
-/** The keys that vendors' own tools look for. */
+/** The environment variables that the tools of the vendors use. */
 const KEY_NAMES = new Map([
   ['anthropic', { keyEnv: 'ANTHROPIC_API_KEY' }],
   ['openai', { keyEnv: 'OPENAI_API_KEY' }],
 ]);
 
-/** The named model choices of one installation, checked as a whole: every alias and the default lead somewhere. */
-export class PresetBook {
+/**
+ * The presets and aliases of an installation. The constructor checks that the default and all aliases refer to existing
+ * presets.
+ */
+export class PresetCatalog {
   readonly defaultName: string;
   private readonly presets: ReadonlyMap<string, ModelChoice>;
   private readonly aliases: ReadonlyMap<string, string>;
@@ -53,7 +56,7 @@ export class PresetBook {
     this.check();
   }
 
-  /** The preset of this name, or the one its alias stands for. */
+  /** Returns the preset with this name or alias. */
   find(name: string): { name: string; choice: ModelChoice } | undefined {
     const target = this.aliases.get(name) ?? name;
     const choice = this.presets.get(target);
@@ -81,13 +84,13 @@ export class PresetBook {
   }
 
   private check(): void {
-    if (!this.find(this.defaultName)) throw invalid(`default: there is no preset ${this.defaultName}`);
+    if (!this.find(this.defaultName)) throw invalid(`default: the preset ${this.defaultName} does not exist`);
     for (const [alias, target] of this.aliases) {
       if (this.presets.has(alias)) throw invalid(`aliases.${alias}: a preset has the same name`);
-      if (!this.presets.has(target)) throw invalid(`aliases.${alias}: there is no preset ${target}`);
+      if (!this.presets.has(target)) throw invalid(`aliases.${alias}: the preset ${target} does not exist`);
     }
     if (this.presets.has(INHERIT) || this.aliases.has(INHERIT))
-      throw invalid(`${INHERIT} cannot be a name: it means the model of the parent`);
+      throw invalid(`${INHERIT} is a reserved name: it selects the model of the parent`);
   }
 }
 
@@ -96,5 +99,5 @@ function names(map: ReadonlyMap<string, unknown>): string {
 }
 
 function invalid(what: string): ProviderError {
-  return new ProviderError('MODEL_PRESETS_INVALID', `The model presets are not right: ${what}`);
+  return new ProviderError('MODEL_PRESETS_INVALID', `The model presets are not valid: ${what}`);
 }
