@@ -188,7 +188,7 @@ export class AgentsController {
 
   private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
     const joined = await this.agents.register(toJoinRequest(body, caller));
-    this.authenticator.rememberLease(joined.leaseToken);
+    this.authenticator.cacheLease(joined.leaseToken);
     return toRegistrationView(joined, this.lease);
   }
 }

@@ -1,5 +1,5 @@
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
-import type { FieldFault } from '../http/api.error.js';
+import type { FieldError } from '../http/api.error.js';
 import { unknownField, validationFailed } from '../http/validation.error.js';
 
 /** What is wrong with a value; undefined when nothing is. */
@@ -71,14 +71,14 @@ function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Hea
   };
 }
 
-const NONE: readonly FieldFault[] = [];
+const NONE: readonly FieldError[] = [];
 
-function faultsOf(body: unknown, rules: Record<string, Rule>, path: string): readonly FieldFault[] {
+function faultsOf(body: unknown, rules: Record<string, Rule>, path: string): readonly FieldError[] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return [{ field: path.slice(0, -1) || 'body', message: `must be an object with ${Object.keys(rules).join(', ')}` }];
   }
   const values = body as Record<string, unknown>;
-  let faults: FieldFault[] | undefined;
+  let faults: FieldError[] | undefined;
   for (const name in rules) {
     const fault = rules[name]?.(values[name]);
     if (fault) (faults ??= []).push({ field: path + name, message: `${name} ${fault}` });

@@ -11,7 +11,7 @@ import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
-import { admitAs, principalOf } from '../auth/socket.principal.js';
+import { setPrincipal, principalOf } from '../auth/socket.principal.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { SocketConnection } from './socket.connection.js';
@@ -43,7 +43,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
-    admitAs(socket, principal);
+    setPrincipal(socket, principal);
     const connection = new SocketConnection(socket);
     this.connections.set(socket, connection);
     const release = this.keeper.keep(principal, connection);

@@ -28,7 +28,7 @@ export class TicketsService {
   async redeem(ticket: string): Promise<Principal> {
     const kept = await this.store.take(hashOf(ticket));
     const principal = kept && { ...kept, expiresAt: kept.expiresAt && new Date(kept.expiresAt) };
-    const valid = principal && (await this.authenticator.stillValid([principal])).has(principal);
+    const valid = principal && (await this.authenticator.filterValid([principal])).has(principal);
     if (!valid) throw unauthenticated('The ticket was used, or is too old. POST /v1/events/tickets gives a new one.');
     return principal;
   }

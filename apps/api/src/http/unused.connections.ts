@@ -2,16 +2,16 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** So long the rest of a request may take when the server closes; it is then turned away with an answer. */
+/** When the server closes, the rest of an incomplete request may take this long. A request that completes is answered. */
 const GRACE_MS = 1_000;
 
 /**
- * Ends, when the server closes, the connections that wait for their client: on which nothing was ever sent, as browsers and
- * gateways open some in advance, and after a while those with half a request. Node takes them for busy ones, waits for them,
- * and stops looking at their time limit as soon as it closes.
+ * When the server closes, this closes the connections that wait for their client: at once those without any data, which
+ * browsers and proxies open in advance, and after a delay those with an incomplete request. Node would wait for them, and it
+ * does not apply their timeouts while it closes.
  */
-export function endSilentConnections(server: FastifyInstance): void {
-  /** Each with the answer to its last request. */
+export function closeUnusedConnections(server: FastifyInstance): void {
+  /** Each connection with the answer to its last request. */
   const connections = new Map<Socket, ServerResponse | undefined>();
   server.server.on('connection', (socket: Socket) => {
     connections.set(socket, undefined);
@@ -22,13 +22,13 @@ export function endSilentConnections(server: FastifyInstance): void {
   server.addHook('preClose', (done) => {
     for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     const timer = setInterval(() => {
-      for (const [socket, answer] of connections) if (!isWorkedOn(answer)) socket.destroy();
+      for (const [socket, answer] of connections) if (!isInProgress(answer)) socket.destroy();
     }, GRACE_MS).unref();
     server.server.once('close', () => clearInterval(timer));
     done();
   });
 }
 
-function isWorkedOn(answer: ServerResponse | undefined): boolean {
+function isInProgress(answer: ServerResponse | undefined): boolean {
   return answer !== undefined && answer.req.complete && !answer.writableFinished;
 }
