@@ -10,7 +10,7 @@ import { AgentView } from './agent.view.js';
 import { QuarantineBody, OperatorNoteBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 
-/** What operators do with an agent. Each action is in the audit log. */
+/** Actions of operators on an agent. Each action is recorded in the audit log. */
 @ApiTags('agents')
 @ApiParam(AGENT_ID)
 @Problems('AGENT_NOT_FOUND')

@@ -6,7 +6,7 @@ import { EventStream, type StreamSink } from './event.stream.js';
 import type { SubscribeBody } from './events.dto.js';
 import { EventsService, toFilter } from './events.service.js';
 
-/** Opens streams for whatever kind of connection. */
+/** Opens event streams for SSE and WebSocket connections. */
 @Injectable()
 export class EventStreams {
   constructor(
@@ -16,12 +16,12 @@ export class EventStreams {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Throws when the log cannot be read here and now. */
+  /** Throws when the log cannot be read. */
   async check(): Promise<void> {
     await this.log.head();
   }
 
-  /** Answers how to start it and where it starts, or throws when it cannot start there. */
+  /** Returns the start position and a function that opens the stream. Throws when the stream cannot start there. */
   async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
     const after = await this.pages.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;

@@ -13,7 +13,7 @@ import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
-const USUAL_OVERLAP_S = 24 * 3_600;
+const DEFAULT_OVERLAP_S = 24 * 3_600;
 const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
@@ -29,7 +29,7 @@ class WebhookBody extends EventFilterQuery {
   @MaxLength(200)
   description?: string | null;
 
-  @ApiPropertyOptional({ example: false, description: 'While it is true, events wait. None is lost.' })
+  @ApiPropertyOptional({ example: false, description: 'While this is true, events wait. No event is lost.' })
   @Optional()
   @IsBoolean()
   paused?: boolean;
@@ -70,17 +70,17 @@ export class CreateWebhookBody extends WebhookBody {
 export class RotateSecretBody {
   @ApiPropertyOptional({
     type: 'integer',
-    default: USUAL_OVERLAP_S,
+    default: DEFAULT_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
     example: 3_600,
     description: 'How long deliveries also have the signature of the old secret.',
   })
-  @Optional(USUAL_OVERLAP_S)
+  @Optional(DEFAULT_OVERLAP_S)
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)
-  overlapSeconds: number = USUAL_OVERLAP_S;
+  overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 
 export class ReplayBody {
@@ -119,7 +119,8 @@ export class WebhookView {
     ...MOMENT,
     nullable: true,
     example: null,
-    description: 'Until when the old secret signs too; null if there is none.',
+    description:
+      'Until this time, deliveries also have the signature of the old secret; null if there is no old secret.',
   })
   oldSecretUntil: Date | null;
   @ApiProperty({ ...MOMENT, description: 'When it was created.' }) createdAt: Date;
