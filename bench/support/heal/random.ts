@@ -9,7 +9,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** The same elements in random order. */
+/** Returns the elements in random order. */
 export function shuffled<T>(elements: readonly T[], random: () => number): T[] {
   return elements
     .map((element) => ({ element, order: random() }))

@@ -57,7 +57,12 @@ class AgentHealthView implements AgentHealth {
 
 class AgentLoadView implements AgentLoad {
   @ApiProperty({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight: number;
-  @ApiProperty({ type: 'integer', nullable: true, example: 8, description: 'How many tasks it accepts at once.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 8,
+    description: 'How many tasks it accepts at the same time.',
+  })
   capacity: number | null;
   @ApiProperty({ example: 0.4, description: '0 is idle, 1 is full.' }) ratio: number;
 }
@@ -88,7 +93,7 @@ export class AgentView implements AgentRecord {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091/',
-    description: 'The address of the agent; null if it has none.',
+    description: 'The URL at which the agent is called; null if it has none.',
   })
   endpoint: string | null;
   @ApiProperty({

@@ -23,7 +23,7 @@ import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 import { OVERRIDES } from './protection.view.js';
 
-/** The excluded words are routes under /v1/agents. */
+/** The excluded names are routes under /v1/agents. */
 const AGENT_ID = /^(?!(?:batch|query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
 const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
 const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
@@ -101,7 +101,7 @@ export class RegisterBody {
   @IsOptional()
   @Matches(AGENT_ID, {
     message:
-      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be batch, query, spawn, shutdown or ws',
+      'agentId must have 1 to 128 characters of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be batch, query, spawn, shutdown or ws',
   })
   agentId?: string;
 
@@ -123,7 +123,7 @@ export class RegisterBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091',
-    description: 'The address of the agent. Null or absent: it has none.',
+    description: 'The URL at which the agent is called. Null or absent: it has none.',
   })
   @IsOptional()
   @IsString()
@@ -171,7 +171,7 @@ export class RegisterBody {
   @ValidateNested()
   @Type(() => CostModelBody)
   costModel?: CostModelBody;
-  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at once.' })
+  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at the same time.' })
   @IsOptional()
   @IsInt()
   @Min(1)
@@ -299,7 +299,7 @@ export class OverrideBody {
   @ApiProperty({
     enum: OVERRIDES,
     description:
-      '`auto`: the share of silent agents decides. `protect`: no agent is evicted. `evict`: expired agents are evicted at once.',
+      '`auto`: the share of silent agents decides. `protect`: no agent is evicted. `evict`: expired agents are evicted immediately.',
   })
   @IsIn(OVERRIDES)
   override: ProtectionOverride;

@@ -54,7 +54,7 @@ export class OperatorActionsController {
     operationId: 'agents.quarantine',
     summary: 'Exclude an agent from all queries',
     description:
-      'The state survives a new registration of the agent. With `evict`, the agent leaves at once with the reason ' +
+      'The state survives a new registration of the agent. With `evict`, the agent leaves immediately with the reason ' +
       '`quarantined`.',
   })
   @ApiOkResponse({ type: AgentView, description: 'The agent is in quarantine.' })

@@ -45,7 +45,7 @@ export class UpdateBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5092',
-    description: 'The address of the agent. Null: it has none.',
+    description: 'The URL at which the agent is called. Null: it has none.',
   })
   @IsOptional()
   @IsString()
@@ -97,7 +97,7 @@ export class UpdateBody {
     type: 'integer',
     nullable: true,
     example: 8,
-    description: 'How many tasks it accepts at once.',
+    description: 'How many tasks it accepts at the same time.',
   })
   @IsOptional()
   @IsInt()

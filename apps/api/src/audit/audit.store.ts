@@ -25,7 +25,7 @@ export class AuditStore {
     else await this.db.query(APPEND, parameters);
   }
 
-  /** Newest first. */
+  /** Returns the newest entries first. */
   async page(
     limit: number,
     before: string | undefined,

@@ -11,7 +11,7 @@ interface Watched {
 }
 
 /**
- * Closes the connections of a credential that is no longer valid: at once when it is revoked on this replica, within two
+ * Closes the connections of a credential that is no longer valid: immediately when it is revoked on this replica, within two
  * seconds when it is revoked on another one or expires. While the database is unavailable, connections stay open.
  */
 @Injectable()

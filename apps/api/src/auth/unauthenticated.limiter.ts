@@ -9,7 +9,7 @@ const FAILURES_PER_SECOND = 100;
 
 /**
  * Limits the cost of clients that are not authenticated yet, by address: the number of concurrent requests, and the number of
- * failed look-ups in a second. Successful look-ups do not count, so a fleet behind one address may reconnect at once.
+ * failed look-ups in a second. Successful look-ups do not count, so a fleet behind one address may reconnect at the same time.
  */
 export class UnauthenticatedLimiter {
   private readonly failures = new FailureLimiter(FAILURES_PER_SECOND);

@@ -27,8 +27,8 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
 }
 
 /**
- * Returns undefined when a signal arrives during the start: no request is in progress, so the process exits at once, and the
- * embedded Postgres stops with it. After the start, the first signal begins an orderly shutdown and a second one exits at once.
+ * Returns undefined when a signal arrives during the start: no request is in progress, so the process exits immediately, and the
+ * embedded Postgres stops with it. After the start, the first signal begins an orderly shutdown and a second one exits immediately.
  */
 async function startUnlessStopped(config: Config, pino: Pino, options: StartOptions): Promise<Running | undefined> {
   let stopping = false;

@@ -124,7 +124,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.topUp',
     summary: 'Raise the limit of a budget',
-    description: 'An exhausted agent is routable again at once.',
+    description: 'An exhausted agent is routable again immediately.',
   })
   @ApiBody({ type: TopUpBody, examples: TOP_UP_EXAMPLES })
   @ApiOkResponse({ type: BudgetView, description: 'The budget with the new limit.' })

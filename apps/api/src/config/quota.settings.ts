@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { integer, setting } from './setting.js';
 
-/** How many objects one credential may have at once, independent of its role. */
+/** How many objects one credential may have at the same time, independent of its role. */
 export const quotas = z.strictObject({
   agents: setting(integer(0, 10_000_000, 10_000), {
     env: 'ROLLCALL_QUOTA_AGENTS',

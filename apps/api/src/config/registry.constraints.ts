@@ -33,7 +33,7 @@ export function registryErrors(config: Config): string[] {
     [
       flapping.reuseBelow < flapping.suppressAt,
       `flapping.reuseBelow (${flapping.reuseBelow}) must be less than flapping.suppressAt (${flapping.suppressAt}): ` +
-        'otherwise agents are suppressed and listed again at once',
+        'otherwise agents are suppressed and listed again immediately',
     ],
   ];
   const errors = rules.filter(([holds]) => !holds).map(([, error]) => error);

@@ -85,7 +85,7 @@ describe('the policies of the registry', () => {
       { ROLLCALL_CIRCUIT_BACK_OFF: '0.5' },
       'circuit.backOff (ROLLCALL_CIRCUIT_BACK_OFF): expected a number from 1 to 100',
     ],
-    [{ ROLLCALL_FLAPPING_REUSE_BELOW: '3' }, 'agents are suppressed and listed again at once'],
+    [{ ROLLCALL_FLAPPING_REUSE_BELOW: '3' }, 'agents are suppressed and listed again immediately'],
     [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'the penalty is always 0'],
     [{ ROLLCALL_FLAPPING_LONGEST: '1m' }, 'flapping.longest (60000ms) is too short'],
     [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],

@@ -40,10 +40,10 @@ export class EventsService implements OnModuleDestroy {
   }
 
   /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances also if the page is empty. */
-  async page(query: EventsQuery, gone: AbortSignal): Promise<SearchResult> {
+  async page(query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
     const result = await this.search(query);
     if (result.items.length > 0 || result.next < result.head || query.waitMs === 0) return result;
-    return await this.wait(result, query, gone);
+    return await this.wait(result, query, closed);
   }
 
   onModuleDestroy(): void {
@@ -57,28 +57,28 @@ export class EventsService implements OnModuleDestroy {
     return { items: [...events], next: upTo, head, epoch };
   }
 
-  private async wait(result: SearchResult, query: EventsQuery, gone: AbortSignal): Promise<SearchResult> {
-    const over = Promise.withResolvers<void>();
-    const timer = setTimeout(over.resolve, query.waitMs);
+  private async wait(result: SearchResult, query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
+    const done = Promise.withResolvers<void>();
+    const timer = setTimeout(done.resolve, query.waitMs);
     const filter = toFilter(query);
     const matches = EVENTS.matcherOf(filter);
     const take = (events: readonly RegistryEvent[]): boolean => {
       if (result.items.length > 0) return false;
       collect(result, events, query.limit, matches);
-      if (result.items.length > 0) over.resolve();
+      if (result.items.length > 0) done.resolve();
       return true;
     };
-    const consumer = { take, expired: over.reject, interrupted: over.reject };
+    const consumer = { take, expired: done.reject, interrupted: done.reject };
     const subscription = this.feed.subscribe(result.next, consumer, filter);
-    gone.addEventListener('abort', () => over.resolve());
-    if (gone.aborted) over.resolve();
-    this.waits.add(over.resolve);
+    closed.addEventListener('abort', () => done.resolve());
+    if (closed.aborted) done.resolve();
+    this.waits.add(done.resolve);
     try {
-      await over.promise;
+      await done.promise;
     } finally {
       subscription.close();
       clearTimeout(timer);
-      this.waits.delete(over.resolve);
+      this.waits.delete(done.resolve);
     }
     return { ...result, head: Math.max(result.next, this.feed.position ?? 0) };
   }

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 const GRACE_MS = 1_000;
 
 /**
- * When the server closes, this closes the connections that wait for their client: at once those without any data, which
+ * When the server closes, this closes the connections that wait for their client: immediately those without any data, which
  * browsers and proxies open in advance, and after a delay those with an incomplete request. Node would wait for them, and it
  * does not apply their timeouts while it closes.
  */

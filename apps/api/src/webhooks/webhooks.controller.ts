@@ -80,7 +80,7 @@ export class WebhooksController {
   @ApiOperation({
     operationId: 'webhooks.update',
     summary: 'Update or pause a webhook',
-    description: 'Null removes a filter. After a change, the next event is delivered at once.',
+    description: 'Null removes a filter. After a change, the next event is delivered immediately.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ type: WebhookView, description: 'The updated webhook.' })

@@ -38,7 +38,7 @@ class WebhookBody extends EventFilterQuery {
 export class ChangeWebhookBody extends WebhookBody {
   @ApiPropertyOptional({
     example: 'https://ops.example/rollcall',
-    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
+    description: 'An https URL, or an http URL in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
   @Optional()
   @IsString()
@@ -49,7 +49,7 @@ export class ChangeWebhookBody extends WebhookBody {
 export class CreateWebhookBody extends WebhookBody {
   @ApiProperty({
     example: 'https://ops.example/rollcall',
-    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
+    description: 'An https URL, or an http URL in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
   @IsString()
   @Length(1, 2_000)
