@@ -47,7 +47,7 @@ export class Authenticator {
     private readonly keys: KeysService,
     private readonly oidc: OidcVerifier,
     private readonly leaseTokens: LeaseTokenVerifier,
-    private readonly unauthenticated: UnauthenticatedLimiter,
+    private readonly limiter: UnauthenticatedLimiter,
   ) {
     keys.onChange(() => (this.epoch += 1));
   }
@@ -85,7 +85,7 @@ export class Authenticator {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);
     const find = async (): Promise<Principal> => await this.identify(authorization, token);
-    const lookUp = wasValid ? find() : this.unauthenticated.lookUp(ip, find);
+    const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
     const principal = lookUp.finally(() => this.pending.delete(authorization));
     this.pending.set(authorization, principal);
     return principal;

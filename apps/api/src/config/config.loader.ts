@@ -121,15 +121,15 @@ function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): vo
 function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree): string[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${known(path, settings)}`);
+    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${knownNames(path, settings)}`);
   }
   const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
-  if (!entry) return [`${path.join('.')}: expected a group of settings${known(path, settings)}`];
+  if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];
   const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
   return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
 }
 
-function known(group: string[], settings: SettingEntry[]): string {
+function knownNames(group: string[], settings: SettingEntry[]): string {
   const inside = settings.filter((entry) => group.every((key, index) => key === entry.path[index]));
   const names = [...new Set(inside.map((entry) => entry.path[group.length] ?? ''))].filter(Boolean);
   return names.length > 0 ? `; known here: ${names.join(', ')}` : '';
