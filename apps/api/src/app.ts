@@ -26,7 +26,7 @@ export interface AppParts {
   database: PlatformOptions['database'];
   pino: Pino;
   fastifyPlugins?: unknown[];
-  /** Returns API keys of model vendors by name. The default knows none. */
+  /** Reads secrets by name, such as the API keys of model vendors. The default has none. */
   secrets?: SecretSource;
 }
 

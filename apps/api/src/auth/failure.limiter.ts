@@ -5,7 +5,7 @@ const MAX_ADDRESSES = 100_000;
 
 /**
  * Counts failed look-ups of credentials by address, in fixed windows of one second. An address that sends more unknown
- * credentials than the limit is rejected until the window ends. Successful look-ups do not count.
+ * credentials than the limit gets `RATE_LIMITED` instead of a look-up until the window ends. Successful look-ups do not count.
  */
 export class FailureLimiter {
   private readonly windows = new Map<string, { endsAt: number; failures: number }>();

@@ -4,7 +4,7 @@ import { isPretty } from '../telemetry/logger.js';
 import { VERSION } from '../version.js';
 import type { Running } from './start.js';
 
-/** Logs the start. On a terminal it also prints the next steps and a new admin key, which is never logged. */
+/** Logs the start. In the pretty format it also prints the next steps and a new admin key, which is never logged. */
 export function announce(running: Running, { log }: Config, pino: Pino): void {
   const { url, embedded, adminKey } = running;
   pino.info({ event: 'process.started', url, docs: `${url}/docs`, embedded, adminKeyFile: adminKey.file }, 'ready');

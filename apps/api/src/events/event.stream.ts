@@ -12,9 +12,9 @@ import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } fro
 
 /** A connection that events are written to. */
 export interface StreamSink {
-  /** Bytes that wait to be sent. */
+  /** The number of bytes in the send buffer. */
   readonly buffered: number;
-  /** Events of the log with this epoch. */
+  /** Sends events of the log with this epoch. */
   send(events: readonly RegistryEvent[], epoch: string): void;
   /** Sends the position in the log when no event matched the filter of this consumer. */
   sendPosition(position: LogPosition): void;

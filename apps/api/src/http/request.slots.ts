@@ -9,7 +9,7 @@ type Holder = ServerResponse & { [HELD]?: { slots: Slots; kind: RequestKind } };
 
 /**
  * A request holds a slot of its caller until it is answered: a client that closes the connection early does not free a slot
- * while the server still processes the request. A stream holds its slot until its connection is closed, too.
+ * while the server still processes the request. A stream also holds its slot until its connection is closed.
  */
 export function holdSlot(
   reply: FastifyReply,

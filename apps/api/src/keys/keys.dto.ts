@@ -129,7 +129,7 @@ export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, c
   throw validationFailed([{ field: 'overlapSeconds', message }]);
 }
 
-/** Null when the key does not expire. */
+/** Returns null when the key does not expire. */
 export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);

@@ -64,7 +64,10 @@ export class MutationInterceptor implements NestInterceptor {
   }
 }
 
-/** With an Idempotency-Key, the error of a failed preparation is thrown later, by the effect: a repetition must get the stored answer. */
+/**
+ * With an Idempotency-Key, a failed preparation does not throw immediately, because a repeated request must get the stored answer.
+ * The effect throws the error instead.
+ */
 async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<() => Promise<unknown>> {
   try {
     return ((await handle()) as Effect<unknown>).run;
