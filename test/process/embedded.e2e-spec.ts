@@ -219,7 +219,7 @@ describe('what can go wrong at the start is said in a sentence', () => {
 
   it('settings that are not right', async () => {
     const message = await refusal({ PORT: 'eighty', LOG_LEVEL: 'loud' });
-    expect(message).toContain('The configuration has 2 faults:');
+    expect(message).toContain('The configuration has 2 errors:');
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
   });
 });
