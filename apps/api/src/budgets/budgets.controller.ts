@@ -158,7 +158,7 @@ export class BudgetsController {
     @Body() { limit, used, note }: AdjustBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    const change = { ...(limit && { limit: given(limit) }), ...(used && { used: given(used) }) };
+    const change = { ...(limit && { limit: definedFields(limit) }), ...(used && { used: definedFields(used) }) };
     await this.budgets.adjust(Number(id), change, { by, note });
     return await this.view(Number(id));
   }
@@ -196,6 +196,6 @@ function toLimit({ tokens = null, microUsd = null }: LimitBody): Limit {
 }
 
 /** Removes absent fields, so that they are not changed. */
-function given<T extends object>(body: T): Partial<T> {
+function definedFields<T extends object>(body: T): Partial<T> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

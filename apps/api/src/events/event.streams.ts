@@ -12,7 +12,7 @@ export class EventStreams {
   constructor(
     private readonly log: EventLog,
     private readonly feed: EventFeed,
-    private readonly pages: EventsService,
+    private readonly events: EventsService,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -23,7 +23,7 @@ export class EventStreams {
 
   /** Returns the start position and a function that opens the stream. Throws when the stream cannot start there. */
   async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
-    const after = await this.pages.locate(query.after);
+    const after = await this.events.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
     const options = { after, filter: toFilter(query), window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.feed, sink, options) };

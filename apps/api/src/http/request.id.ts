@@ -11,6 +11,6 @@ export function newRequestId(): string {
 
 /** Returns the request id that the caller sent, or a new one. */
 export function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && ACCEPTABLE_ID.test(given) ? given : newRequestId();
+  const received = request.headers['x-request-id'];
+  return typeof received === 'string' && ACCEPTABLE_ID.test(received) ? received : newRequestId();
 }

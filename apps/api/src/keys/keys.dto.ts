@@ -72,7 +72,7 @@ export class RotateKeyBody {
   overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 
-const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
+const TIMESTAMP = { type: String, format: 'date-time', nullable: true, example: null } as const;
 const SOURCES = ['issued', 'first-start', 'environment'];
 const STATUSES = ['active', 'expired', 'revoked'];
 
@@ -91,8 +91,8 @@ export class KeyView {
   })
   createdAt: Date;
   @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who issued it.' }) createdBy: string;
-  @ApiProperty({ ...MOMENT, description: 'When it expires; null if it does not expire.' }) expiresAt: Date | null;
-  @ApiProperty({ ...MOMENT, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'When it expires; null if it does not expire.' }) expiresAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
   @ApiProperty({
     type: String,
     nullable: true,
@@ -100,7 +100,7 @@ export class KeyView {
     description: 'The key that replaced it, if it was rotated.',
   })
   replacedBy: string | null;
-  @ApiProperty({ ...MOMENT, description: 'The last use, with a precision of one minute.' }) lastUsedAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'The last use, with a precision of one minute.' }) lastUsedAt: Date | null;
 }
 
 export class IssuedKeyView extends OmitType(KeyView, []) {

@@ -3,7 +3,7 @@ import { IsString, Matches } from 'class-validator';
 import type { SinkStatus } from '#rollcall/platform';
 
 const STATES: SinkStatus['state'][] = ['delivering', 'retrying', 'paused', 'stopped'];
-const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
+const TIMESTAMP = { type: String, format: 'date-time', nullable: true, example: null } as const;
 
 export class SinkStatusView {
   @ApiProperty({
@@ -29,10 +29,10 @@ export class SinkStatusView {
   })
   parked: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'Failed attempts of the next event.' }) attempts: number;
-  @ApiProperty({ ...MOMENT, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The error of the last failed attempt.' })
   lastError: string | null;
-  @ApiProperty({ ...MOMENT, description: 'The last successful delivery; null before the first.' })
+  @ApiProperty({ ...TIMESTAMP, description: 'The last successful delivery; null before the first.' })
   deliveredAt: Date | null;
   @ApiProperty({ example: true, description: 'Whether a replica delivers to it now.' }) held: boolean;
 }

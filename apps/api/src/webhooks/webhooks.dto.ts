@@ -101,7 +101,7 @@ export class DeliveriesQuery extends PageQuery {
   state?: DeliveryState;
 }
 
-const MOMENT = { type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z' } as const;
+const TIMESTAMP = { type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z' } as const;
 const FILTER = { type: String, isArray: true, nullable: true, example: null } as const;
 
 export class WebhookView {
@@ -116,14 +116,14 @@ export class WebhookView {
   capabilities: string[] | null;
   @ApiProperty({ type: SinkStatusView, description: 'The progress of the deliveries.' }) status: SinkStatusView;
   @ApiProperty({
-    ...MOMENT,
+    ...TIMESTAMP,
     nullable: true,
     example: null,
     description:
       'Until this time, deliveries also have the signature of the old secret; null if there is no old secret.',
   })
   oldSecretUntil: Date | null;
-  @ApiProperty({ ...MOMENT, description: 'When it was created.' }) createdAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was created.' }) createdAt: Date;
   @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
 }
 
@@ -154,8 +154,8 @@ export class DeliveryView {
   @ApiProperty({ type: String, nullable: true, example: null, description: 'Why the last attempt failed.' })
   error: string | null;
   @ApiProperty({ type: 'integer', example: 12, description: 'How long the last attempt took.' }) tookMs: number;
-  @ApiProperty({ ...MOMENT, description: 'The first attempt.' }) firstAt: Date;
-  @ApiProperty({ ...MOMENT, description: 'The last attempt.' }) lastAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'The first attempt.' }) firstAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'The last attempt.' }) lastAt: Date;
 }
 
 export class DeliveryPage extends PageView {
