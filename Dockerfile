@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# Named by exact version; to pin the bytes too, build with --build-arg NODE=24.21.0-bookworm-slim@sha256:… of your registry.
+# To pin the image by its digest too, build with --build-arg NODE=24.21.0-bookworm-slim@sha256:…
 ARG NODE=24.21.0-bookworm-slim
 
 FROM node:${NODE} AS build
@@ -25,5 +25,5 @@ USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Requests that wait for their commit outlive a small young generation, and copying them costs a third of the throughput.
+# Requests wait for their commit. With a small young generation, V8 copies their objects, which costs a third of the throughput.
 CMD ["node", "--max-semi-space-size=64", "--enable-source-maps", "dist/apps/api/src/main.js"]

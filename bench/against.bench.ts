@@ -7,8 +7,8 @@ import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 
 /**
- * Heartbeats and queries of this tree beside those of another commit, in alternating rounds on one Postgres, each with a
- * database of its own. Fails when this tree is slower by more than the loss that is permitted.
+ * Compares heartbeats and queries of this tree with another commit, in alternating rounds on one Postgres, each with its own
+ * database. Fails when this tree is slower by more than the permitted loss.
  * `npm run bench:against -- <commit> [permitted loss in percent, 3]`
  */
 const [ref, permitted = '3'] = process.argv.slice(2);
@@ -54,7 +54,7 @@ async function measure(what: string, sides: readonly Side[], loadOf: (side: Side
   print(`${what}, ${CONNECTIONS} connections`, scores);
   const ratio = scores[1]?.ratio ?? 0;
   const isFine = ratio >= 1 - Number(permitted) / 100;
-  console.log(`  this tree does ${ratio.toFixed(3)}× (at least ${(1 - Number(permitted) / 100).toFixed(2)} wanted)`);
+  console.log(`  this tree: ${ratio.toFixed(3)}× (target: at least ${(1 - Number(permitted) / 100).toFixed(2)}×)`);
   return isFine;
 }
 

@@ -4,18 +4,18 @@ import { compareRunners, print, type Runner } from './support/compare.js';
 import { beat, registerFleet } from './support/fleet.js';
 import { load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { PATIENT, startRollcall } from './support/servers.js';
+import { LONG_TIMEOUTS, startRollcall } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
 
-/** Durable heartbeats over the agents' own WebSockets, beside the HTTP route with as many connections. */
+/** Compares durable heartbeats over the WebSockets of agents with the HTTP route, with the same number of connections. */
 const AGENTS = 256;
 const TARGET = 1.8;
 const SETTLE_MS = 100;
 
 const postgres = await startPostgres();
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...LONG_TIMEOUTS });
 const nginx = await startNginx(rollcall.url);
 const workers: WorkerProcess[] = [];
 
@@ -34,7 +34,7 @@ async function overSockets(name: string, order: BeatingOrder): Promise<Runner> {
     worker.send('start');
     await delay(seconds * 1_000);
     const perSecond = (await worker.ask<number>('stop')) / ((performance.now() - started) / 1_000);
-    await delay(SETTLE_MS); // the answers on their way must not count in the next round
+    await delay(SETTLE_MS); // late answers must not count in the next round
     return { perSecond, p50: 0, p99: 0 };
   };
   return { name, run };

@@ -6,9 +6,9 @@ import { testBudgets } from '#rollcall/registry/testing';
 import { startPostgres } from './support/postgres.js';
 
 /**
- * Reserve and settle pairs on the ledger, beside a bare `UPDATE … RETURNING` of the same rows: same Postgres, same number of
- * connections and callers, in turns. A pair is two durable operations with a reservation and a line of the ledger, the
- * bare one is a single counter; both are counted as one.
+ * Compares pairs of reserve and settle on the ledger with a bare `UPDATE … RETURNING` of the same rows, in alternating rounds on
+ * the same Postgres, with the same number of connections and callers. A pair is two durable operations with a reservation and
+ * a line of the ledger; the bare statement changes one counter. Each counts as one.
  */
 const CONNECTIONS = 20;
 const CALLERS = [64, 256];
@@ -52,7 +52,7 @@ async function compare({ pool, ledger, ids }: Setting, agents: number, callers: 
   const rounds: { bare: number; pairs: number }[] = [];
   for (let round = 0; round <= ROUNDS; round++)
     rounds.push({ bare: await perSecond(callers, bare), pairs: await perSecond(callers, pair) });
-  rounds.shift(); // to warm up
+  rounds.shift(); // the first round is the warm-up
   const ratio = median(rounds.map(({ bare: first, pairs }) => pairs / first));
   console.log(`\n${agents === 1 ? 'one hot budget' : `${agents} budgets`}, ${callers} callers`);
   console.log(`  bare UPDATE … RETURNING   ${show(median(rounds.map((one) => one.bare)))} /s`);
@@ -63,7 +63,7 @@ async function compare({ pool, ledger, ids }: Setting, agents: number, callers: 
 const postgres = await startPostgres();
 const db = new Database({ url: postgres.url, poolSize: CONNECTIONS, operationTimeoutMs: 10_000 });
 const pool = new Pool({ connectionString: postgres.url, max: CONNECTIONS });
-pool.on('error', () => undefined); // the server stops before the last idle connection has gone
+pool.on('error', () => undefined); // the server stops before the last idle connection is closed
 try {
   const { ledger, budgets, reconciliation } = await testBudgets(db);
   const ids: string[] = [];
@@ -74,7 +74,7 @@ try {
   for (const callers of CALLERS)
     for (const agents of [1, AGENTS])
       isReached = (await compare({ pool, ledger, ids }, agents, callers)) >= TARGET && isReached;
-  await db.query('UPDATE budget SET reserved_tokens = 0'); // what the bare statement wrote past the ledger
+  await db.query('UPDATE budget SET reserved_tokens = 0'); // undo what the bare statement wrote without the ledger
   const { checked, discrepancies } = await reconciliation.reconcile();
   console.log(`\n${checked} budgets reconciled, ${discrepancies.length} discrepancies`);
   if (!isReached || discrepancies.length > 0) process.exitCode = 1;

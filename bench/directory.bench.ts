@@ -1,6 +1,6 @@
 /**
- * Queries a second from the in-memory directory: top 10 by price, 200 capabilities, at two sizes of fleet, in peace and
- * with 1,000 heartbeats a second that change loads. Run: node bin/build.js && node dist/bench/directory.bench.js
+ * Measures queries per second of the in-memory directory: top 10 by price, 200 capabilities, two sizes of the fleet, without
+ * changes and with 1,000 heartbeats per second. Run: node bin/build.js && node dist/bench/directory.bench.js
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -18,7 +18,7 @@ const CAPABILITIES = 200;
 const CLAIMS = 3;
 const SECONDS = 3;
 const BEATS_PER_SECOND = 1_000;
-/** Every agent is heard well within this: the fleet stays healthy while we measure. */
+/** Longer than the benchmark, so that all agents stay healthy. */
 const SUSPECT_AFTER_MS = 3_600_000;
 const START = Math.floor(performance.timeOrigin);
 
@@ -99,14 +99,14 @@ function beat({ directory, size, next }: Fleet, now: number): void {
   directory.beat(agentId, { generation: 1, beatAt: now, inFlight, suspectAt: now + SUSPECT_AFTER_MS }, now);
 }
 
-/** How many beats there should have been after so many milliseconds and queries. */
+/** How many beats should have been sent after this time in milliseconds and this number of queries. */
 type Pace = (elapsed: number, queries: number) => number;
 const calm: Pace = () => 0;
 const steady: Pace = (elapsed) => (elapsed * BEATS_PER_SECOND) / 1_000;
-/** The ratio of beats to queries at 20,000 queries a second, which is about what the HTTP of one replica carries. */
+/** The ratio of beats to queries at 20,000 queries per second, which is about the limit of one replica over HTTP. */
 const dense: Pace = (_, queries) => (queries / 20_000) * BEATS_PER_SECOND;
 
-/** Queries for some seconds, with beats in between; answers how many queries a second. */
+/** Sends queries for some seconds, with beats in between. Returns the queries per second. */
 function measure(fleet: Fleet, pace: Pace, query: () => AgentQuery): { perSecond: number; bytes: number } {
   const began = performance.now();
   let queries = 0;
@@ -115,7 +115,7 @@ function measure(fleet: Fleet, pace: Pace, query: () => AgentQuery): { perSecond
   for (let elapsed = 0; elapsed < SECONDS * 1_000; elapsed = performance.now() - began) {
     const now = Math.floor(performance.timeOrigin + began + elapsed);
     for (; beats < pace(elapsed, queries); beats += 1) beat(fleet, now);
-    for (let turn = 0; turn < 20; turn += 1) bytes += fleet.ranker.rankJson(fleet.ranker.plan(query()), now).length;
+    for (let count = 0; count < 20; count += 1) bytes += fleet.ranker.rankJson(fleet.ranker.plan(query()), now).length;
     queries += 20;
   }
   return { perSecond: queries / ((performance.now() - began) / 1_000), bytes: bytes / queries };
@@ -137,7 +137,7 @@ for (const size of [10_000, 100_000]) {
     ['top 10 by price, 1,000 beats/s', steady, () => topTen(anySkill())],
     ['the same, 1 beat in 20 queries', dense, () => topTen(anySkill())],
     [
-      'the same, no question asked twice',
+      'the same, no query repeated',
       dense,
       () => topTen(anySkill(), { filter: { minRemainingTokens: (serial += 1) / 1_000 } }),
     ],

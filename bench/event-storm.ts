@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { prepareStorm, settleStorm, stormKiller, testDatabase, until } from '#rollcall/platform/testing';
 import { startPostgres } from './support/postgres.js';
-import { RestlessConsumer } from './support/restless.consumer.js';
+import { ReconnectingConsumer } from './support/reconnecting.consumer.js';
 import { startRollcall } from './support/servers.js';
 
 /**
- * Writers on two processes, connections cut at random, the sequencers' above all, and a consumer of a third process's
- * WebSocket that is killed again and again. `node event-storm.js <seconds> <times the consumer is killed>`.
+ * Two processes write events while connections to Postgres are killed at random, mostly those of the sequencers. A consumer on
+ * the WebSocket of a third process is killed repeatedly. `node event-storm.js <seconds> <times the consumer is killed>`.
  */
 const [seconds = 60, wantedKills = 200] = process.argv.slice(2).map(Number);
 const durationMs = seconds * 1_000;
@@ -17,7 +17,7 @@ const WRITERS = 32;
 const AGENTS = 40;
 const KILL_EVERY_MS = 150;
 
-/** Connected when it is answered: a process may not begin in a storm, only live through one. */
+/** Returns when the writer is connected: processes start before connections are killed. */
 async function startWriter(url: string): Promise<ChildProcess> {
   const program = fileURLToPath(new URL('./support/storm.writer.js', import.meta.url));
   const writer = fork(program, [url, String(WRITERS / PROCESSES), String(AGENTS), String(durationMs)]);
@@ -34,7 +34,7 @@ const postgres = await startPostgres();
 const database = await testDatabase();
 const rollcall = await startRollcall({ DATABASE_URL: database.url });
 const socket = `${rollcall.url.replace('http', 'ws')}/v1/events/ws`;
-const consumer = new RestlessConsumer(socket, rollcall.headers, (durationMs * 0.8) / wantedKills, wantedKills);
+const consumer = new ReconnectingConsumer(socket, rollcall.headers, (durationMs * 0.8) / wantedKills, wantedKills);
 try {
   await prepareStorm(database.db, AGENTS);
   const consuming = consumer.run();

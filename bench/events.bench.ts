@@ -12,12 +12,12 @@ import type { SubscribersReport } from './support/subscribers.js';
 import { changesPerSecond, appendAtOnce, appendEvenly, writingReplica } from './support/writers.js';
 
 /**
- * What events cost those who write, how soon they arrive, and how many can be delivered beside a bare `ws` server that
- * sends the same frames to as many consumers. Writer, server and consumers are processes of their own, so the way
- * measured is the longest: commit on one replica, delivery by another.
+ * Measures what events cost writers, how soon events arrive, and how many can be delivered, compared with a bare `ws` server that
+ * sends the same frames to the same number of consumers. Writer, server and consumers are separate processes, so the longest
+ * path is measured: commit on one replica, delivery by another.
  */
 const SUBSCRIBERS = 200;
-/** Many short ones in turn, so that a noisy minute hits both sides alike; the median round counts. */
+/** Many short, alternating rounds: a disturbance of the machine affects both sides. The median round counts. */
 const ROUNDS = 21;
 const ROUND_MS = 500;
 const STEADY = { perSecond: 1_000, count: 10_000 };
@@ -32,17 +32,17 @@ function start(name: string, ...flags: string[]): ChildProcess {
   return child;
 }
 
-async function heard<T>(child: ChildProcess): Promise<T> {
+async function nextMessage<T>(child: ChildProcess): Promise<T> {
   const [message] = (await once(child, 'message')) as [T];
   return message;
 }
 
-/** Connects the consumers, lets something be told, and answers what they got. */
-async function deliver(url: string, key: string, count: number, tell: () => unknown): Promise<SubscribersReport> {
+/** Connects the consumers, appends events, and returns what the consumers received. */
+async function deliver(url: string, key: string, count: number, append: () => unknown): Promise<SubscribersReport> {
   const child = start('subscribers', url, key, String(SUBSCRIBERS), String(count));
-  await heard(child);
-  const done = heard<SubscribersReport>(child);
-  await tell();
+  await nextMessage(child);
+  const done = nextMessage<SubscribersReport>(child);
+  await append();
   const report = await done;
   child.kill();
   return report;
@@ -61,13 +61,13 @@ async function compareWriters(title: string, events: TestEvents): Promise<void> 
   const rounds: [number, number][] = [];
   for (let round = 0; round < ROUNDS; round++)
     rounds.push([await changesPerSecond(db, undefined, ROUND_MS), await changesPerSecond(db, events, ROUND_MS)]);
-  const [plain, telling] = [rounds.map(([first]) => first), rounds.map(([, second]) => second)];
+  const [plain, withEvents] = [rounds.map(([first]) => first), rounds.map(([, second]) => second)];
   const ratio = rounds.map(([first, second]) => (second / first) * 100);
   const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => (Number(percentile(ratio, share)) / 100).toFixed(2));
   console.log(`\n${title}`);
   console.log(`  without events       ${show(median(plain))} tx/s`);
   console.log(
-    `  with events          ${show(median(telling))} tx/s  ${middle}×  (half of the rounds: ${low} to ${high})`,
+    `  with events          ${show(median(withEvents))} tx/s  ${middle}×  (half of the rounds: ${low} to ${high})`,
   );
 }
 
@@ -97,8 +97,8 @@ try {
   const file = join(folder, 'frames.json');
   writeFileSync(file, JSON.stringify(burst.frames));
   const bare = start('bare.broadcast', file);
-  const again = await deliver(await heard<string>(bare), key, BURST, () => bare.send('go'));
-  console.log(`\n${BURST} events as fast as they go, ${SUBSCRIBERS} consumers, ${burst.frames.length} frames each`);
+  const again = await deliver(await nextMessage<string>(bare), key, BURST, () => bare.send('go'));
+  console.log(`\n${BURST} events at maximum speed, ${SUBSCRIBERS} consumers, ${burst.frames.length} frames each`);
   console.log(`  bare ws broadcast    ${show(rate(BURST, again.ms))} events/s`);
   const share = again.ms / burst.ms;
   console.log(`  Rollcall             ${show(rate(BURST, burst.ms))} events/s  ${share.toFixed(2)}×`);

@@ -1,6 +1,6 @@
 /**
- * The long form of libs/registry/src/leases/frozen-postgres.db.spec.ts: a real process, a fleet that beats over HTTP, and a
- * Postgres that is stopped for so many seconds (30, unless told). Nobody may be evicted.
+ * The long form of libs/registry/src/leases/frozen-postgres.db.spec.ts: a real process, a fleet that sends heartbeats over HTTP,
+ * and a Postgres that is frozen for some seconds (default 30). No agent may be evicted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { FreezablePostgres } from '#rollcall/platform/testing';

@@ -1,14 +1,15 @@
 /**
- * Documented agents and consumers (examples/) on two replicas, through random faults that heal. No agent may be evicted while
- * no fault is active, no client may end by itself, in the end every agent is routable on both replicas, and every consumer
- * has received exactly the log. `node heal-storm.js <seconds> <seed> <agents> <consumers> <heartbeat interval in ms>`.
+ * Runs the documented agents and consumers (examples/) on two replicas while random faults begin and heal. No agent may be evicted
+ * while no fault is active, and no client may end by itself. At the end, every agent must be routable on both replicas, and every
+ * consumer must have received exactly the log.
+ * `node heal-storm.js <seconds> <seed> <agents> <consumers> <heartbeat interval in ms>`
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '#rollcall/platform/testing';
 import { Clients } from './support/heal/clients.js';
 import { type FaultWindow, faultStorm } from './support/heal/faults.js';
 import { evictionsIn, keepChanging, type LoggedEvent, readLog, routable } from './support/heal/observer.js';
-import { type Replica, Stage } from './support/heal/stage.js';
+import { type Replica, Deployment } from './support/heal/deployment.js';
 
 const given = process.argv.slice(2).map(Number);
 const [seconds = 600, seed = Date.now() % 1_000_000, agents = 300, consumers = 20, intervalMs = 4_000] = given;
@@ -16,7 +17,7 @@ const PROGRESS_EVERY_MS = 5_000;
 const SETTLE_MS = 120_000;
 
 const started = performance.now();
-const say = (text: string): void =>
+const print = (text: string): void =>
   console.log(`${String(Math.round((performance.now() - started) / 1_000))} s  ${text}`);
 
 async function everyoneRoutable(replicas: readonly Replica[]): Promise<boolean> {
@@ -29,23 +30,23 @@ async function progress(clients: Clients, over: AbortSignal): Promise<void> {
     await delay(PROGRESS_EVERY_MS, undefined, { signal: over }).catch(() => undefined);
     const { registrations, refusals, received, stopped } = await clients.status();
     const least = Math.min(...received);
-    say(
+    print(
       `${registrations} registrations, ${refusals} refusals, ${least} events at every consumer, ${stopped.length} ended`,
     );
   }
 }
 
-async function storm(stage: Stage): Promise<FaultWindow[]> {
+async function storm(deployment: Deployment): Promise<FaultWindow[]> {
   const windows: FaultWindow[] = [];
-  for await (const window of faultStorm(stage, seed, seconds * 1_000)) {
-    say(`${window.kind} for ${window.to - window.from} ms, healed`);
+  for await (const window of faultStorm(deployment, seed, seconds * 1_000)) {
+    print(`${window.kind} for ${window.to - window.from} ms, healed`);
     windows.push(window);
   }
-  await delay(stage.leaseMs); // in which nobody may be evicted
+  await delay(deployment.leaseMs); // no agent may be evicted in this time
   return windows;
 }
 
-/** Compares again until the consumers have what was logged when it was read. */
+/** Repeats the comparison until every consumer has received this log, or a timeout. */
 async function compare(clients: Clients, log: readonly LoggedEvent[]): Promise<string[]> {
   const ids = log.map(({ id }) => id);
   let differences: string[] = [];
@@ -53,22 +54,22 @@ async function compare(clients: Clients, log: readonly LoggedEvent[]): Promise<s
     differences = (await clients.compare(ids)).filter((difference) => difference !== null);
     return differences.length === 0;
   };
-  await until('every consumer has the log', equal, SETTLE_MS).catch(() => undefined); // the differences say it
+  await until('every consumer has the log', equal, SETTLE_MS).catch(() => undefined); // the caller reports the differences
   return differences;
 }
 
-async function run(stage: Stage, clients: Clients): Promise<boolean> {
+async function run(deployment: Deployment, clients: Clients): Promise<boolean> {
   const over = new AbortController();
-  const [first] = stage.replicas as [Replica];
-  await until('the fleet has joined', async () => await everyoneRoutable(stage.replicas), SETTLE_MS);
-  say(`${agents} agents and ${consumers} consumers, seed ${seed}`);
-  const writing = keepChanging(stage.url, first, agents, over.signal);
-  const telling = progress(clients, over.signal);
-  const windows = await storm(stage);
-  const back = until('everyone is routable', async () => await everyoneRoutable(stage.replicas), SETTLE_MS);
+  const [first] = deployment.replicas as [Replica];
+  await until('the fleet has joined', async () => await everyoneRoutable(deployment.replicas), SETTLE_MS);
+  print(`${agents} agents and ${consumers} consumers, seed ${seed}`);
+  const writing = keepChanging(deployment.url, first, agents, over.signal);
+  const reporting = progress(clients, over.signal);
+  const windows = await storm(deployment);
+  const back = until('everyone is routable', async () => await everyoneRoutable(deployment.replicas), SETTLE_MS);
   const notRoutable = await back.then(() => 0).catch(async () => agents - (await routable(first, agents)));
   over.abort();
-  await Promise.all([writing, telling]);
+  await Promise.all([writing, reporting]);
   const log = await readLog(first);
   const differences = await compare(clients, log);
   const evictions = evictionsIn(log, windows);
@@ -88,8 +89,8 @@ async function run(stage: Stage, clients: Clients): Promise<boolean> {
     events: log.length,
     faults: Object.fromEntries([...Map.groupBy(windows, ({ kind }) => kind)].map(countOf)),
   };
-  for (const { subject, time } of healed) say(`evicted after healing: ${subject} at ${time}`);
-  for (const trouble of [...differences, ...stopped].slice(0, 20)) say(trouble);
+  for (const { subject, time } of healed) print(`evicted after healing: ${subject} at ${time}`);
+  for (const trouble of [...differences, ...stopped].slice(0, 20)) print(trouble);
   console.log(JSON.stringify(summary));
   return healed.length + differences.length + stopped.length + notRoutable === 0;
 }
@@ -98,11 +99,11 @@ function countOf([kind, list]: [string, unknown[]]): [string, number] {
   return [kind, list.length];
 }
 
-const stage = await Stage.start(intervalMs);
-const clients = new Clients(stage.url, stage.key, { agents, consumers });
+const deployment = await Deployment.start(intervalMs);
+const clients = new Clients(deployment.url, deployment.key, { agents, consumers });
 try {
-  if (!(await run(stage, clients))) process.exitCode = 1;
+  if (!(await run(deployment, clients))) process.exitCode = 1;
 } finally {
   await clients.stop();
-  await stage.stop();
+  await deployment.stop();
 }

@@ -3,13 +3,13 @@ import { Etcd, HAS_ETCD, keepAlive, NO_ETCD } from './support/etcd.js';
 import { beat, registerFleet, type BenchAgent } from './support/fleet.js';
 import type { Load } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { PATIENT, startBare, startNaive, startRollcall } from './support/servers.js';
+import { LONG_TIMEOUTS, startBare, startNaive, startRollcall } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Heartbeats over HTTP: authenticated by lease token and durable when answered. The peers are a NestJS route that does
- * nothing, one prepared UPDATE for each heartbeat, and etcd's lease keepalive over HTTP. Every connection sends the
+ * Compares heartbeats over HTTP, authenticated by lease token and durable when answered, with a NestJS route that does nothing,
+ * with one prepared UPDATE for each heartbeat, and with the lease keepalive of etcd over HTTP. Every connection sends the
  * heartbeats of its own agents.
  */
 const AGENTS = 2_560;
@@ -21,11 +21,11 @@ const KEEPALIVES = 'etcd, lease keepalive';
 
 const postgres = await startPostgres();
 const [bare, naive] = [await startBare(), await startNaive(postgres.url)];
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...LONG_TIMEOUTS });
 const etcd = HAS_ETCD ? await Etcd.start() : undefined;
 const nginx = await startNginx(rollcall.url);
 
-/** Each connection repeats the requests of its share of the numbers from 0 to AGENTS - 1. */
+/** Each connection repeats the items of its share. */
 function shared<T>(items: readonly T[], connections: number): (connection: number) => readonly T[] {
   const share = Math.floor(items.length / connections);
   return (connection) => items.slice(connection * share, (connection + 1) * share);

@@ -12,15 +12,15 @@ import { type Probe, probe } from './support/prober.js';
 import { type Server, startRollcall } from './support/servers.js';
 
 /**
- * 50 clients send the requests of the findings A1 to A8, directly and through nginx, while one agent beats and the live check
- * is asked. Fails when the 99th percentile of either reaches 250 ms, or when one of them is not answered with 200.
+ * 50 clients send the requests of the findings A1 to A8, directly and through nginx. Meanwhile, one agent sends heartbeats and one
+ * client requests /health/live. Fails when the 99th percentile of either reaches 250 ms, or when an answer is not 200.
  * `node hostile-storm.js <seconds> <findings, such as A1,A7>`
  */
 const [seconds = '60', findings = 'all'] = process.argv.slice(2);
 const CLIENTS = 50;
 const LIMIT_MS = 250;
 const EVENTS = 5_000;
-/** The limits an installation has, unlike a benchmark: empty is not set. */
+/** Resets the limits that benchmarks raise to their defaults: an empty variable counts as not set. */
 const DEFAULTS = {
   ROLLCALL_RATE_LIMIT: '',
   ROLLCALL_CONCURRENT_REQUESTS: '',
@@ -44,13 +44,13 @@ function show(name: string, { count, failed, p50, p99, max }: Probe): boolean {
   return isFine;
 }
 
-/** Every replica knows the agent before the storm: an address that presents unknown credentials gets no look-ups for new ones. */
+/** Every replica must cache the credential of the agent first: an address that sends unknown credentials gets no look-ups. */
 async function warmUp(url: string, agent: BenchAgent): Promise<void> {
   const { path, headers, body } = beat(agent);
   for (let count = 0; count < 4; count++) await fetch(url + path, { method: 'POST', headers, body });
 }
 
-async function storm(way: string, url: string, keys: HostileKeys, agent: BenchAgent): Promise<boolean> {
+async function storm(route: string, url: string, keys: HostileKeys, agent: BenchAgent): Promise<boolean> {
   await warmUp(url, agent);
   const program = fileURLToPath(new URL('./support/hostile.clients.js', import.meta.url));
   const hostile = fork(program, [url, String(CLIENTS), seconds, findings, JSON.stringify(keys)]);
@@ -62,13 +62,13 @@ async function storm(way: string, url: string, keys: HostileKeys, agent: BenchAg
   ]);
   const [answers] = (await counts) as [Record<string, number>];
   const total = Object.values(answers).reduce((sum, count) => sum + count, 0);
-  console.log(`\n${way}: ${CLIENTS} hostile clients, ${total} requests in ${seconds} s`);
+  console.log(`\n${route}: ${CLIENTS} hostile clients, ${total} requests in ${seconds} s`);
   const listed = Object.entries(answers).toSorted(([one], [other]) => (one < other ? -1 : 1));
   console.log(`  ${listed.map(([name, count]) => `${name} × ${count}`).join(', ')}`);
   return [show('heartbeat', beats), show('/health/live', live)].every(Boolean);
 }
 
-/** Something to read for those that read events. */
+/** Fills the event log for the clients that read events. */
 async function fillLog(url: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();

@@ -1,7 +1,7 @@
 import { compare, print } from './support/compare.js';
 import { startBare, startRollcall } from './support/servers.js';
 
-/** What the edge costs: authentication, limits, headers, metrics and context, on a route that does nothing else. */
+/** Measures the cost of authentication, limits, headers, metrics and context on a route that does nothing else. */
 const bare = await startBare();
 const rollcall = await startRollcall();
 try {

@@ -5,40 +5,40 @@ import type { Load } from './support/load.js';
 import type { NginxProxy } from './support/nginx.js';
 import { startPostgres } from './support/postgres.js';
 import { fillFleet } from './support/query.fleet.js';
-import { type BenchQuery, differentQuestions } from './support/query.questions.js';
-import { PATIENT, startRollcall, startSqlQuery, type Server } from './support/servers.js';
+import { type BenchQuery, differentQueries } from './support/query.samples.js';
+import { LONG_TIMEOUTS, startRollcall, startSqlQuery, type Server } from './support/servers.js';
 import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
 
 /**
- * Queries on a changing fleet, beside the same answers by SQL with a GIN index, at two sizes of fleet. Both sides read the
- * same database while a third process changes the fleet through Rollcall in every round. Before and after the
- * rounds, both sides must return the same agents. Run it with a number of agents to measure only that size.
+ * Compares queries on a changing fleet with the same answers by SQL with a GIN index, at two sizes of the fleet. Both sides read
+ * the same database while a third process changes the fleet through Rollcall in every round. Before and after the rounds, both
+ * sides must return the same agents. Run it with a number of agents to measure only that size.
  */
 const TARGETS = new Map([
   [10_000, 2.5],
   [100_000, 8],
 ]);
-const QUESTIONS = differentQuestions(1_000);
+const QUERIES = differentQueries(1_000);
 const CONNECTIONS = 64;
 const CHECKED = 200;
 
-function questions(url: string, path: string, headers: Record<string, string> = {}): Load {
-  const requests = QUESTIONS.map((question) => ({
+function queriesTo(url: string, path: string, headers: Record<string, string> = {}): Load {
+  const requests = QUERIES.map((query) => ({
     path,
     headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(question),
+    body: JSON.stringify(query),
   }));
   const requestsOf = (connection: number): typeof requests => {
-    const from = Math.floor((connection * QUESTIONS.length) / CONNECTIONS);
+    const from = Math.floor((connection * QUERIES.length) / CONNECTIONS);
     return [...requests.slice(from), ...requests.slice(0, from)];
   };
   return { url, requestsOf };
 }
 
-async function agentsIn({ headers }: Server, address: string, question: BenchQuery): Promise<string> {
-  const body = JSON.stringify(question);
+async function agentsIn({ headers }: Server, address: string, query: BenchQuery): Promise<string> {
+  const body = JSON.stringify(query);
   const answer = await fetch(address, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
@@ -48,12 +48,12 @@ async function agentsIn({ headers }: Server, address: string, question: BenchQue
   return candidates.map(({ agent }) => agent.agentId).join(' ');
 }
 
-/** Round-robin is left out: its answers depend on those before them. */
+/** Does not compare round-robin, because its answers depend on previous answers. */
 async function requireSameAnswers(rollcall: Server, sql: Server): Promise<void> {
-  for (const question of QUESTIONS.slice(0, CHECKED).filter(({ prefer }) => prefer !== 'round-robin')) {
-    await until(`both answer ${JSON.stringify(question)} alike`, async () => {
-      const ours = await agentsIn(rollcall, `${rollcall.url}/v1/agents/query`, question);
-      return ours === (await agentsIn(sql, `${sql.url}/query`, question));
+  for (const query of QUERIES.slice(0, CHECKED).filter(({ prefer }) => prefer !== 'round-robin')) {
+    await until(`both answer ${JSON.stringify(query)} alike`, async () => {
+      const ours = await agentsIn(rollcall, `${rollcall.url}/v1/agents/query`, query);
+      return ours === (await agentsIn(sql, `${sql.url}/query`, query));
     });
   }
 }
@@ -73,22 +73,22 @@ async function whileChanging<T>({ url, headers }: Server, agents: number, work: 
 }
 
 function contestants(sql: Server, rollcall: Server, nginx: NginxProxy | undefined): Contestant[] {
-  const ours = { name: 'Rollcall', load: questions(rollcall.url, '/v1/agents/query', rollcall.headers) };
-  return [{ name: 'SQL with a GIN index', load: questions(sql.url, '/query') }, ours, ...throughNginx(ours, nginx)];
+  const ours = { name: 'Rollcall', load: queriesTo(rollcall.url, '/v1/agents/query', rollcall.headers) };
+  return [{ name: 'SQL with a GIN index', load: queriesTo(sql.url, '/query') }, ours, ...throughNginx(ours, nginx)];
 }
 
 async function measure(agents: number, target: number): Promise<void> {
   const postgres = await startPostgres();
   await fillFleet(postgres.url, agents);
   const sql = await startSqlQuery(postgres.url);
-  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
+  const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...LONG_TIMEOUTS });
   const nginx = await startNginx(rollcall.url);
   try {
     await requireSameAnswers(rollcall, sql);
     const all = contestants(sql, rollcall, nginx);
     const scores = await whileChanging(rollcall, agents, async () => await compare(all, CONNECTIONS));
     await requireSameAnswers(rollcall, sql);
-    print(`${agents} agents, ${QUESTIONS.length} different queries, ${CONNECTIONS} connections`, scores);
+    print(`${agents} agents, ${QUERIES.length} different queries, ${CONNECTIONS} connections`, scores);
     requireRatio(target, scores[1], scores[0]);
   } finally {
     await nginx?.stop();

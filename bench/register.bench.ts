@@ -3,13 +3,13 @@ import { Etcd, grant, HAS_ETCD, NO_ETCD, put } from './support/etcd.js';
 import { type BenchAgent, registerFleet } from './support/fleet.js';
 import type { LoadRequest } from './support/load.js';
 import { startPostgres } from './support/postgres.js';
-import { PATIENT, startRollcall } from './support/servers.js';
+import { LONG_TIMEOUTS, startRollcall } from './support/servers.js';
 import { requireAtLeast, requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Registrations and updates, each durable and with its event, beside etcd's lease grant and put over HTTP, with 32 callers;
- * then registrations in batches.
+ * Compares registrations and updates, each durable and with its event, with the lease grant and put of etcd over HTTP, with 32
+ * callers. Then measures registrations in batches.
  */
 const CALLERS = 32;
 const AGENTS_PER_CALLER = 8;
@@ -21,7 +21,7 @@ const BATCHED_PER_SECOND = 5_000;
 const REGISTRATION = { name: 'worker', capabilities: ['build', 'code.review'], capacity: 8, labels: { zone: 'eu' } };
 
 const postgres = await startPostgres();
-const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...PATIENT });
+const rollcall = await startRollcall({ DATABASE_URL: postgres.url, ...LONG_TIMEOUTS });
 const nginx = await startNginx(rollcall.url);
 const etcd = HAS_ETCD ? await Etcd.start() : undefined;
 const headers = { ...rollcall.headers, 'content-type': 'application/json' };
@@ -46,7 +46,7 @@ function updates(fleet: readonly BenchAgent[]): Contestant {
   return { name: 'Rollcall, updates', load: { url: rollcall.url, requestsOf } };
 }
 
-/** Two requests for each registration: a lease, and the agent's document under it. */
+/** Two requests for each registration: grant a lease, and store the document of the agent with it. */
 function grantsAndPuts(url: string): Contestant {
   const document = JSON.stringify(REGISTRATION);
   let lease = 0;

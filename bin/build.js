@@ -1,6 +1,6 @@
 /**
- * Compiles the sources into dist/ when they changed since the last time; half a second, or nothing at all.
- * Types are checked by `npm run check`, not here. Safe to run from several processes at once.
+ * Compiles the sources into dist/ if they changed since the last build. It does not check types; `npm run check` does.
+ * Several processes may run it at the same time.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,8 +19,8 @@ export function build() {
   if (isFresh()) return;
   lock();
   try {
-    if (isFresh()) return; // another process was faster
-    const stamp = fingerprint(); // before compiling: an edit meanwhile must not count as built
+    if (isFresh()) return; // another process has built it
+    const stamp = fingerprint(); // taken before compiling, so that an edit during the build is noticed
     const fresh = `${DIST}.new`;
     rmSync(fresh, { recursive: true, force: true });
     const swc = join(ROOT, 'node_modules', '@swc', 'cli', 'bin', 'swc.js');
@@ -68,14 +68,14 @@ function lock() {
   }
 }
 
-/** Its process is gone; or it is too old to be believed, should another process have got that number. */
+/** The owner of the lock has ended, or the lock is so old that another process may have the same process id now. */
 function isAbandoned() {
-  const found = statSync(LOCK, { throwIfNoEntry: false });
-  if (!found) return false; // given back just now
-  return Date.now() - found.mtimeMs > LOCK_MAX_AGE_MS || isGone(lockOwner());
+  const file = statSync(LOCK, { throwIfNoEntry: false });
+  if (!file) return false; // it was just released
+  return Date.now() - file.mtimeMs > LOCK_MAX_AGE_MS || hasEnded(lockOwner());
 }
 
-/** 0 when it cannot be told: given back just now, or the number is not yet written. */
+/** Returns 0 when the owner is unknown: the lock was just released, or the process id is not written yet. */
 function lockOwner() {
   try {
     return Number(readFileSync(LOCK, 'utf8'));
@@ -84,7 +84,7 @@ function lockOwner() {
   }
 }
 
-function isGone(pid) {
+function hasEnded(pid) {
   if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);

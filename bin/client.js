@@ -1,11 +1,11 @@
 /**
  * Generates a TypeScript client from the OpenAPI document of a running API, or from a file:
- * `npm run client -- <folder> [<address or file of the document>]`
+ * `npm run client -- <folder> [<URL or file of the document>]`
  */
 import { readFileSync } from 'node:fs';
 import { createClient } from '@hey-api/openapi-ts';
 
-const USUAL_DOCUMENT = 'http://127.0.0.1:8080/openapi.json';
+const DEFAULT_DOCUMENT = 'http://127.0.0.1:8080/openapi.json';
 const PLUGINS = [
   '@hey-api/client-fetch',
   '@hey-api/typescript',
@@ -28,9 +28,9 @@ async function generate(folder, source) {
   });
 }
 
-const [folder, source = USUAL_DOCUMENT] = process.argv.slice(2);
+const [folder, source = DEFAULT_DOCUMENT] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error('Usage: npm run client -- <folder> [<address or file of the document>]');
+  console.error('Usage: npm run client -- <folder> [<URL or file of the document>]');
   process.exit(1);
 }
 try {

@@ -12,7 +12,7 @@ try {
   try {
     await client.connect();
     const { rows } = await client.query(RENEW);
-    console.log(`The epoch of the event log is ${rows[0].epoch} now.`);
+    console.log(`The new epoch of the event log is ${rows[0].epoch}.`);
   } finally {
     await client.end();
     await postgres.stop();

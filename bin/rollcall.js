@@ -1,14 +1,14 @@
-/** What `npm start` runs: brings dist/ up to date, then becomes the server. */
+/** The program of `npm start`: builds dist/ if necessary, then runs the server in this process. */
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
   console.error(
-    `Rollcall runs on Node 24, which npm installed beside it; this is Node ${process.versions.node}.\n` +
+    `Rollcall needs Node 24, which npm has installed in node_modules; this is Node ${process.versions.node}.\n` +
       'Start it with: npm start',
   );
   process.exit(1);
 }
 
-// Started by npm, it ends with npm, even when npm is killed and cannot pass the signal on.
+// Under npm, the server must also stop when npm is killed and cannot forward the signal.
 if (process.env.npm_lifecycle_event === 'start') {
   const { ppid } = process;
   setInterval(() => process.ppid !== ppid && process.kill(process.pid, 'SIGTERM'), 500).unref();

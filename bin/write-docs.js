@@ -1,4 +1,4 @@
-/** Brings the tables in docs/ and .env.example in line with the code. A test compares them. */
+/** Writes the generated tables in docs/ and .env.example. A test checks that they match the code. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configurationTable, envExample } from '../dist/apps/api/src/config/config.docs.js';
 import { eventTable } from '../dist/apps/api/src/events/events.docs.js';
@@ -10,7 +10,7 @@ function fill(page, mark, table) {
   writeFileSync(file, readFileSync(file, 'utf8').replace(between, `$1\n${table}\n$2`));
 }
 
-/** Quotes a program of examples/ as it is. A function, because `$` means something in a replacement text. */
+/** Copies a program of examples/ into a page. The replacement is a function because `$` is special in a replacement text. */
 function quote(page, name) {
   const file = new URL(`../docs/${page}`, import.meta.url);
   const code = readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8');

@@ -4,8 +4,8 @@
  *
  *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… TRANSPORT=websocket node examples/agent.js
  *
- * It ends when it receives SIGTERM, when an operator drains it, and when its registration is ended on purpose. Everything
- * else (errors, closed sockets, timeouts, an eviction) makes it try again, after a random pause well below its lease.
+ * It ends when it receives SIGTERM, when an operator drains it, and when its registration was ended intentionally. After
+ * everything else (errors, closed sockets, timeouts, an eviction) it tries again, after a random pause much shorter than its lease.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,8 +15,8 @@ import { pathToFileURL } from 'node:url';
 /** @typedef {'beat' | 'retry' | 'register' | 'leave' | 'stop'} Next */
 /** @typedef {{ status: number, body: Record<string, any> }} Answer */
 
-/** The reasons of REGISTER_AGAIN that mean: somebody ended this registration on purpose. */
-const GOODBYES = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
+/** With these reasons of REGISTER_AGAIN, the registration was ended intentionally: do not register again. */
+const FINAL_REASONS = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
 /**
  * @typedef {object} AgentOptions
@@ -24,7 +24,7 @@ const GOODBYES = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhaust
  * @property {string} key An API key with the role `agent`.
  * @property {Record<string, unknown>} agent What to register: agentId, name, capabilities, …
  * @property {'websocket' | 'http'} [transport]
- * @property {() => object} [report] What a beat says: inFlight, load, …
+ * @property {() => object} [report] The data of a heartbeat: inFlight, load, …
  * @property {() => Promise<void>} [finishWork] Awaited before the agent leaves.
  * @property {AbortSignal} [signal] Ends the agent.
  * @property {(text: string) => void} [log]
@@ -57,7 +57,7 @@ class Agent {
     if (next === 'leave') await this.leave();
   }
 
-  /** Repeats one request until it is answered. The Idempotency-Key makes sure that it registers once. */
+  /** Repeats the request until it succeeds. The Idempotency-Key ensures that the agent is registered only once. */
   async register() {
     const { key, agent, signal, log } = this.options;
     const body = { ...agent, leaseToken: this.lease?.leaseToken };
@@ -70,13 +70,13 @@ class Agent {
         return 'beat';
       }
       if ([400, 401, 403, 413, 422].includes(answer.status)) throw new Error(`Cannot register: ${answer.body.detail}`);
-      log(`not registered yet: ${answer.body.code}`); // a 409 passes when the lease of our last process ends
-      await this.rest(this.pauseMs(answer.body.retryAfterMs));
+      log(`not registered yet: ${answer.body.code}`); // after a restart, 409 until the lease of the old process ends
+      await this.wait(this.pauseMs(answer.body.retryAfterMs));
     }
     return 'leave';
   }
 
-  /** Beats once over HTTP, whose answer says precisely what is wrong, and then follows the socket for as long as it lasts. */
+  /** Sends one heartbeat over HTTP, because its answer explains errors precisely, and then uses the socket until it ends. */
   async stayAlive() {
     const { transport, report, log } = this.options;
     const { generation, leaseToken } = this.current();
@@ -85,14 +85,14 @@ class Agent {
     let next = nextAfter(answer);
     if (next === 'beat' && transport === 'http') {
       this.failures = 0;
-      await this.rest(answer.body.nextIntervalMs);
+      await this.wait(answer.body.nextIntervalMs);
     } else if (next === 'beat') next = await this.followSocket();
     else log(`beat failed: ${answer.body.code}`);
-    if (next === 'retry' || next === 'register') await this.rest(this.pauseMs(answer.body.retryAfterMs));
+    if (next === 'retry' || next === 'register') await this.wait(this.pauseMs(answer.body.retryAfterMs));
     return next;
   }
 
-  /** Beats over the socket until it ends, and says what to do then. @returns {Promise<Next>} */
+  /** Sends heartbeats over the socket until it ends. Returns what to do then. @returns {Promise<Next>} */
   followSocket() {
     const { url, report, signal, log } = this.options;
     const { agentId, generation, leaseToken } = this.current();
@@ -107,10 +107,10 @@ class Agent {
         resolve(next);
       };
       const leave = () => end('leave');
-      const giveUp = () => end('retry');
-      let timer = setTimeout(giveUp, this.timeoutMs()); // for the welcome
+      const retry = () => end('retry');
+      let timer = setTimeout(retry, this.timeoutMs()); // waits for the `welcome` frame
       const beat = () => {
-        timer = setTimeout(giveUp, this.timeoutMs()); // for the answer
+        timer = setTimeout(retry, this.timeoutMs()); // waits for the answer
         socket.send(JSON.stringify({ event: 'beat', data: report() }));
       };
       const onFrame = (/** @type {{ event: string, data: Record<string, any> }} */ { event, data }) => {
@@ -129,8 +129,8 @@ class Agent {
       };
       signal.addEventListener('abort', leave);
       socket.onmessage = ({ data: text }) => onFrame(JSON.parse(text));
-      socket.onerror = giveUp;
-      socket.onclose = giveUp;
+      socket.onerror = retry;
+      socket.onclose = retry;
     });
   }
 
@@ -155,12 +155,12 @@ class Agent {
     return `/v1/agents/${encodeURIComponent(this.current().agentId)}`;
   }
 
-  /** The longest wait for an answer, and between two tries: there is time for several of them in a lease. */
+  /** The maximum wait for an answer, and between two attempts. A lease is long enough for several attempts. */
   timeoutMs() {
     return (this.lease?.heartbeat.leaseMs ?? 30_000) / 8;
   }
 
-  /** Grows with every failure in a row, up to a limit, and is never the same for two agents. */
+  /** Exponential backoff with jitter, up to a limit. */
   pauseMs(retryAfterMs = 0) {
     const longest = this.timeoutMs();
     const grown = (longest / 4) * 2 ** Math.min(this.failures++, 10);
@@ -168,14 +168,14 @@ class Agent {
   }
 
   /** @param {number} ms */
-  async rest(ms) {
-    await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // aborted: the caller looks at the signal
+  async wait(ms) {
+    await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // the caller checks the signal
   }
 
   /**
    * @param {string} method @param {string} path @param {string} token
    * @param {{ body?: object, headers?: Record<string, string> }} [extras]
-   * @returns {Promise<Answer>} with status 0 when there is none
+   * @returns {Promise<Answer>} status 0: there was no answer
    */
   async request(method, path, token, { body, headers } = {}) {
     try {
@@ -195,10 +195,10 @@ class Agent {
   }
 }
 
-/** What a beat's answer, or an `error` frame, means. @param {Answer} answer @returns {Next} */
+/** Decides what to do after the answer to a heartbeat, or after an `error` frame. @param {Answer} answer @returns {Next} */
 function nextAfter({ status, body }) {
   if (status === 200) return 'beat';
-  if (body.code === 'REGISTER_AGAIN' && GOODBYES.has(body.reason)) return 'stop';
+  if (body.code === 'REGISTER_AGAIN' && FINAL_REASONS.has(body.reason)) return 'stop';
   return [401, 403, 404, 409].includes(status) ? 'register' : 'retry';
 }
 

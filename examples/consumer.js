@@ -4,8 +4,8 @@
  *
  *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… AFTER=oldest TRANSPORT=websocket node examples/consumer.js
  *
- * It reads pages until it has everything, then follows by WebSocket, by server-sent events, or by waiting for the next page
- * (TRANSPORT=websocket, sse or rest). Whatever interrupts it, it resumes after the last event it has taken.
+ * It reads pages until it has all events, then follows new events by WebSocket, by server-sent events, or by long polling
+ * (TRANSPORT=websocket, sse or rest). After any interruption it resumes after the last event that it has processed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 const LONGEST_PAUSE_MS = 5_000;
 const ANSWER_WITHIN_MS = 10_000;
 const WAIT_MS = 25_000;
-/** Something arrives every 15 seconds, so a connection that is silent for this long is dead. */
+/** The server sends something every 15 seconds, so a connection that is silent for this long is dead. */
 const SILENT_MS = 45_000;
 
 /**
@@ -24,10 +24,10 @@ const SILENT_MS = 45_000;
  * @property {string} url
  * @property {string} key An API key with the role `viewer`, or more.
  * @property {(events: Event[], cursor: string) => void | Promise<void>} onEvents
- *   Store the cursor together with what you make of the events, best in one transaction.
+ *   Store the cursor together with the results of the events, if possible in one transaction.
  * @property {(agents: object[], cursor: string) => void | Promise<void>} [onSnapshot]
- *   Called instead of `onEvents` when the cursor is too old: all agents as of this cursor. Replace what you have by them.
- * @property {string} [after] The cursor you have stored, `oldest` or `latest`.
+ *   Called instead of `onEvents` when the cursor is too old: all agents as of this cursor. Replace all stored agents by them.
+ * @property {string} [after] The stored cursor, `oldest` or `latest`.
  * @property {string[]} [types]
  * @property {'websocket' | 'sse' | 'rest'} [transport]
  * @property {AbortSignal} [signal] Ends the consumer.
@@ -57,30 +57,30 @@ class Consumer {
       const { status, body } = answer;
       if ([400, 401, 403].includes(status) && !body.snapshot) throw new Error(`Cannot read events: ${body.detail}`);
       try {
-        if (await this.use(answer)) continue;
+        if (await this.onPage(answer)) continue;
       } catch (error) {
-        log(`not taken, so they come again: ${String(error)}`);
+        log(`onEvents failed, so the events are read again: ${String(error)}`);
       }
       await this.pause(body.retryAfterMs);
     }
   }
 
-  /** True when the next page can be read at once. @param {Answer} answer */
-  async use({ status, body }) {
+  /** Returns true when the next page can be read at once. @param {Answer} answer */
+  async onPage({ status, body }) {
     const { signal, transport, log } = this.options;
-    if (body.snapshot) await this.startOver(body.snapshot);
+    if (body.snapshot) await this.readSnapshot(body.snapshot);
     else if (status !== 200 && !signal.aborted) log(`no events: ${body.code}`);
     if (status !== 200) return false;
-    await this.take(body.items, body.next);
+    await this.process(body.items, body.next);
     if (transport === 'rest') this.failures = 0;
     if (transport === 'rest' || body.next !== body.head) return true;
     await (transport === 'sse' ? this.followStream() : this.followSocket());
     return false;
   }
 
-  /** The events after our cursor are no longer kept, or it is not of this log. @param {string} path */
-  async startOver(path) {
-    this.options.log('the cursor is of no use any more; reading the snapshot');
+  /** The events after the cursor are no longer kept, or the cursor belongs to another log. @param {string} path */
+  async readSnapshot(path) {
+    this.options.log('the cursor cannot be continued; reading the snapshot');
     const { status, body } = await this.request(path, 60_000);
     if (status !== 200) return;
     const { cursor } = body;
@@ -89,17 +89,17 @@ class Consumer {
   }
 
   /** @param {Event[]} events @param {string} cursor */
-  async take(events, cursor) {
+  async process(events, cursor) {
     if (events.length > 0) await this.options.onEvents(events, cursor);
     this.cursor = cursor;
   }
 
-  /** Settles when the socket has ended, and everything that came over it is taken. */
+  /** Settles when the socket has ended and all events from it are processed. */
   async followSocket() {
     const { url, key, types, signal } = this.options;
     const headers = { authorization: `Bearer ${key}` };
     const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/v1/events/ws`, { headers });
-    let taken = Promise.resolve();
+    let processed = Promise.resolve();
     await new Promise((resolve) => {
       const end = () => {
         clearTimeout(timer);
@@ -112,8 +112,8 @@ class Consumer {
       const onFrame = async (/** @type {{ event: string, data: any, cursor: string }} */ { event, data, cursor }) => {
         if (event === 'error') return end();
         if (event === 'subscribed') this.failures = 0;
-        if (event === 'events') await this.take(data, cursor);
-        if (event === 'position') await this.take([], data.cursor);
+        if (event === 'events') await this.process(data, cursor);
+        if (event === 'position') await this.process([], data.cursor);
       };
       signal.addEventListener('abort', end);
       socket.onopen = () => {
@@ -123,13 +123,13 @@ class Consumer {
       socket.onmessage = ({ data: text }) => {
         clearTimeout(timer);
         timer = setTimeout(end, SILENT_MS);
-        taken = taken.then(() => onFrame(JSON.parse(text)));
-        taken.catch(end); // and thrown below
+        processed = processed.then(() => onFrame(JSON.parse(text)));
+        processed.catch(end); // the error is thrown below
       };
       socket.onerror = end;
       socket.onclose = end;
     });
-    await taken;
+    await processed;
   }
 
   /** Settles when the stream has ended. */
@@ -146,7 +146,7 @@ class Consumer {
       if (!response.ok || !response.body) return await response.body?.cancel();
       chunks = decode(response.body);
     } catch {
-      return; // no answer: the next page says what is wrong
+      return; // no answer: the next request for a page reports the error
     } finally {
       clearTimeout(timer);
     }
@@ -156,16 +156,16 @@ class Consumer {
       timer = setTimeout(() => silence.abort(), SILENT_MS);
       const blocks = (text + chunk).split('\n\n');
       text = blocks.pop() ?? '';
-      for (const block of blocks) await this.takeBlock(block);
+      for (const block of blocks) await this.onBlock(block);
     }
     clearTimeout(timer);
   }
 
   /** One block of lines such as `id: 42`. @param {string} block */
-  async takeBlock(block) {
+  async onBlock(block) {
     const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s)));
     if (fields.event === 'end' || !fields.id) return;
-    await this.take(fields.data ? [JSON.parse(fields.data)] : [], fields.id);
+    await this.process(fields.data ? [JSON.parse(fields.data)] : [], fields.id);
   }
 
   /** @param {Record<string, string>} more */
@@ -176,14 +176,14 @@ class Consumer {
     return query.toString();
   }
 
-  /** Grows with every failure in a row, up to a limit, and is never the same for two consumers. */
+  /** Exponential backoff with jitter, up to a limit. */
   async pause(retryAfterMs = 0) {
     const grown = 250 * 2 ** Math.min(this.failures++, 10);
     const ms = Math.min(LONGEST_PAUSE_MS, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2);
-    await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // aborted: the caller looks at the signal
+    await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // the caller checks the signal
   }
 
-  /** @param {string} path @param {number} [withinMs] @returns {Promise<Answer>} with status 0 when there is none */
+  /** @param {string} path @param {number} [withinMs] @returns {Promise<Answer>} status 0: there was no answer */
   async request(path, withinMs = ANSWER_WITHIN_MS + WAIT_MS) {
     const { url, key, signal } = this.options;
     try {
@@ -204,7 +204,7 @@ async function* decode(body) {
   for await (const bytes of body) yield decoder.decode(bytes, { stream: true });
 }
 
-/** Undefined when the stream has ended, in order or not. @param {AsyncGenerator<string>} chunks */
+/** Returns undefined when the stream has ended or failed. @param {AsyncGenerator<string>} chunks */
 async function nextOf(chunks) {
   try {
     return (await chunks.next()).value;

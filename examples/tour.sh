@@ -1,15 +1,15 @@
 #!/usr/bin/env sh
-# The five minutes of the README as a script. Start Rollcall in another terminal: npm start
+# The first steps of the README as a script. Start Rollcall in another terminal: npm start
 #   API=http://127.0.0.1:8080 KEY_FILE=.rollcall/admin.key sh examples/tour.sh
 set -eu
 API=${API:-http://127.0.0.1:8080}
 AUTH="Authorization: Bearer $(cat "${KEY_FILE:-.rollcall/admin.key}")"
 JSON='Content-Type: application/json'
 
-echo '# Who am I?'
+echo '# The credential in use'
 curl -sS --fail-with-body -H "$AUTH" "$API/v1/me"
 
-printf '\n\n# Two agents join, and one beats\n'
+printf '\n\n# Register two agents, and send a heartbeat\n'
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents" -d '{
   "agentId": "builder-01", "name": "swarm-builder", "capabilities": ["plan", "build"], "costModel": {"usdPerTask": 0},
   "provider": {"adapter": "copilot", "type": "subscription"}, "budget": {"totalTokens": 500000, "usedTokens": 123456}}'
@@ -21,28 +21,28 @@ GENERATION=$(echo "$JOINED" | sed 's/.*"generation":\([0-9]*\),"leaseToken.*/\1/
 curl -sS --fail-with-body -X POST -H "Authorization: Bearer $LEASE" -H "$JSON" \
   -d '{"generation":'"$GENERATION"',"inFlight":2}' "$API/v1/agents/builder-02/heartbeat"
 
-printf '\n\n# Who can build?\n'
+printf '\n\n# Query agents that can build\n'
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents/query" -d '{"capabilities": ["build"], "prefer": "cheapest"}'
 
-printf '\n\n# One is quarantined, and the answer says so\n'
+printf '\n\n# Quarantine an agent; the query explains why it is excluded\n'
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"note":"leaks"}' "$API/v1/agents/builder-01/quarantine"
 echo
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"capabilities":["build"],"explain":true,"consistency":"strong"}' \
   "$API/v1/agents/query"
 
-printf '\n\n# What happened, in order\n'
+printf '\n\n# Read events\n'
 curl -sS --fail-with-body -H "$AUTH" "$API/v1/events?after=0&types=agent.quarantined&waitMs=2000"
 
-printf '\n\n# A key for a dashboard; sent twice, issued once\n'
+printf '\n\n# Issue a key; with an Idempotency-Key, the repeated request issues no second key\n'
 for _ in 1 2; do
   curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -H 'Idempotency-Key: tour-1' \
     -d '{"name":"dashboard","roles":["viewer"]}' "$API/v1/keys"
   echo
 done
 
-printf '\n# What is wrong is said in one go\n'
+printf '\n# An invalid request gets all errors in one answer\n'
 curl -sS -X POST -H "$AUTH" -H "$JSON" -d '{"name":" ","roles":["king"]}' "$API/v1/keys"
 
-printf '\n\n# And who did what is on record\n'
+printf '\n\n# Read the audit log\n'
 curl -sS --fail-with-body -H "$AUTH" "$API/v1/audit?limit=1"
 echo

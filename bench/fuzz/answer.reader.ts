@@ -1,19 +1,19 @@
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const LARGEST_KEPT = 4 * 1_024 * 1_024;
+const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;
 
 export interface AnswerHead {
   status: number;
   headers: Map<string, string>;
 }
 
-/** Reads one HTTP answer from the bytes of a socket. Written here because no client lets a test send what we send. */
+/** Reads one HTTP answer from the bytes of a socket. HTTP clients cannot be used, because they do not send malformed requests. */
 export class AnswerReader {
   head?: AnswerHead;
-  /** The whole answer is here. */
+  /** The whole answer has arrived. */
   complete = false;
-  /** What is wrong with the answer as HTTP. */
+  /** Why the answer is not valid HTTP. */
   fault?: string;
-  /** What follows the answer: frames, after a 101. */
+  /** The bytes after the answer: frames, after a 101. */
   rest: Buffer = Buffer.alloc(0);
   private waiting: Buffer = Buffer.alloc(0);
   private bytes = 0;
@@ -26,7 +26,7 @@ export class AnswerReader {
       this.rest = Buffer.concat([this.rest, chunk]);
       return;
     }
-    if (this.waiting.length < LARGEST_KEPT) this.waiting = Buffer.concat([this.waiting, chunk]);
+    if (this.waiting.length < MAX_KEPT_BYTES) this.waiting = Buffer.concat([this.waiting, chunk]);
     while (!this.head && this.readHead());
     if (this.head) this.readBody(this.head);
   }
@@ -43,7 +43,7 @@ export class AnswerReader {
     return this.isChunked(this.head) ? joinChunks(this.waiting) : this.waiting.subarray(0, this.lengthOf(this.head));
   }
 
-  /** Of the whole answer, head included. */
+  /** The number of bytes of the whole answer, including the head. */
   get size(): number {
     return this.bytes;
   }

@@ -15,7 +15,7 @@ export interface Place {
   name: string | number;
 }
 
-/** Changes one place of a JSON value; answers the changed value and what was done. */
+/** Changes one place of a JSON value. Returns the changed value and the name of the mutation. */
 export function mutateJson(random: Random, value: unknown): [value: unknown, mutation: string] {
   const holder = { root: structuredClone(value) };
   const place = random.pick(placesIn(holder));
@@ -33,7 +33,7 @@ export function mutateJson(random: Random, value: unknown): [value: unknown, mut
   return [holder.root, `${mutation[0]} ${label}`];
 }
 
-/** Every value in it, each with the object or array that holds it. */
+/** Every place in a JSON value, with the object or array that contains it. */
 export function placesIn(parent: Record<string, unknown> | unknown[]): Place[] {
   return Object.keys(parent).flatMap((name) => {
     const place = { parent, name: Array.isArray(parent) ? Number(name) : name };
@@ -50,7 +50,7 @@ function read({ parent, name }: Place): unknown {
   return (parent as Record<string | number, unknown>)[name];
 }
 
-/** `__proto__` included: a JSON text can have it as a field of its own. */
+/** Also writes `__proto__` as an own field, which a JSON text can contain. */
 export function write({ parent, name }: Place, value: unknown): void {
   Object.defineProperty(parent, name, { value, enumerable: true, configurable: true, writable: true });
 }
@@ -60,7 +60,7 @@ function remove({ parent, name }: Place): void {
   else if (name !== 'root') delete parent[name];
 }
 
-/** A bad value of the right type. */
+/** Writes a hostile value of the correct type. */
 function setHostile(place: Place, random: Random): void {
   const value = read(place);
   if (typeof value === 'number' || (typeof value === 'string' && value.startsWith('{{#')))
@@ -97,7 +97,7 @@ export interface BodyText {
   binary?: boolean;
 }
 
-/** Changes the text of a body, so that it may not be JSON any more. */
+/** Changes the text of a body. The result may be invalid JSON. */
 export function mutateText(random: Random, text: string): BodyText {
   return random.pick<() => BodyText>([
     () => ({ text: text.slice(0, random.below(text.length)) }),
@@ -118,7 +118,7 @@ export function mutateText(random: Random, text: string): BodyText {
   ])();
 }
 
-/** Puts bytes in that no UTF-8 has: overlong forms, surrogates, stray and missing continuation bytes. */
+/** Inserts bytes that are invalid UTF-8: overlong forms, surrogates, unexpected and missing continuation bytes. */
 function breakUtf8(random: Random, text: string): string {
   const bytes = Buffer.from(text).toString('latin1');
   const at = random.below(bytes.length + 1);

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 const WINDOW_MS = 1_000;
 const MS = 1e6;
 
-/** How late this process itself was lately: time that must not be blamed on the server. */
+/** Measures the event loop delay of this process, which must not count as a delay of the server. */
 export class ClientDelay {
   private readonly histogram = monitorEventLoopDelay({ resolution: 10 });
   private previousMs = 0;

@@ -2,7 +2,7 @@ import type { FrameSpec } from './fuzz-case.js';
 
 const MASK = Buffer.from([0x12, 0x34, 0x56, 0x78]);
 
-/** A frame as a client sends it, or as none should. */
+/** Serialises a frame, valid or invalid, as a client. */
 export function toFrame(spec: FrameSpec): Buffer {
   const { opcode, payload, binary = false, fin = true, reserved = 0, masked = true } = spec;
   const bytes = Buffer.from(payload, binary ? 'latin1' : 'utf8');
@@ -28,7 +28,7 @@ export interface ServerFrame {
   payload: Buffer;
 }
 
-/** The whole frames at the start of the bytes, and the bytes after them. The server neither masks nor fragments. */
+/** Returns the complete frames at the start of the bytes, and the remaining bytes. The server neither masks nor fragments. */
 export function readFrames(bytes: Buffer): { frames: ServerFrame[]; rest: Buffer } {
   const frames: ServerFrame[] = [];
   let rest = bytes;

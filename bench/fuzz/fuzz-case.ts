@@ -1,8 +1,8 @@
-/** Who sends a request. `lease` is an agent with its lease token, `forged` one with a made-up lease token. */
+/** The credential of a request. `lease`: the lease token of an agent. `forged`: an invented lease token. */
 export const SENDERS = ['admin', 'operator', 'agent', 'viewer', 'lease', 'forged', 'garbage', 'none'] as const;
 export type Sender = (typeof SENDERS)[number];
 
-/** How the bytes of a request reach the server. */
+/** How the bytes of a request are sent to the server. */
 export type Delivery =
   | 'whole'
   | 'chunked'
@@ -16,7 +16,7 @@ export type Delivery =
   | 'long-length'
   | 'pipelined';
 
-/** An HTTP request before it is written: texts hold slots, so no secret is in it and it can be printed. */
+/** An HTTP request before it is serialised. Its texts contain slots (placeholders) instead of secrets, so it can be printed. */
 export interface HttpCase {
   kind: 'http';
   operation: string;
@@ -26,12 +26,12 @@ export interface HttpCase {
   target: string;
   headers: [name: string, value: string][];
   body?: string;
-  /** The body holds one character per byte, because it is not valid UTF-8. */
+  /** The body has one character per byte, because it is not valid UTF-8. */
   binary?: boolean;
   delivery: Delivery;
-  /** Names of what was changed in a valid request. */
+  /** The names of the mutations of a valid request. */
   mutations: string[];
-  /** The answer does not end by itself. */
+  /** The answer is a stream without an end. */
   streams: boolean;
 }
 
@@ -43,11 +43,11 @@ export interface FrameSpec {
   fin?: boolean;
   reserved?: number;
   masked?: boolean;
-  /** Announces another length than the payload has. */
+  /** The length in the header, if it differs from the payload. */
   announced?: number;
 }
 
-/** A WebSocket that is opened, sent frames, and sent one valid frame at the end, which must be answered. */
+/** Opens a WebSocket, sends frames, and at the end one valid frame, which must be answered. */
 export interface SocketCase {
   kind: 'socket';
   operation: string;

@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 
 const DIST = fileURLToPath(new URL('../../', import.meta.url));
 const FLAGS = ['--max-semi-space-size=64', '--expose-gc', '--import', join(DIST, 'bench/fuzz/heap.probe.js')];
-const HEAP_WITHIN_MS = 10_000;
-const MOST_ERRORS = 500;
+const HEAP_TIMEOUT_MS = 10_000;
+const MAX_ERRORS = 500;
 
-/** No rate limit, so that requests reach the handlers, and agents that stay silent are evicted. */
+/** No rate limit, so that requests reach the handlers. No self-preservation, so that silent agents are evicted. */
 const SETTINGS = {
   PORT: '0',
   LOG_FORMAT: 'json',
@@ -22,7 +22,7 @@ const SETTINGS = {
   ROLLCALL_PROTECTION_PERCENT: '100',
 };
 
-/** A line of the server's log with the level error or fatal. */
+/** A line of the server log with the level error or fatal. */
 export interface LoggedError {
   event?: string;
   msg?: string;
@@ -30,11 +30,11 @@ export interface LoggedError {
   err?: { type?: string; message?: string; stack?: string; code?: string };
 }
 
-/** Rollcall as a process of its own, on an embedded Postgres in a folder of its own. */
+/** Rollcall in a separate process, on an embedded Postgres in a temporary folder. */
 export class FuzzServer {
   url = '';
   adminKey = '';
-  /** How the process ended, unless we ended it. */
+  /** How the process ended, if it was not stopped by `stop`. */
   exited?: string;
   readonly errors: LoggedError[] = [];
   private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-fuzz-'));
@@ -74,16 +74,16 @@ export class FuzzServer {
     return Number(new URL(this.url).port);
   }
 
-  /** Bytes in use after a collection; undefined when the server does not say so in time. */
+  /** Bytes in use after a garbage collection; undefined when the server does not answer in time. */
   async heap(): Promise<number | undefined> {
     if (this.exited !== undefined) return undefined;
     this.child.send('heap');
     const timer = new AbortController();
     const options = { signal: timer.signal };
     const answer = once(this.child, 'message', options).then(([{ heap }]) => (heap as number) ?? undefined);
-    const found = await Promise.race([answer, delay(HEAP_WITHIN_MS, undefined, options)]);
+    const bytes = await Promise.race([answer, delay(HEAP_TIMEOUT_MS, undefined, options)]);
     timer.abort();
-    return found;
+    return bytes;
   }
 
   /** What the server logged about a request. */
@@ -102,7 +102,7 @@ export class FuzzServer {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Answers whether this was the line that says the server is ready. */
+  /** Returns true for the line that reports that the server is ready. */
   private read(line: string): boolean {
     if (line.includes('"event":"process.started"')) {
       const { url, adminKeyFile } = JSON.parse(line) as { url: string; adminKeyFile: string };
@@ -112,7 +112,7 @@ export class FuzzServer {
     }
     if (!/"level":"(error|fatal)"/.test(line)) return false;
     this.errors.push(JSON.parse(line) as LoggedError);
-    if (this.errors.length > MOST_ERRORS) this.errors.shift();
+    if (this.errors.length > MAX_ERRORS) this.errors.shift();
     return false;
   }
 }

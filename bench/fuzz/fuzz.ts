@@ -1,5 +1,5 @@
 /**
- * Hostile requests against every documented operation and both WebSockets of a real server.
+ * Sends hostile requests to every documented operation and both WebSockets of a real server.
  *
  *     npm run fuzz -- <seconds> [seed]
  *     npm run fuzz -- --replay <seed>/<index>
@@ -13,11 +13,11 @@ import { type OpenApiDocument, readOperations, undocumentedOperations } from './
 import { describeAnswer } from './oracle.js';
 import { describeCase, Report } from './report.js';
 import { type FuzzRun, summarise } from './summary.js';
-import { World } from './world.js';
+import { Fixtures } from './fixtures.js';
 
-const AT_ONCE = 16;
-const TEND_EVERY_MS = 200;
-const MOST_HEAP_SAMPLES = 60;
+const CONCURRENCY = 16;
+const MAINTAIN_EVERY_MS = 200;
+const MAX_HEAP_SAMPLES = 60;
 const REPLAYS = 3;
 
 async function documentOf(server: FuzzServer): Promise<OpenApiDocument> {
@@ -26,34 +26,34 @@ async function documentOf(server: FuzzServer): Promise<OpenApiDocument> {
 }
 
 interface Run extends FuzzRun {
-  world: World;
+  fixtures: Fixtures;
   cases: CaseGenerator;
 }
 
 async function prepare(server: FuzzServer, seed: number): Promise<Run> {
   const document = await documentOf(server);
   const operations = readOperations(document);
-  const world = new World(server, operations);
-  await world.create();
+  const fixtures = new Fixtures(server, operations);
+  await fixtures.create();
   const cases = new CaseGenerator(seed, [...operations, ...undocumentedOperations(document)]);
   const report = new Report(seed);
-  return { server, world, report, cases, operations, fuzzer: new Fuzzer({ server, world, cases, report }) };
+  return { server, fixtures, report, cases, operations, fuzzer: new Fuzzer({ server, fixtures, cases, report }) };
 }
 
 async function fuzz(run: Run, seconds: number, seed: number): Promise<void> {
-  const { server, world, fuzzer } = run;
+  const { server, fixtures, fuzzer } = run;
   const endsAt = performance.now() + seconds * 1_000;
   const running = (): boolean => performance.now() < endsAt && server.exited === undefined;
   const heap = new HeapWatch(server);
   let index = 0;
   const next = (): number | undefined => (running() ? index++ : undefined);
   await Promise.all([
-    ...Array.from({ length: AT_ONCE }, async () => await fuzzer.work(next)),
-    every(TEND_EVERY_MS, running, async () => await fuzzer.crossing.together(async () => await world.tend())),
+    ...Array.from({ length: CONCURRENCY }, async () => await fuzzer.work(next)),
+    every(MAINTAIN_EVERY_MS, running, async () => await fuzzer.lock.shared(async () => await fixtures.maintain())),
     every(
-      Math.max(1_000, (seconds * 1_000) / MOST_HEAP_SAMPLES),
+      Math.max(1_000, (seconds * 1_000) / MAX_HEAP_SAMPLES),
       running,
-      async () => await fuzzer.crossing.together(async () => await heap.sample()),
+      async () => await fuzzer.lock.shared(async () => await heap.sample()),
     ),
   ]);
   const summary = summarise(run, heap.report());
@@ -68,13 +68,13 @@ async function every(ms: number, running: () => boolean, work: () => Promise<voi
   }
 }
 
-async function replay({ world, fuzzer, cases, report }: Run, index: number): Promise<void> {
+async function replay({ fixtures, fuzzer, cases, report }: Run, index: number): Promise<void> {
   const fuzzCase = cases.make(index);
   console.log(describeCase(fuzzCase));
   for (let time = 0; time < REPLAYS; time++) {
     const exchange = await fuzzer.runCase(index);
     console.log(exchange ? `${Math.round(exchange.ms)} ms: ${describeAnswer(exchange)}` : 'no connection');
-    await world.tend();
+    await fixtures.maintain();
   }
   if (report.faults.length > 0) process.exitCode = 1;
 }
@@ -94,7 +94,7 @@ try {
     else await fuzz(run, Number(first), seed);
   } finally {
     run.fuzzer.stop();
-    await run.world.close();
+    await run.fixtures.close();
   }
 } finally {
   await server.stop();

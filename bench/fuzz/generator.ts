@@ -8,7 +8,7 @@ import { socketCase } from './socket-cases.js';
 import { type SweepStep, sweepOf, sweptBody } from './sweep.js';
 import { type Draft, validRequest } from './valid-request.js';
 
-/** Few, because a request with many faults is refused for the first of them. */
+/** Weights of the number of mutations. It is small, because a request is rejected for its first error. */
 const MUTATIONS = [
   [2, 0],
   [5, 1],
@@ -16,7 +16,7 @@ const MUTATIONS = [
   [1, 3],
 ] as const;
 
-/** Makes the case of a number. It depends on the seed, the number and the operations, and on nothing else. */
+/** Makes the case of an index. It depends only on the seed, the index and the operations. */
 export class CaseGenerator {
   private readonly sweep: SweepStep[];
 
@@ -27,7 +27,7 @@ export class CaseGenerator {
     this.sweep = sweepOf(new Random(seed), operations);
   }
 
-  /** At first every second case is a step of the sweep. */
+  /** Until the sweep is complete, every second case is a step of it. */
   make(index: number): FuzzCase {
     const random = new Random(this.seed, index);
     const step = index % 2 === 0 ? this.sweep[index / 2] : undefined;
@@ -60,7 +60,7 @@ function httpCase(random: Random, operation: Operation): HttpCase {
   };
 }
 
-/** By an admin, so that it is not refused before the body is read. */
+/** Uses the admin key, so that the request is not rejected before the body is read. */
 function sweepCase(random: Random, step: SweepStep): HttpCase {
   const { operation, value } = step;
   const draft = validRequest(random, operation, 1);

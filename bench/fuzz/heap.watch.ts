@@ -1,9 +1,9 @@
 import type { FuzzServer } from './fuzz.server.js';
 
 const MB = 1_024 * 1_024;
-/** Before this share of the run, caches fill and code is compiled. */
+/** Samples of this first part of the run are ignored: caches fill and code is compiled. */
 const WARM_UP = 0.4;
-/** Growth below this is noise, however short the run is. */
+/** Growth below this is noise, also in a short run. */
 const LEAST_GROWTH_MB = 24;
 const LEAST_SLOPE_MB_PER_MINUTE = 8;
 
@@ -15,7 +15,7 @@ export interface HeapReport {
   grows: boolean;
 }
 
-/** Samples the server's memory after a collection, and decides at the end whether it keeps growing. */
+/** Samples the memory of the server after a garbage collection, and decides at the end whether it grows steadily. */
 export class HeapWatch {
   private readonly samples: { minute: number; mb: number }[] = [];
 
@@ -44,7 +44,7 @@ export class HeapWatch {
   }
 }
 
-/** Least squares. */
+/** The slope by least squares, in MB per minute. */
 function slopeOf(samples: readonly { minute: number; mb: number }[]): number {
   const count = Math.max(1, samples.length);
   const meanX = samples.reduce((sum, { minute }) => sum + minute, 0) / count;

@@ -1,7 +1,7 @@
 import type { Random } from './random.js';
 import { rawJson } from './slots.js';
 
-/** Names that every object inherits, and names that JavaScript treats in a special way. */
+/** Names that every object inherits, and names with a special meaning in JavaScript. */
 export const INHERITED_NAMES = [
   '__proto__',
   'constructor',
@@ -53,7 +53,7 @@ const SHORT_TEXTS = [
   ],
 ].flat();
 
-/** What a careless regular expression or a quadratic loop is slow on. */
+/** Repetitions of these are slow for a bad regular expression or a quadratic loop. */
 const REPEATED = [
   ' ',
   'a',
@@ -105,13 +105,13 @@ export function hostileText(random: Random): string {
   return random.chance(0.3) ? `a${text}!` : text;
 }
 
-/** As long as a body may be: time that grows with the square of the length shows only here. */
+/** Almost as long as the maximum body: quadratic time is visible only with such lengths. */
 export function longText(random: Random): string {
   const unit = random.pick([' ', ' . ', '.', 'a.', 'a', '0', '\t', '-', ':']);
   return `a${unit.repeat(Math.ceil(random.pick([14_000, 120_000, 240_000]) / unit.length))}!`;
 }
 
-/** Written as JSON text, because many of them have no exact number in JavaScript. */
+/** Returns JSON text, because JavaScript cannot represent many of these numbers exactly. */
 export function hostileNumber(random: Random): string {
   return random.pick(NUMBERS);
 }

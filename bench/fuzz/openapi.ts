@@ -35,7 +35,7 @@ export interface OpenApiDocument {
   components?: { schemas?: Record<string, Schema> };
 }
 
-/** One method on one path, with every `$ref` replaced by what it refers to. */
+/** One method on one path, with every `$ref` resolved. */
 export interface Operation {
   /** For example `POST /v1/agents/{id}/drain`. */
   id: string;
@@ -49,11 +49,11 @@ export interface Operation {
 }
 
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options']);
-const DEEPEST = 12;
-/** Served, but not part of the API. */
+const MAX_DEPTH = 12;
+/** Paths that are served but are not part of the API. */
 const UNDOCUMENTED = ['/', '/docs', '/docs/{file}', '/openapi.json', '/favicon.ico', '/v1'];
 
-/** Everything the server documents, so that a new route is fuzzed without a change here. */
+/** All documented operations, so that a new route is fuzzed without a change here. */
 export function readOperations(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
@@ -86,7 +86,7 @@ function toOperation(
 }
 
 function resolve(document: OpenApiDocument, schema: Schema, depth = 0): Schema {
-  if (depth > DEEPEST) return {};
+  if (depth > MAX_DEPTH) return {};
   const inner = (one: Schema): Schema => resolve(document, one, depth + 1);
   if (schema.$ref !== undefined) {
     return inner(document.components?.schemas?.[schema.$ref.split('/').at(-1) ?? ''] ?? {});

@@ -15,7 +15,7 @@ export type FaultKind =
 
 export interface Fault {
   kind: FaultKind;
-  /** Tells faults of the same kind and operation apart: a status and code, for example. */
+  /** Distinguishes faults of the same kind and operation, for example by status and code. */
   detail: string;
   /** The answer, shortened. */
   answer: string;
@@ -28,7 +28,7 @@ const LARGEST_FACTOR = 4;
 const STACK = /\n\s+at .+[:(]\d+|node:internal\/|node_modules\/|\/dist\/(apps|libs)\//;
 const SHOWN = 600;
 
-/** Everything that is wrong with an answer, except for its time: a late request is sent again first. */
+/** Returns all faults of an answer except lateness, because a late request is repeated first. */
 export function judge(request: FuzzCase, exchange: Exchange, mayStaySilent: boolean): Fault[] {
   const { head, fault } = exchange;
   const answer = describeAnswer(exchange);

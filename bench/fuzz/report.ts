@@ -9,11 +9,11 @@ interface Found extends Fault {
   count: number;
 }
 
-const LONGEST = 700;
-/** Faults of one kind that are printed whole; the others only have a line at the end. */
-const PRINTED_WHOLE = 6;
+const MAX_SHOWN_LENGTH = 700;
+/** This many faults of one kind are printed in full. The others only have a line at the end. */
+const PRINTED_IN_FULL = 6;
 
-/** Collects faults, once for each operation and kind, and prints each when it is first found. */
+/** Collects faults, one entry for each operation, kind and detail, and prints each when it first occurs. */
 export class Report {
   private readonly found = new Map<string, Found>();
 
@@ -23,13 +23,13 @@ export class Report {
     return [...this.found.values()];
   }
 
-  /** Of a case. */
+  /** Adds a fault of a case. */
   add(index: number, fuzzCase: FuzzCase, fault: Fault, cause?: string): void {
     const replay = `--replay ${this.seed}/${index}`;
     this.note({ ...fault, operation: fuzzCase.operation, replay, request: describeCase(fuzzCase), cause, count: 1 });
   }
 
-  /** Of the server as a whole. */
+  /** Adds a fault of the whole server. */
   addGlobal(fault: Fault): void {
     this.note({ ...fault, operation: 'server', replay: `<seconds> ${this.seed}`, count: 1 });
   }
@@ -40,7 +40,7 @@ export class Report {
     if (known) known.count += 1;
     else {
       this.found.set(key, found);
-      if (this.faults.filter(({ kind }) => kind === found.kind).length <= PRINTED_WHOLE) print(found);
+      if (this.faults.filter(({ kind }) => kind === found.kind).length <= PRINTED_IN_FULL) print(found);
     }
   }
 
@@ -57,14 +57,14 @@ function print({ kind, operation, detail, replay, request, answer, cause }: Foun
   if (cause !== undefined) console.log(`  logged: ${cause}`);
 }
 
-/** Holds slots such as `{{secret:admin}}`, never a secret. */
+/** The text contains slots such as `{{secret:admin}}`, never a secret. */
 export function describeCase(fuzzCase: FuzzCase): string {
   const { sender, target, headers, mutations } = fuzzCase;
   const lines = headers.map(([name, value]) => `${name}: ${cut(value, 120)}`).join(' | ');
   const rest =
     fuzzCase.kind === 'http'
-      ? `${fuzzCase.delivery} body: ${fuzzCase.body === undefined ? 'none' : cut(fuzzCase.body, LONGEST)}`
-      : `frames: ${cut(JSON.stringify(fuzzCase.frames), LONGEST)}`;
+      ? `${fuzzCase.delivery} body: ${fuzzCase.body === undefined ? 'none' : cut(fuzzCase.body, MAX_SHOWN_LENGTH)}`
+      : `frames: ${cut(JSON.stringify(fuzzCase.frames), MAX_SHOWN_LENGTH)}`;
   const method = fuzzCase.kind === 'http' ? fuzzCase.method : 'WS';
   return `[${mutations.join(', ')}] as ${sender}: ${method} ${cut(target, 400)} | ${lines} | ${rest}`;
 }

@@ -65,7 +65,7 @@ const DELIVERIES: readonly Delivery[] = [
   'pipelined',
 ];
 
-/** A change of anything but the body. It answers what was done. */
+/** Changes a part of the request other than the body. Returns the name of the mutation. */
 type Mutation = (random: Random, draft: Draft) => string;
 
 export const mutateRequest: Mutation = (random, draft) =>
@@ -108,7 +108,7 @@ function hostileQueryValue(random: Random): string {
   return encode(hostileText(random)).slice(0, 12_000);
 }
 
-/** Half of a surrogate pair cannot be encoded, and is sent as the bytes it would have. */
+/** Half of a surrogate pair cannot be encoded, so its invalid UTF-8 bytes are sent. */
 function encode(text: string): string {
   return text.isWellFormed() ? keepSlots(text) : '%ED%A0%80';
 }
@@ -140,7 +140,7 @@ function mutateHeader(random: Random, { headers }: Draft): string {
   return `header ${name}`;
 }
 
-/** Bytes above 0x7f are allowed in a header, line ends are not: they would only end it. */
+/** Bytes above 0x7f are allowed in a header. Line breaks are removed, because they would end the header. */
 function headerText(text: string): string {
   return Buffer.from(text.replaceAll(/[\r\n\0]/g, ' '))
     .toString('latin1')

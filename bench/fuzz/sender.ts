@@ -4,20 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AnswerHead, AnswerReader } from './answer.reader.js';
 import type { Part, Wire } from './wire.js';
 
-/** What came back. */
+/** The result of a request. */
 export interface Exchange {
   head?: AnswerHead;
   body: Buffer;
-  /** Bytes of the answer and of the request. */
+  /** The sizes of the answer and of the request in bytes. */
   received: number;
   sent: number;
-  /** From the last byte of the request to the last byte of the answer, or to the end of waiting for it. */
+  /** The time from the last byte of the request to the last byte of the answer, or to the timeout. */
   ms: number;
   /** The server neither answered nor closed the connection in time. */
   timedOut: boolean;
   /**
-   * The server answered and closed before it had the whole request. Node then destroys our socket, at times before we have
-   * read the answer; other clients read it.
+   * The server answered and closed the connection before it had the whole request. Node then destroys the socket of this
+   * client, sometimes before the answer is read; other clients read it.
    */
   brokenPipe?: boolean;
   fault?: string;
@@ -31,10 +31,10 @@ export interface SendOptions {
   waitMs: number;
 }
 
-/** How long a request that may stay silent is given. */
-const PATIENCE_MS = 100;
+/** The minimum wait for an answer to a request that may stay unanswered. */
+const MIN_WAIT_MS = 100;
 
-/** Sends the bytes on a connection of their own and reads one answer. */
+/** Sends the bytes on a new connection and reads one answer. */
 export async function send(wire: Wire, options: SendOptions): Promise<Exchange> {
   const socket = await open(options.port);
   let brokenPipe = false;
@@ -45,7 +45,7 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
   const sentAt = performance.now();
   if (wire.after === 'end') socket.end();
   if (wire.after === 'destroy') socket.destroy();
-  const waitMs = wire.mayStaySilent ? Math.max(PATIENCE_MS, Math.min(options.waitMs, 1_000)) : options.waitMs;
+  const waitMs = wire.mayStaySilent ? Math.max(MIN_WAIT_MS, Math.min(options.waitMs, 1_000)) : options.waitMs;
   const timer = new AbortController();
   const timedOut = await Promise.race([over, delay(waitMs, true, { signal: timer.signal })]);
   timer.abort();
@@ -59,11 +59,11 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
 export async function open(port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
   await once(socket, 'connect');
-  socket.on('error', () => socket.destroy()); // the answer, if any, was read before
+  socket.on('error', () => socket.destroy()); // an answer was already read
   return socket;
 }
 
-/** Resolves to false when the answer is complete or the connection is over. */
+/** Resolves to false when the answer is complete or the connection is closed. */
 async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean): Promise<false> {
   return await new Promise((resolve) => {
     const done = (): void => resolve(false);
@@ -82,7 +82,7 @@ async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean):
   });
 }
 
-/** Stops early when the server has answered or gone. */
+/** Stops early when the server has answered or closed the connection. */
 async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerReader): Promise<number> {
   let sent = 0;
   for (const { bytes, afterMs } of parts) {
@@ -94,7 +94,7 @@ async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerR
   return sent;
 }
 
-/** Sent, or never going to be. */
+/** Resolves when the buffer is sent or the socket is closed. */
 async function drained(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => {
     socket.once('drain', resolve);

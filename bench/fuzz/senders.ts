@@ -3,7 +3,7 @@ import type { Random } from './random.js';
 import { slot } from './slots.js';
 import { AGENTS, type Draft } from './valid-request.js';
 
-/** Most requests come from a sender who may send them: all others are refused before they reach a handler. */
+/** Most requests have a credential with the permission: others are rejected before they reach a handler. */
 export function pickSender(random: Random, { segments, body }: Pick<Draft, 'segments' | 'body'>): Sender {
   const agent = segments[2]?.startsWith('{{agent') || JSON.stringify(body ?? null).includes('{{lease');
   if (agent && random.chance(0.3)) return 'lease';

@@ -1,4 +1,4 @@
-/** What a case refers to without knowing its value: ids and secrets that the server made up in this run. */
+/** Slots are placeholders in a case for ids and secrets that the server creates in this run. */
 export const SLOTS = [
   'agent',
   'lease',
@@ -15,19 +15,19 @@ export const SLOTS = [
 ] as const;
 export type Slot = (typeof SLOTS)[number];
 
-/** Gives the present value of a slot. */
+/** Returns the current value of a slot. */
 export type SlotValues = (slot: Slot, which: string) => string;
 
 const TEXT_SLOT = new RegExp(`\\{\\{(${SLOTS.join('|')}):([^}"]*)\\}\\}`, 'g');
 const RAW_SLOT = new RegExp(`"\\{\\{#(${SLOTS.join('|')}):([^}"]*)\\}\\}"`, 'g');
 const RAW_JSON = /"\{\{#json:([^}"]*)\}\}"/g;
 
-/** A reference inside a text, such as `{{agent:3}}`. */
+/** A slot inside a text, such as `{{agent:3}}`. */
 export function slot(name: Slot, which: string | number): string {
   return `{{${name}:${which}}}`;
 }
 
-/** A reference that stands in JSON without quotes, for numbers. */
+/** A slot that appears in JSON without quotes, for numbers. */
 export function rawSlot(name: Slot, which: string | number): string {
   return `{{#${name}:${which}}}`;
 }
@@ -37,7 +37,7 @@ export function rawJson(text: string): string {
   return `{{#json:${text}}}`;
 }
 
-/** Puts the present values in the place of every reference. */
+/** Replaces all slots by their current values. */
 export function fill(text: string, values: SlotValues): string {
   const value = (_: string, name: string, which: string): string => values(name as Slot, which);
   return text

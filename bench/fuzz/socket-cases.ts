@@ -17,7 +17,7 @@ interface SocketKind {
   last: unknown;
 }
 
-/** The sockets are not in the OpenAPI document, so a new one is added here. */
+/** WebSockets are not in the OpenAPI document. Add a new one here. */
 const SOCKETS: SocketKind[] = [
   {
     path: '/v1/agents/ws',

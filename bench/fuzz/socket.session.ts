@@ -18,7 +18,7 @@ const LARGEST_ERROR_FRAME = 64 * 1_024;
 const TEXT = 1;
 const CLOSE = 8;
 
-/** Opens a socket, sends what the case says, then a valid frame, and judges every frame that comes back. */
+/** Opens a socket, sends the frames of the case and a valid frame, and judges every frame of the server. */
 export async function runSession(socketCase: SocketCase, port: number, values: SlotValues): Promise<SessionResult> {
   const socket = await open(port);
   const reader = new AnswerReader('GET');
@@ -63,7 +63,7 @@ function exchangeOf(reader: AnswerReader, startedAt: number, timedOut: boolean):
   return { head, body, received, sent: 500, ms: performance.now() - startedAt, timedOut, ...(fault && { fault }) };
 }
 
-/** A frame that leaves the server waiting for the rest of a message makes the last one part of it: then none comes. */
+/** After an incomplete message, the server treats the last frame as a part of it, so no answer is expected. */
 function isAnswered({ frames: sent }: SocketCase, frames: ServerFrame[], before: number): boolean {
   const hangs = sent.some(({ fin, announced }) => fin === false || announced !== undefined);
   return hangs || frames.length > before || frames.some(({ opcode }) => opcode === CLOSE);

@@ -11,9 +11,9 @@ export interface FuzzRun {
   operations: Operation[];
 }
 
-/** So many 503 that do not repeat are blamed on a busy machine. */
-const MOST_UNAVAILABLE = 20;
-const MOST_UNAVAILABLE_SHARE = 0.01;
+/** Up to this many 503 that do not repeat are attributed to a busy machine. */
+const MAX_UNAVAILABLE = 20;
+const MAX_UNAVAILABLE_SHARE = 0.01;
 
 export interface Summary {
   sent: number;
@@ -23,12 +23,12 @@ export interface Summary {
   unavailableOnce: number;
   brokenPipeOnce: number;
   heap: HeapReport;
-  /** Operations that never answered 2xx: their handlers may not have been fuzzed. */
+  /** Operations without a 2xx answer: their handlers may not have been reached. */
   unreached: string[];
   faults: number;
 }
 
-/** Reports what is wrong with the server as a whole, prints how often each fault was found, and sums up. */
+/** Reports faults of the whole server, prints the number of each fault, and returns the summary. */
 export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap: HeapReport): Summary {
   const { sent, statuses, codes, lateOnce, unavailableOnce, brokenPipeOnce, inFlight, succeeded } = fuzzer;
   if (server.exited !== undefined) {
@@ -36,7 +36,7 @@ export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap:
     report.addGlobal({ kind: 'exit', detail: '', answer });
   }
   if (heap.grows) report.addGlobal({ kind: 'heap-growth', detail: '', answer: JSON.stringify(heap) });
-  if (unavailableOnce > Math.max(MOST_UNAVAILABLE, sent * MOST_UNAVAILABLE_SHARE))
+  if (unavailableOnce > Math.max(MAX_UNAVAILABLE, sent * MAX_UNAVAILABLE_SHARE))
     report.addGlobal({ kind: 'server-error', detail: '503', answer: `${unavailableOnce} of ${sent} answers are 503` });
   reportLoggedErrors(server, report);
   report.printCounts();
@@ -45,7 +45,7 @@ export function summarise({ server, report, fuzzer, operations }: FuzzRun, heap:
   return { sent, statuses, codes, ...once, heap, unreached, faults: report.faults.length };
 }
 
-/** Errors of background work: those of a request are shown with it, and a slow database is counted by its 503s. */
+/** Reports errors of background work. Errors of requests are reported with the request, and a slow database by its 503s. */
 function reportLoggedErrors(server: FuzzServer, report: Report): void {
   for (const { event = '', msg = '', err, requestId } of server.errors) {
     if (requestId !== undefined || err?.code?.startsWith('DATABASE_')) continue;

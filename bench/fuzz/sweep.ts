@@ -6,7 +6,7 @@ import { validRequest } from './valid-request.js';
 
 const LONG = 120_000;
 
-/** What every field of every body gets once: the values that broke something before. */
+/** Values that caused faults before. Every field of every body gets each of them once. */
 const VALUES: Record<string, unknown> = {
   'long spaces': `a${' '.repeat(LONG)}!`,
   'long dots': ' . '.repeat(LONG / 3),
@@ -26,9 +26,9 @@ const MANY_KEYS = 'many keys';
 
 export interface SweepStep {
   operation: Operation;
-  /** The number of a place in a body that has all its fields. */
+  /** The index of a place in a body with all its fields. */
   place: number;
-  /** The name of what is put there. */
+  /** The name of the value. */
   value: string;
 }
 

@@ -2,7 +2,7 @@ import type { Operation, Parameter, Schema } from './openapi.js';
 import type { Random } from './random.js';
 import { rawSlot, slot } from './slots.js';
 
-/** A request as structure, so that single parts can be changed before it becomes text. */
+/** A request as a structure, so that single parts can be changed before it is serialised. */
 export interface Draft {
   method: string;
   segments: string[];
@@ -14,7 +14,7 @@ export interface Draft {
 export const AGENTS = 8;
 export const OTHERS = 4;
 
-/** What a name means wherever it occurs; all else comes from the schema. */
+/** Valid values of fields by name. Values of other fields come from the schema. */
 const FIELDS: Record<string, (random: Random) => unknown> = {
   agentId: (random) => slot('agent', random.below(AGENTS)),
   subject: (random) => random.pick([slot('agent', random.below(AGENTS)), `subject-${random.below(1e6)}`]),
@@ -32,10 +32,10 @@ const FIELDS: Record<string, (random: Random) => unknown> = {
   after: (random) => random.pick(['oldest', 'latest', '1', '5', slot('sequence', 0)]),
   source: (random) => random.pick(['reported', 'ledger']),
 };
-/** The agent a request is about must be the same everywhere in it. */
+/** All slots of agents in one request must refer to the same agent. */
 const SAME_AGENT = /\{\{(#?)(agent|lease|generation):\d+\}\}/g;
 
-/** Which slot a path parameter is, by what stands before it. */
+/** The slot of a path parameter, by the path before it. */
 const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/agents\/$/, (random) => slot('agent', random.below(AGENTS))],
   [/\/keys\/$/, (random) => slot('key', random.below(OTHERS))],
@@ -46,11 +46,11 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 
-/** How many of the optional fields a body has. */
-const USUAL_SHARE = 0.4;
+/** The share of optional fields that a body has. */
+const DEFAULT_SHARE = 0.4;
 
-/** A request that the documentation calls valid. */
-export function validRequest(random: Random, operation: Operation, share = USUAL_SHARE): Draft {
+/** Makes a request that is valid according to the OpenAPI document. */
+export function validRequest(random: Random, operation: Operation, share = DEFAULT_SHARE): Draft {
   const agent = random.below(AGENTS);
   const draft: Draft = {
     method: operation.method,
@@ -81,7 +81,7 @@ function queryPair(random: Random, operation: Operation, { name, required, schem
   return [[name, text.startsWith('{{#') ? text.replace('#', '') : keepSlots(text)]];
 }
 
-/** Encodes a value for an address, except for the references in it. */
+/** Encodes a value for a URL, except for the slots in it. */
 export function keepSlots(text: string): string {
   return encodeURIComponent(text).replaceAll('%7B%7B', '{{').replaceAll('%7D%7D', '}}').replaceAll('%3A', ':');
 }
@@ -92,7 +92,7 @@ function headerPair(random: Random, { name, required, schema }: Parameter): [str
   return [[name, String(valueFor(random, schema ?? {}, name))]];
 }
 
-function valueFor(random: Random, schema: Schema, name: string, share = USUAL_SHARE): unknown {
+function valueFor(random: Random, schema: Schema, name: string, share = DEFAULT_SHARE): unknown {
   const known = FIELDS[name];
   if (known && schema.type !== 'array' && Object.hasOwn(FIELDS, name)) return known(random);
   if (schema.nullable && random.chance(0.1)) return null;

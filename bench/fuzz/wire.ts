@@ -3,15 +3,15 @@ import { fill, type SlotValues } from './slots.js';
 
 export interface Part {
   bytes: Buffer;
-  /** How long to wait before it is sent. */
+  /** The pause before this part is sent. */
   afterMs: number;
 }
 
-/** The bytes of a request, and what happens after them. */
+/** The bytes of a request, and what the client does after sending them. */
 export interface Wire {
   parts: Part[];
   after: 'read' | 'end' | 'destroy';
-  /** No answer is no fault: the request never became whole, or is not HTTP. */
+  /** A missing answer is not a fault: the request is incomplete or not valid HTTP. */
   mayStaySilent: boolean;
 }
 

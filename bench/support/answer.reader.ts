@@ -6,7 +6,7 @@ const NOTHING = Buffer.alloc(0);
 /** Finds the end of each answer on a connection. It reads the status and the length, or the last chunk, and nothing else. */
 export class AnswerReader {
   private head: Buffer = NOTHING;
-  /** Bytes that are missing of a body with a known length. */
+  /** The number of bytes that are missing of a body with a known length. */
   private missing = 0;
   /** The last bytes of a chunked body so far; undefined outside one. */
   private tail: Buffer | undefined;

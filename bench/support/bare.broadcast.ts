@@ -1,4 +1,4 @@
-/** A bare `ws` server that sends given frames to everyone who is connected, as fast as they take them. */
+/** A bare `ws` server that sends given frames to all connected clients as fast as they read. */
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
 import { servePeer } from './peer.server.js';
 
-/** As large as the answer of `GET /v1/me`, so that the comparison is about the edge and not about JSON. */
+/** As large as the answer of `GET /v1/me`, so that both sides serialise the same amount of JSON. */
 const OK = {
   id: 'key:4fT9sKq2Lm',
   kind: 'key',
@@ -31,5 +31,5 @@ class NoopController {
 @Module({ controllers: [NoopController] })
 class BareModule {}
 
-/** The ceiling: the rate of NestJS on Fastify for a route that does nothing. */
+/** The upper bound: the rate of NestJS on Fastify for a route that does nothing. */
 await servePeer(BareModule);

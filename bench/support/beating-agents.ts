@@ -1,4 +1,4 @@
-/** Agents on their own sockets, in a process of their own: each sends a heartbeat as soon as the last one is answered. */
+/** Agents on sockets, in a separate process: each sends a heartbeat as soon as the previous one is answered. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { BenchAgent } from './fleet.js';
@@ -24,7 +24,7 @@ async function connect({ url, fleet }: BeatingOrder): Promise<void> {
   for (const { agentId, leaseToken } of fleet) {
     const address = `${url.replace('http', 'ws')}/v1/agents/ws?agentId=${agentId}&generation=1`;
     const socket = new WebSocket(address, { headers: { authorization: `Bearer ${leaseToken}` } });
-    await once(socket, 'message'); // the first message greets
+    await once(socket, 'message'); // the `welcome` frame
     socket.on('message', (text: Buffer) => {
       if (!text.includes('"beaten"')) throw new Error(`rejected: ${text.toString()}`);
       beats += 1;

@@ -16,7 +16,7 @@ function git(...parameters: string[]): string {
   return execFileSync('git', parameters, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
-/** Another commit of this repository, built in a folder of its own with the dependencies that are installed here. */
+/** Builds another commit of this repository in a temporary folder, with the dependencies that are installed here. */
 export function buildCommit(ref: string): BuiltCommit {
   const folder = join(mkdtempSync(join(tmpdir(), 'rollcall-against-')), 'tree');
   git('worktree', 'add', '--detach', '--quiet', folder, ref);

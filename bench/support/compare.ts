@@ -3,11 +3,11 @@ import { type Load, load, type LoadResult } from './load.js';
 export interface Contestant {
   name: string;
   load: Load;
-  /** How many operations one request stands for; 1 unless given. */
+  /** How many operations one request contains; default 1. */
   operations?: number;
 }
 
-/** A contestant with its own way to produce load. */
+/** A contestant that produces its load itself. */
 export interface Runner {
   name: string;
   run(seconds: number): Promise<LoadResult>;
@@ -15,7 +15,7 @@ export interface Runner {
 
 export interface Score extends LoadResult {
   name: string;
-  /** Of the first contestant's rate: the median over the rounds. */
+  /** The rate relative to the first contestant: the median over the rounds. */
   ratio: number;
   /** Operations per second in each round. */
   rates: readonly number[];
@@ -59,7 +59,7 @@ function scoreOf(name: string, rounds: readonly (readonly LoadResult[])[], index
   return { name, perSecond: median(rates), p50, p99, ratio: median(ofFirst), rates };
 }
 
-/** How many times the rate of the other this one reached: the median over the rounds, each compared with itself. */
+/** The rate of one contestant relative to another: the median of the ratios of the rounds. */
 export function ratioOf(one: Score, other: Score): number {
   return median(one.rates.map((rate, round) => rate / (other.rates[round] ?? Infinity)));
 }

@@ -7,7 +7,7 @@ import { until } from '#rollcall/platform/testing';
 import type { LoadRequest } from './load.js';
 import { freePort } from './nginx.js';
 
-/** Whether this machine has the program. */
+/** Whether etcd is installed. */
 export const HAS_ETCD = spawnSync('etcd', ['--version']).status === 0;
 export const NO_ETCD = 'etcd is not installed (Debian package etcd-server): the comparison with it is skipped';
 

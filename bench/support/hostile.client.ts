@@ -1,17 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import type { HostileRequest } from './hostile.requests.js';
 
-/** What was answered: `A1 401`, or `A2 no answer`. */
+/** Called with each answer, such as `A1 401` or `A2 no answer`. */
 export type Answered = (finding: string, status: string) => void;
 
 const READ_BYTES = 65_536;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
- * One client that sends one request after the other, each when the one before was answered. Of an answer it reads as little as
- * it can, because it shares two cores with the server it attacks. A body of unknown length is read until the next request's
- * answer would begin, so such answers end the connection.
+ * A client that sends one request after the other, each after the previous answer. It reads as little of an answer as possible,
+ * because it shares two cores with the server. An answer without a known length ends the connection.
  */
 export class HostileClient {
   private socket?: Socket;
@@ -33,7 +32,7 @@ export class HostileClient {
     this.missing = 0;
     this.head = '';
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.done('no answer', true), PATIENCE_MS);
+    this.timer = setTimeout(() => this.done('no answer', true), TIMEOUT_MS);
     this.socket.write(this.current.bytes);
   }
 
@@ -73,7 +72,7 @@ export class HostileClient {
     const end = chunk.indexOf(END_OF_HEAD);
     this.head += chunk.toString('latin1', 0, Math.max(end, 0) || chunk.length);
     const length = /^content-length: (\d+)/im.exec(this.head)?.[1];
-    // Without a length the answer ends with the connection, which is then ended here.
+    // Without a length, the answer ends with the connection, so the connection is closed here.
     this.missing = length === undefined ? 0 : end + END_OF_HEAD.length + Number(length) - chunk.length;
     if (length === undefined) this.head += '\nconnection: close';
   }

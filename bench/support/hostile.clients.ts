@@ -3,8 +3,8 @@ import { HostileClient } from './hostile.client.js';
 import { type HostileKeys, hostileRequests } from './hostile.requests.js';
 
 /**
- * A process of its own, with the arguments `<url> <clients> <seconds> <findings, or all> <keys as JSON>`. Ends by itself. It has
- * the lowest priority: an attacker works on machines of its own, and does not take the CPU time that nginx and the replicas need.
+ * A separate process with the arguments `<url> <clients> <seconds> <findings, or all> <keys as JSON>`. It has a low priority,
+ * because real attackers use other machines and do not take CPU time from nginx and the replicas.
  */
 setPriority(constants.priority.PRIORITY_LOW);
 const [url = '', clients = '', seconds = '', findings = '', keys = ''] = process.argv.slice(2);

@@ -9,9 +9,9 @@ export interface Address {
   port: number;
 }
 
-/** One connection that sends a request as soon as the one before it is answered. */
+/** A connection that sends a request as soon as the previous one is answered. */
 export class LoadConnection {
-  /** Rejects when the server hangs up or rejects a request; never resolves. */
+  /** Rejects when the server closes the connection or rejects a request. Never resolves. */
   readonly broken: Promise<never>;
   private readonly socket: Socket;
   private readonly fail: (reason: Error) => void;
@@ -34,7 +34,7 @@ export class LoadConnection {
   async open(): Promise<void> {
     await once(this.socket, 'connect');
     this.socket.on('error', this.fail);
-    this.socket.on('close', () => this.closed || this.fail(new Error('the server hung up under load')));
+    this.socket.on('close', () => this.closed || this.fail(new Error('the server closed the connection under load')));
   }
 
   send(): void {

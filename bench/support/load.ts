@@ -12,7 +12,7 @@ export interface LoadRequest {
 
 export interface Load {
   url: string;
-  /** The requests of one connection, sent one after the other and repeated; or a function that makes the next one. */
+  /** The requests of one connection, sent one after the other and repeated; or a function that returns the next one. */
   requestsOf(connection: number): readonly LoadRequest[] | (() => LoadRequest);
 }
 
@@ -24,9 +24,9 @@ export interface LoadResult {
 }
 
 /**
- * Keeps a number of connections busy, each with one request at a time. The load shares two cores with the servers it
- * measures, so it must be cheap: autocannon needs as much time for a request as the servers. Here, repeated requests are
- * serialised once, and only the status and the length of an answer are read.
+ * Keeps a number of connections busy, each with one request at a time. The load shares two cores with the measured servers, so it
+ * must be cheap: autocannon needs as much CPU time for a request as the servers do. Here, repeated requests are serialised
+ * once, and only the status and the length of an answer are read.
  */
 export async function load({ url, requestsOf }: Load, connections: number, seconds: number): Promise<LoadResult> {
   const { hostname, port, host } = new URL(url);

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '#rollcall/platform/testing';
 
-/** Whether this machine has the program. */
+/** Whether nginx is installed. */
 export const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0;
 
 const SHIPPED = join(process.cwd(), 'deploy/nginx.conf');
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-/** nginx with the configuration we ship: only the addresses of the replicas, the port and the paths are of this machine. */
+/** nginx with deploy/nginx.conf. Only the addresses of the replicas, the port and the paths are replaced. */
 export class NginxProxy {
   private constructor(
     readonly url: string,
@@ -22,7 +22,7 @@ export class NginxProxy {
 
   static async start(replicas: readonly [string, string]): Promise<NginxProxy> {
     const folder = mkdtempSync(join(tmpdir(), 'rollcall-nginx-'));
-    chmodSync(folder, 0o755); // for the workers, which run as another user when we are root
+    chmodSync(folder, 0o755); // under root, the workers run as another user
     const port = await freePort();
     const file = join(folder, 'nginx.conf');
     writeFileSync(file, configuration(folder, port, replicas));
@@ -32,7 +32,7 @@ export class NginxProxy {
     return new NginxProxy(`http://127.0.0.1:${port}`, child, folder);
   }
 
-  /** What nginx complained about. */
+  /** The error log of nginx. */
   get errors(): string {
     return readFileSync(join(this.folder, 'error.log'), 'utf8');
   }

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Pool } from 'pg';
 
-/** As many connections to Postgres as Rollcall has in the same benchmark. */
+/** A pool with as many connections to Postgres as Rollcall has in the same benchmark. */
 export function peerPool(): Pool {
   return new Pool({ connectionString: process.env['DATABASE_URL'], max: Number(process.env['PEER_POOL_SIZE']) });
 }

@@ -11,12 +11,12 @@ export interface BenchPostgres {
   stop(): Promise<void>;
 }
 
-/** Of the tests, if they are what runs us. */
-const given = process.env['TEST_POSTGRES_URL'];
+/** The Postgres of the tests, if a test runs this program. */
+const testUrl = process.env['TEST_POSTGRES_URL'];
 
-/** A Postgres as an installation has it: what is committed is on the disk. Within the tests, the one they have. */
+/** Starts a Postgres with durable commits, as in a deployment. In a test, returns the Postgres of the tests. */
 export async function startPostgres(): Promise<BenchPostgres> {
-  if (given) return { url: given, stop: async () => undefined };
+  if (testUrl) return { url: testUrl, stop: async () => undefined };
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
   const postgres = await EmbeddedPostgres.start({ folder });
   process.env['TEST_POSTGRES_URL'] = postgres.url();

@@ -14,7 +14,7 @@ export function leaseTokenOf(number: number): string {
   return `rl_${String(number).padStart(TOKEN_LENGTH, '0')}`;
 }
 
-/** Prices come in 200 steps, so that many agents cost the same and the load decides between them. */
+/** There are 200 prices, so that many agents cost the same and the load decides between them. */
 export const priceOf = (number: number): number => (number % 200) / 10_000;
 
 const TOKEN_HASH = `rtrim(translate(encode(sha256(convert_to('rl_' || lpad(g::text, ${TOKEN_LENGTH}, '0'), 'UTF8')),
@@ -43,7 +43,7 @@ const BUDGETS = `INSERT INTO budget (kind, subject, window_kind, time_zone, path
   SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, budget_used, clock_timestamp(),
     budget_source, true, registered_by FROM agent`;
 
-/** Writes a fleet straight into the tables, because registrations are not what the benchmark measures. */
+/** Writes a fleet directly into the tables, because the benchmark does not measure registrations. */
 export async function fillFleet(url: string, agents: number): Promise<void> {
   const db = new Database({ url, poolSize: 1, operationTimeoutMs: 120_000 });
   await db.query(AGENTS, [agents, JSON.stringify(CLOSED_CIRCUIT), JSON.stringify(NEVER_FLAPPED)]);

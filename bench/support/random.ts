@@ -1,4 +1,4 @@
-/** A generator of numbers from 0 to 1 that repeats with its seed, so that every run measures the same. */
+/** A seeded generator of numbers from 0 to 1, so that every run measures the same. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,22 +1,22 @@
 import { Body, Controller, HttpCode, Module, Post } from '@nestjs/common';
 import { peerPool, servePeer } from './peer.server.js';
-import type { BenchQuery } from './query.questions.js';
+import type { BenchQuery } from './query.samples.js';
 import { prepareQuery } from './sql-query.js';
 
 const pool = peerPool();
 const lastFirst = new Map<string, string>();
 
-/** Answers each query by one prepared statement, with the GIN index that Rollcall's own schema has. */
+/** Answers each query by one prepared statement, with the GIN index of Rollcall's schema. */
 @Controller('query')
 class SqlQueryController {
   @Post()
   @HttpCode(200)
   async query(@Body() query: BenchQuery): Promise<{ prefer: string; candidates: unknown[] }> {
     const { prefer } = query;
-    const question = prefer === 'round-robin' ? JSON.stringify(query) : '';
-    const { rows } = await pool.query<{ agentId: string }>(prepareQuery(query, lastFirst.get(question) ?? ''));
-    if (question !== '' && rows[0]) lastFirst.set(question, rows[0].agentId);
-    return { prefer, candidates: rows.map((agent, place) => ({ rank: place + 1, agent })) };
+    const key = prefer === 'round-robin' ? JSON.stringify(query) : '';
+    const { rows } = await pool.query<{ agentId: string }>(prepareQuery(query, lastFirst.get(key) ?? ''));
+    if (key !== '' && rows[0]) lastFirst.set(key, rows[0].agentId);
+    return { prefer, candidates: rows.map((agent, index) => ({ rank: index + 1, agent })) };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BenchQuery } from './query.questions.js';
+import type { BenchQuery } from './query.samples.js';
 
 export interface PreparedQuery {
   name: string;
@@ -11,7 +11,7 @@ const ROUGH_LOAD = `floor(${LOAD} * 10)`;
 const AGENT_ID = 'a.agent_id COLLATE "C"';
 const STANDING = `CASE WHEN l.suspect THEN 2 WHEN ${LOAD} >= 1 THEN 1 ELSE 0 END`;
 
-/** The orders of Rollcall's strategies; `$1` is the agent after which round-robin starts. */
+/** The sort orders of Rollcall's strategies. `$1` is the agent after which round-robin starts. */
 const ORDERS: Record<string, string> = {
   cheapest: `(a.cost_model ->> 'usdPer1kTokens')::float8, ${ROUGH_LOAD}`,
   fastest: `coalesce(l.observed_ms, a.declared_ms), ${ROUGH_LOAD}`,
@@ -28,7 +28,7 @@ const SELECT = `SELECT a.agent_id AS "agentId", a.name, a.endpoint, a.capabiliti
   WHERE a.left_at IS NULL AND a.circuit ->> 'phase' = 'closed' AND coalesce(i.desired_state, 'active') = 'active'
     AND (a.budget_total IS NULL OR a.budget_total > a.budget_used)`;
 
-/** One prepared statement for each combination of conditions and strategy, so that every one has a plan of its own. */
+/** One prepared statement for each combination of conditions and strategy, so that each combination has its own plan. */
 export function prepareQuery(query: BenchQuery, startAfter: string): PreparedQuery {
   const { prefer, limit, filter = {} } = query;
   const values: unknown[] = prefer === 'round-robin' ? [startAfter] : [];

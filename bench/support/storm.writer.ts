@@ -1,6 +1,6 @@
 import { Database } from '#rollcall/platform';
 import { stormReplica } from '#rollcall/platform/testing';
-/** One of the processes that write in a storm: sixteen writers, a sequencer and all that a replica has. */
+/** A writing process of the event storm: writers, a sequencer and the other event services of a replica. */
 
 const [url = '', writers = '', agents = '', durationMs = ''] = process.argv.slice(2);
 const db = new Database({ url, poolSize: Number(writers) + 2, operationTimeoutMs: 5_000 });

@@ -1,13 +1,13 @@
-/** Many WebSocket consumers in a process of their own. The first one looks at what it gets, the others count bytes. */
+/** Many WebSocket consumers in a separate process. The first one parses its frames, the others count bytes. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 
 export interface SubscribersReport {
-  /** From the first frame to the last, over all consumers. */
+  /** The time from the first frame to the last, over all consumers. */
   ms: number;
-  /** Of each event, from before its commit to its arrival. */
+  /** For each event, the time from before its commit to its arrival. */
   latencies: number[];
-  /** What the first one got, to be sent again by others. */
+  /** The frames of the first consumer. */
   frames: string[];
 }
 
@@ -23,7 +23,7 @@ let wanted = Infinity;
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-function look(text: Buffer): void {
+function parse(text: Buffer): void {
   const frame = JSON.parse(text.toString()) as { event: string; data: { data: { by: string } }[] };
   if (frame.event !== 'events') return;
   const arrived = now();
@@ -43,7 +43,7 @@ sockets.forEach((socket, index) => {
     first ||= now();
     received[index] = (received[index] ?? 0) + text.length;
     total += text.length;
-    if (index === 0) look(text);
+    if (index === 0) parse(text);
     report.ms = now() - first;
     if (total >= wanted) process.send?.(report);
   });

@@ -1,6 +1,6 @@
 import { ratioOf, type Score } from './compare.js';
 
-/** Prints a target and what was measured. The process exits with 1 if any target is missed. */
+/** Prints a target and the measured value. The process exits with 1 if any target is missed. */
 export function requireAtLeast(target: number, measured: number, what: string): void {
   const isMet = measured >= target;
   console.log(`  target: ${what} ≥ ${target}; measured ${measured.toFixed(2)}: ${isMet ? 'met' : 'MISSED'}`);

@@ -1,7 +1,7 @@
 import type { Contestant } from './compare.js';
 import { HAS_NGINX, NginxProxy } from './nginx.js';
 
-/** nginx with the shipped configuration in front of one server; undefined, with a message, where it is not installed. */
+/** Starts nginx with deploy/nginx.conf in front of one server. If nginx is not installed, prints a message and returns undefined. */
 export async function startNginx(url: string): Promise<NginxProxy | undefined> {
   if (HAS_NGINX) return await NginxProxy.start([url, url]);
   console.log('nginx is not installed (Debian package nginx): the runs through it are skipped');

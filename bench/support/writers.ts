@@ -4,12 +4,12 @@ import { type TestEvents, testEvents } from '#rollcall/platform/testing';
 
 const now = (): string => String(performance.timeOrigin + performance.now());
 
-/** A replica that only writes. */
+/** The event services of a replica that only writes. */
 export async function writingReplica(db: Database): Promise<TestEvents> {
   return await testEvents(db, { keepMs: 86_400_000 });
 }
 
-/** Changes rows, each writer its own, with or without telling of it. Answers transactions per second. */
+/** Changes rows, each writer its own row, with or without events. Returns transactions per second. */
 export async function changesPerSecond(db: Database, events: TestEvents | undefined, ms: number): Promise<number> {
   const ends = performance.now() + ms;
   let changes = 0;
@@ -25,7 +25,7 @@ export async function changesPerSecond(db: Database, events: TestEvents | undefi
   return (changes * 1_000) / ms;
 }
 
-/** One transaction for each event, evenly over the time. */
+/** Appends events at a constant rate, one transaction for each. */
 export async function appendEvenly(
   db: Database,
   { outbox }: TestEvents,
@@ -34,19 +34,21 @@ export async function appendEvenly(
 ): Promise<void> {
   const started = performance.now();
   const pending: Promise<void>[] = [];
-  for (let told = 0; told < count;) {
+  for (let appended = 0; appended < count;) {
     const due = Math.min(count, Math.ceil(((performance.now() - started) * perSecond) / 1_000));
-    for (; told < due; told++)
-      pending.push(db.transaction(async () => await outbox.append('agent.resumed', `a-${told % 100}`, { by: now() })));
+    for (; appended < due; appended++)
+      pending.push(
+        db.transaction(async () => await outbox.append('agent.resumed', `a-${appended % 100}`, { by: now() })),
+      );
     await delay(2);
   }
   await Promise.all(pending);
 }
 
-/** As fast as they can be written. */
+/** Appends events as fast as possible. */
 export async function appendAtOnce(db: Database, { outbox }: TestEvents, count: number): Promise<void> {
   const type = 'agent.resumed' as const;
   const drafts = Array.from({ length: 1_000 }, (_, index) => ({ type, subject: `a-${index}`, data: { by: now() } }));
-  for (let told = 0; told < count; told += drafts.length)
+  for (let appended = 0; appended < count; appended += drafts.length)
     await db.transaction(async () => await outbox.appendAll(drafts));
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Database } from '#rollcall/platform';
 import { until } from '#rollcall/platform/testing';
-import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
+import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
 import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
@@ -72,7 +72,7 @@ describe('the WebSocket of events', () => {
     });
     await until('they came', () => client.events.length === 2 && capable.events.length === 1);
     expect([client.seqs, capable.seqs]).toEqual([[4, 5], [2]]);
-    api.app.nest.get(StreamKeeper, { strict: false }).beat();
+    api.app.nest.get(StreamConnections, { strict: false }).beat();
     await until('it tells how far it is', () => capable.count('position') === 1);
     const position = capable.frames.at(-1);
     expect([position?.data['sequence'], seqOf(position?.data['cursor'])]).toEqual(['5', '5']);
@@ -121,7 +121,7 @@ describe('the WebSocket of events', () => {
 
   it('listens no more to who sends nonsense and never reads what is answered', async () => {
     const client = await connect();
-    const keeper = api.app.nest.get(StreamKeeper, { strict: false });
+    const keeper = api.app.nest.get(StreamConnections, { strict: false });
     await until('it is kept', () => keeper.count === 1);
     client.socket.pause();
     for (let count = 0; count < 60_000 && keeper.count > 0; count++) {
@@ -187,7 +187,7 @@ describe('a slow consumer', () => {
         await tell(api, ...drafts);
       }
     })();
-    await until('the slow one was cut off', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
+    await until('the slow one was cut off', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
     slow.socket.resume();
     await publishing;
     await until('the quick one has all', () => quick.events.length === 400);
@@ -261,7 +261,7 @@ describe('an open socket', () => {
   it('that does not answer pings is dropped, one that does is kept', async () => {
     const [dead, alive] = [await connect(), await connect()];
     dead.socket.pause();
-    const keeper = api.app.nest.get(StreamKeeper, { strict: false });
+    const keeper = api.app.nest.get(StreamConnections, { strict: false });
     const heard = once(alive.socket, 'ping');
     keeper.beat();
     await heard;

@@ -1,6 +1,6 @@
 import { type CloudEvent, EventFeed } from '#rollcall/platform';
 import { until } from '#rollcall/platform/testing';
-import { StreamKeeper } from '../../apps/api/src/events/stream.keeper.js';
+import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { type Answer, startApi, type TestApi } from '../support/api.js';
 import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
 
@@ -170,8 +170,8 @@ describe('GET /v1/events/stream', () => {
     await tell(api, joined('a-1'));
     await logged(6);
     await until('the feed is there', () => api.app.nest.get(EventFeed, { strict: false }).position === 6);
-    api.app.nest.get(StreamKeeper, { strict: false }).beat();
-    await until('it beat', () => stream.text.includes(': still here'));
+    api.app.nest.get(StreamConnections, { strict: false }).beat();
+    await until('it beat', () => stream.text.includes(': heartbeat'));
     await until('it told its position', () => idsIn(stream.text).includes(6));
     await tell(api, left('a-1'));
     await until('the event came', () => stream.text.includes('event: agent.left'));
@@ -194,7 +194,7 @@ describe('GET /v1/events/stream', () => {
     await until('it ended', () => revoked.over);
     expect([revoked.text.includes('CREDENTIAL_ENDED'), other.over]).toEqual([true, false]);
     const waiting = page('?after=latest&waitMs=50000');
-    await until('both are open', () => api.app.nest.get(StreamKeeper, { strict: false }).count === 1);
+    await until('both are open', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
     const replica = api;
     api = await startApi();
     await replica.stop();

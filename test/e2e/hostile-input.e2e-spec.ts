@@ -154,7 +154,7 @@ describe('capabilities of many levels', () => {
     const answer = await register({ capabilities: claims(17) });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(faultsOf(answer)[0]).toMatchObject({ field: 'capabilities' });
-    expect(faultsOf(answer)[0]?.message).toContain('272 entries in the hierarchy together, and 256 are allowed');
+    expect(faultsOf(answer)[0]?.message).toContain('272 entries in the hierarchy, and at most 256 are allowed');
   });
 
   it('A6 count an entry that several of them share once', async () => {

@@ -56,7 +56,7 @@ describe('the first start on a bare machine', () => {
     const key = readFileSync(file, 'utf8').trim();
     expect(first.output).toContain(`${first.url}/docs`);
     expect(first.output).toContain(file);
-    expect(first.output).toContain(`${key}  (shown this once)`);
+    expect(first.output).toContain(`${key}  (shown only once)`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const curl = first.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
@@ -93,7 +93,7 @@ describe('the first start on a bare machine', () => {
     await first.end();
     const second = await start(FOR_PEOPLE).ready();
     await until('all is said', () => second.output.includes('/v1/me'));
-    expect(second.output).toContain('none is kept here');
+    expect(second.output).toContain('not stored here');
     await second.end();
     const third = await start({ ...FOR_PEOPLE, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
     await until('all is said again', () => third.output.includes('/v1/me'));
@@ -107,7 +107,7 @@ describe('the first start on a bare machine', () => {
     const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
     expect(await first.end()).toBe(0);
     const second = await start(FOR_PEOPLE).ready();
-    expect(second.output).not.toContain('shown this once');
+    expect(second.output).not.toContain('shown only once');
     const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
     expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
   });
@@ -245,7 +245,7 @@ describe('what can go wrong at the start is said in a sentence', () => {
 
   it('settings that are not right', async () => {
     const message = await refusal({ PORT: 'eighty', LOG_LEVEL: 'loud' });
-    expect(message).toContain('The configuration has 2 faults:');
+    expect(message).toContain('The configuration has 2 errors:');
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
   });
 });

@@ -3,7 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { App } from '../../apps/api/src/app.js';
 import { ROUTE_ACCESS, type RouteAccess } from '../../apps/api/src/auth/route.access.js';
-import { MUTATION, type MutationFacts } from '../../apps/api/src/mutation/mutation.facts.js';
+import { MUTATION, type MutationOptions } from '../../apps/api/src/mutation/mutation.options.js';
 
 export interface RouteFacts {
   /** `POST /v1/keys/:id/rotate` */
@@ -45,7 +45,7 @@ function factsOf(controller: Class, handler: Handler, prefix: (path: string) => 
     .filter(Boolean)
     .join('/')}`;
   const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod];
-  const mutation = read(MUTATION) as MutationFacts | undefined;
+  const mutation = read(MUTATION) as MutationOptions | undefined;
   return {
     route: `${method} ${prefix(path)}`,
     access: (read(ROUTE_ACCESS) as RouteAccess | undefined) ?? 'UNDECLARED',

@@ -21,7 +21,7 @@ import { SinksModule } from './sinks/sinks.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
-/** What exists before the application, because its start needs it. */
+/** Objects that exist before the Nest application, because the HTTP server and the start need them. */
 export interface Foundations {
   config: Config;
   database: PlatformOptions['database'];
@@ -49,7 +49,7 @@ class FoundationModule {
   }
 }
 
-/** The composition root: the libraries, configured, and the feature modules of the edge. */
+/** The composition root: the configured libraries and the feature modules of the API. */
 @Module({})
 export class AppModule {
   static with(foundations: Foundations): DynamicModule {

@@ -26,7 +26,7 @@ export interface AppParts {
   database: PlatformOptions['database'];
   pino: Pino;
   fastifyPlugins?: unknown[];
-  /** The keys of the environment; none, unless told. */
+  /** Reads secrets by name, such as the API keys of model vendors. The default has none. */
   secrets?: SecretSource;
 }
 
@@ -36,10 +36,10 @@ export interface App {
   routes: RouteTable;
 }
 
-/** Outside `/v1`, because gateways and scrapers expect them at their usual places. */
+/** Routes without the prefix `/v1`, because proxies and metrics scrapers expect them at their usual paths. */
 const UNVERSIONED = ['health/{*path}', 'metrics'];
 
-/** The whole application on a database that is ready, not yet listening. */
+/** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
   const lifecycle = new Lifecycle();

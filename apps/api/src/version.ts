@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
-/** Works from the sources and from dist/: both lie below the folder of package.json. */
+/** Searches package.json upwards, because the sources and dist/ have different depths. */
 function readVersion(): string {
   for (let folder = new URL('./', import.meta.url); folder.pathname !== '/'; folder = new URL('../', folder)) {
-    const found = tryRead(fileURLToPath(new URL('package.json', folder)));
-    if (found) return found;
+    const version = tryRead(fileURLToPath(new URL('package.json', folder)));
+    if (version) return version;
   }
   return 'unknown';
 }

@@ -1,4 +1,4 @@
-/** The documented agents and consumers in a process of their own. It runs the files of examples/ as they are. */
+/** Runs the documented agents and consumers, the unchanged files of examples/, in a separate process. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientsOrder, ClientsReport } from './clients.js';
 
@@ -23,7 +23,7 @@ interface Examples {
   runConsumer(options: ConsumerOptions): Promise<void>;
 }
 
-/** A fleet is not started in one moment. */
+/** Agents start one after the other, as in a real fleet. */
 const JOIN_EVERY_MS = 20;
 const EXAMPLES = '../../../../examples/';
 const load = async (file: string): Promise<Examples> =>
@@ -34,9 +34,9 @@ const received: string[][] = [];
 const stopped: string[] = [];
 const counts = { registrations: 0, refusals: 0 };
 
-process.on('message', (order: ClientsOrder) => void obey(order));
+process.on('message', (order: ClientsOrder) => void execute(order));
 
-async function obey(order: ClientsOrder): Promise<void> {
+async function execute(order: ClientsOrder): Promise<void> {
   if ('start' in order) await start(order.start);
   if ('compare' in order) report({ compared: received.map((ids) => differenceOf(ids, order.compare)) });
   if ('status' in order) report({ status: { ...counts, received: received.map(({ length }) => length), stopped } });
@@ -67,7 +67,7 @@ function count(text: string): void {
   if (text.startsWith('beat failed') || text.startsWith('not registered')) counts.refusals += 1;
 }
 
-/** None of them may end by itself. */
+/** Records clients that end by themselves, which none may do. */
 function watch(name: string, running: Promise<void>): void {
   running.then(
     () => stopped.push(`${name} ended`),
@@ -75,11 +75,11 @@ function watch(name: string, running: Promise<void>): void {
   );
 }
 
-/** Null when it has received exactly this log so far, or the start of what it received is this log. */
+/** Returns null when the received events begin with exactly this log. */
 function differenceOf(ids: readonly string[], log: readonly string[]): string | null {
   if (ids.length < log.length) return `${ids.length} of ${log.length} events`;
-  const place = log.findIndex((id, index) => id !== ids[index]);
-  return place === -1 ? null : `event ${place + 1} is ${ids[place]} instead of ${log[place]}`;
+  const index = log.findIndex((id, position) => id !== ids[position]);
+  return index === -1 ? null : `event ${index + 1} is ${ids[index]} instead of ${log[index]}`;
 }
 
 function report(message: ClientsReport): void {

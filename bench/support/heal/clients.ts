@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 export interface ClientsStatus {
   registrations: number;
   refusals: number;
-  /** How many events each consumer has. */
+  /** How many events each consumer has received. */
   received: number[];
   /** Clients that ended, with the reason. */
   stopped: string[];
@@ -24,7 +24,7 @@ export type ClientsOrder = { start: ClientsStart } | { status: true } | { compar
 /** `compared` has null for each consumer that equals the log, or else the difference. */
 export type ClientsReport = { status: ClientsStatus } | { compared: (string | null)[] };
 
-/** A query answers at most this many, so each group of agents has a capability of its own. */
+/** A query returns at most this many agents, so each group of agents has its own capability. */
 export const GROUP_SIZE = 100;
 
 export function groupOf(index: number): string {
@@ -33,7 +33,7 @@ export function groupOf(index: number): string {
 
 const CONSUMER_TRANSPORTS = ['websocket', 'sse', 'rest'];
 
-/** A fleet of documented agents, two thirds on sockets, and documented consumers of every kind, in one process. */
+/** A fleet of documented agents, two thirds of them on sockets, and documented consumers of every kind, in one process. */
 export class Clients {
   private readonly child: ChildProcess;
 
@@ -66,7 +66,7 @@ export class Clients {
     await exit;
   }
 
-  /** One question at a time. */
+  /** Only one call at a time is allowed. */
   private async ask(order: ClientsOrder): Promise<ClientsReport> {
     const answer = once(this.child, 'message') as Promise<[ClientsReport]>;
     this.child.send(order);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CuttableProxy } from '#rollcall/platform/testing';
 import { seededRandom, shuffled } from './random.js';
-import type { Replica, Stage } from './stage.js';
+import type { Replica, Deployment } from './deployment.js';
 
 export interface Fault {
   kind: string;
@@ -17,16 +17,16 @@ export interface FaultWindow {
 }
 
 const SHORTEST_MS = 1_000;
-/** In leases: faults become longer than one, and agents have at least one to be heard again before the next fault. */
+/** In leases: a fault can be longer than a lease, and between two faults agents have at least one lease to recover. */
 const LONGEST = 1.5;
 const SHORTEST_CALM = 1;
 const LONGEST_CALM = 1.75;
 
-/** All kinds of faults, those of a replica for either of them. */
-function allFaults({ gateway, postgres, replicas }: Stage): Fault[] {
+/** All kinds of faults. Faults of a replica exist for both replicas. */
+function allFaults({ proxy, postgres, replicas }: Deployment): Fault[] {
   const databases = replicas.map(({ database }) => database);
   return [
-    ...proxyFaults('gateway', gateway),
+    ...proxyFaults('proxy', proxy),
     ...replicas.flatMap(({ database }, index) => proxyFaults(`postgres-of-replica-${index + 1}`, database)),
     ...replicas.map((replica, index) => frozenReplica(`replica-${index + 1}`, replica)),
     { kind: 'postgres-frozen', start: () => postgres.freeze(), heal: () => postgres.thaw() },
@@ -50,7 +50,7 @@ function frozenReplica(what: string, { pid }: Replica): Fault {
   };
 }
 
-/** The server is back within a second; it stays out of reach until the fault is healed. */
+/** The server restarts within a second, but stays unreachable until the fault is healed. */
 function unreachable(kind: string, databases: CuttableProxy[], strike: () => void): Fault {
   const start = (): void => {
     strike();
@@ -62,21 +62,25 @@ function unreachable(kind: string, databases: CuttableProxy[], strike: () => voi
   return { kind, start, heal };
 }
 
-/** Lets one fault after another happen until the time is over, each kind before any a second time. */
-export async function* faultStorm(stage: Stage, seed: number, durationMs: number): AsyncGenerator<FaultWindow> {
+/** Causes one fault after another until the time is over. No kind occurs twice before all kinds have occurred. */
+export async function* faultStorm(
+  deployment: Deployment,
+  seed: number,
+  durationMs: number,
+): AsyncGenerator<FaultWindow> {
   const random = seededRandom(seed);
   const between = (least: number, most: number): number => least + random() * (most - least);
   const ends = performance.now() + durationMs;
-  const faults = allFaults(stage);
+  const faults = allFaults(deployment);
   for (let bag: Fault[] = []; performance.now() < ends;) {
     if (bag.length === 0) bag = shuffled(faults, random);
     const fault = bag.pop() as Fault;
-    await delay(between(SHORTEST_CALM, LONGEST_CALM) * stage.leaseMs);
-    yield await happen(fault, between(SHORTEST_MS, LONGEST * stage.leaseMs));
+    await delay(between(SHORTEST_CALM, LONGEST_CALM) * deployment.leaseMs);
+    yield await cause(fault, between(SHORTEST_MS, LONGEST * deployment.leaseMs));
   }
 }
 
-async function happen(fault: Fault, ms: number): Promise<FaultWindow> {
+async function cause(fault: Fault, ms: number): Promise<FaultWindow> {
   const from = Date.now();
   fault.start();
   try {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { GROUP_SIZE, groupOf } from './clients.js';
 import type { FaultWindow } from './faults.js';
-import type { Replica } from './stage.js';
+import type { Replica } from './deployment.js';
 
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 export interface LoggedEvent {
   id: string;
@@ -13,13 +13,13 @@ export interface LoggedEvent {
   data: { reason?: string };
 }
 
-/** As patient as the documented clients: the machine may be busy. */
+/** Retries as the documented clients do, because the machine may be busy. */
 async function call<Body>(what: Pick<Replica, 'url' | 'headers'>, path: string, body?: object): Promise<Body> {
   for (let tries = 1; ; tries++) {
     try {
       return await callOnce<Body>(what, path, body);
     } catch (error) {
-      if (tries === MOST_TRIES) throw error;
+      if (tries === MAX_TRIES) throw error;
       await delay(500);
     }
   }
@@ -38,7 +38,7 @@ async function callOnce<Body>(
   return (await response.json()) as Body;
 }
 
-/** How many of the agents a replica would send work to; while it does not answer, none. */
+/** How many agents are routable on a replica; 0 while the replica does not answer. */
 export async function routable(replica: Replica, agents: number): Promise<number> {
   let count = 0;
   for (let first = 0; first < agents; first += GROUP_SIZE) {
@@ -49,7 +49,7 @@ export async function routable(replica: Replica, agents: number): Promise<number
   return count;
 }
 
-/** The whole log, as far as it goes now. */
+/** Reads the whole log up to its current head. */
 export async function readLog(replica: Replica): Promise<LoggedEvent[]> {
   const log: LoggedEvent[] = [];
   for (let after = 'oldest'; ;) {
@@ -63,7 +63,7 @@ export async function readLog(replica: Replica): Promise<LoggedEvent[]> {
   }
 }
 
-/** Evictions by whether a fault was active when they happened, and if so, which. */
+/** Groups evictions by the fault that was active at that time, or `healed` if none was. */
 export function evictionsIn(log: readonly LoggedEvent[], windows: readonly FaultWindow[]): Map<string, LoggedEvent[]> {
   const evictions = log.filter(({ type, data }) => type === 'agent.left' && data.reason === 'evicted');
   return Map.groupBy(evictions, ({ time }) => {
@@ -72,7 +72,7 @@ export function evictionsIn(log: readonly LoggedEvent[], windows: readonly Fault
   });
 }
 
-/** Changes agents through the gateway, a few times a second, so that consumers always have something to miss. */
+/** Changes agents through the proxy a few times per second, so that there are always events that a consumer could miss. */
 export async function keepChanging(url: string, replica: Replica, agents: number, over: AbortSignal): Promise<void> {
   for (let tick = 0; !over.aborted; tick++) {
     const change = fetch(`${url}/v1/agents/storm-${tick % agents}`, {
@@ -81,7 +81,7 @@ export async function keepChanging(url: string, replica: Replica, agents: number
       body: JSON.stringify({ labels: { tick: String(tick) } }),
       signal: AbortSignal.timeout(2_000),
     });
-    await change.then(async (response) => await response.body?.cancel()).catch(() => undefined); // the next will do
+    await change.then(async (response) => await response.body?.cancel()).catch(() => undefined); // the next change follows
     await delay(200);
   }
 }

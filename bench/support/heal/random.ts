@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+/** A seeded generator of numbers from 0 to 1 (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,10 +9,10 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** The same elements in random order. */
+/** Returns the elements in random order. */
 export function shuffled<T>(elements: readonly T[], random: () => number): T[] {
   return elements
-    .map((element) => ({ element, place: random() }))
-    .toSorted((one, other) => one.place - other.place)
+    .map((element) => ({ element, order: random() }))
+    .toSorted((one, other) => one.order - other.order)
     .map(({ element }) => element);
 }

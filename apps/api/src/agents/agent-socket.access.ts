@@ -6,7 +6,7 @@ import { readClaim } from './beat.reader.js';
 
 export const AGENT_SOCKET = '/v1/agents/ws';
 
-/** Lets an agent open its socket only with a valid claim on its lease. */
+/** An agent may open its socket only with the lease token of its registration. */
 @Injectable()
 export class AgentSocketAccess {
   constructor(access: SocketAccess, agents: AgentsService) {

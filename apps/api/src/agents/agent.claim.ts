@@ -2,9 +2,9 @@ import type { AgentClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation.error.js';
 
-/** The registration a caller acts on. An agent must name its generation; an operator may mean the current one. */
+/** The registration that a caller acts on. An agent must send its generation; for an operator, the current one is the default. */
 export function claimOf(agentId: string, generation: number | null | undefined, { leaseHash }: Principal): AgentClaim {
   if (leaseHash === undefined || typeof generation === 'number')
     return { agentId, generation: generation ?? null, tokenHash: leaseHash ?? null };
-  throw validationFailed([{ field: 'generation', message: 'generation must be that of your registration' }]);
+  throw validationFailed([{ field: 'generation', message: 'generation must be the generation of your registration' }]);
 }

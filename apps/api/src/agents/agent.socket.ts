@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
 import type { AgentRecord, BeatResult, LeaseClaim } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
-import type { KeptConnection } from '../events/stream.keeper.js';
+import type { StreamConnection } from '../events/stream.connections.js';
 
-/** What an agent is asked to do. */
+/** A request to an agent. */
 export type Control =
   { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register' | 'stop'; reason: string };
 
-/** Why we end an agent's socket: 1013 means "try again later", and in the 4000s, which are for applications, by HTTP's numbers. */
+/** Close codes: 1013 means "try again later"; codes from 4000 are for applications and end with the matching HTTP status. */
 const CLOSE_CODES: Record<string, number> = {
   SHUTTING_DOWN: 1001,
   TRY_AGAIN: 1013,
@@ -19,20 +19,23 @@ const CLOSE_CODES: Record<string, number> = {
   SLOW_CONSUMER: 4408,
   STALE_GENERATION: 4409,
 };
-const GOODBYE_MS = 2_000;
-/** An agent that beats and never reads its answers. */
-const MOST_UNREAD_BYTES = 256 * 1_024;
+const CLOSE_TIMEOUT_MS = 2_000;
+/** An agent that sends beats without reading the answers is disconnected. */
+const MAX_UNREAD_BYTES = 256 * 1_024;
 
-/** One agent's own socket. Frames are `{"event": …, "data": …}`, as on the events' socket. It may close at any time: only the lease decides who lives. */
-export class AgentSocket implements KeptConnection {
+/**
+ * The socket of one agent. Frames are `{"event": …, "data": …}`, as on the socket for events. The socket may close at any time:
+ * only the lease decides whether the agent is listed.
+ */
+export class AgentSocket implements StreamConnection {
   readonly cursor = undefined;
-  private answered = true;
+  private hasPonged = true;
 
   constructor(
     private readonly socket: WebSocket,
     readonly claim: LeaseClaim,
   ) {
-    socket.on('pong', () => (this.answered = true));
+    socket.on('pong', () => (this.hasPonged = true));
   }
 
   get open(): boolean {
@@ -43,52 +46,52 @@ export class AgentSocket implements KeptConnection {
     { agentId, generation, desiredState }: AgentRecord,
     heartbeat: { intervalMs: number; leaseMs: number },
   ): void {
-    this.tell('welcome', { agentId, generation, desiredState, heartbeat });
+    this.send('welcome', { agentId, generation, desiredState, heartbeat });
   }
 
-  /** Written in one go with the others of the batch, and made by hand: there are tens of thousands a second. */
+  /** The frame is built as text because there are tens of thousands each second. */
   answer(result: BeatResult, nextIntervalMs: number): void {
-    if (!result.ok) return this.refuse(result.error);
+    if (!result.ok) return this.sendError(result.error);
     const beatAt = new Date(result.beatAt).toISOString();
     this.write(`{"event":"beaten","data":{"beatAt":"${beatAt}","nextIntervalMs":${nextIntervalMs}}}`);
   }
 
   control(control: Control): void {
-    this.tell('control', control);
+    this.send('control', control);
   }
 
-  /** What HTTP answers as problem+json. If it means that this life is over, so is the socket; other faults pass. */
-  refuse(error: unknown): void {
+  /** Sends the members of problem+json. An error that ends this registration also closes the socket. */
+  sendError(error: unknown): void {
     const { status, body } = toProblem(error, randomUUID());
-    this.tell('error', body);
+    this.send('error', body);
     const code = String(body['code']);
     if (status < 500 && code in CLOSE_CODES) this.close(code);
   }
 
-  /** Whoever did not answer the last ping is gone; its lease is not. */
+  /** A client that did not answer the last ping is disconnected. Its lease does not change. */
   beat(): void {
-    if (!this.answered) return this.socket.terminate();
-    this.answered = false;
+    if (!this.hasPonged) return this.socket.terminate();
+    this.hasPonged = false;
     this.socket.ping();
   }
 
   end({ code, detail }: { code: string; detail: string }): void {
-    this.tell('end', { code, detail });
+    this.send('end', { code, detail });
     this.close(code);
   }
 
   private close(code: string): void {
     this.socket.close(CLOSE_CODES[code], JSON.stringify({ code }));
-    setTimeout(() => this.socket.terminate(), GOODBYE_MS).unref();
+    setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 
-  private tell(event: string, data: unknown): void {
+  private send(event: string, data: unknown): void {
     this.write(JSON.stringify({ event, data }));
   }
 
   private write(text: string): void {
     if (!this.open) return;
-    if (this.socket.bufferedAmount > MOST_UNREAD_BYTES) return this.close('SLOW_CONSUMER');
+    if (this.socket.bufferedAmount > MAX_UNREAD_BYTES) return this.close('SLOW_CONSUMER');
     this.socket.send(text);
   }
 }

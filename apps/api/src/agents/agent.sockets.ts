@@ -2,14 +2,14 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { CursorExpiredError, EventFeed, EventLog, type RegistryEvent } from '#rollcall/platform';
 import { type BeatResult, type LeasePolicy, RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { StreamKeeper } from '../events/stream.keeper.js';
+import { StreamConnections } from '../events/stream.connections.js';
 import type { AgentSocket } from './agent.socket.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { SocketEvacuation } from './socket.evacuation.js';
 
 /**
- * The agents that are connected to this replica, and what the feed has to say to them: an operator's wish reaches them from
- * whichever replica it was said to, without a port of their own to be called at.
+ * The sockets of the agents that are connected to this replica. Actions of operators reach an agent through the event feed, from
+ * any replica, so an agent needs no port of its own.
  */
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap {
@@ -19,7 +19,7 @@ export class AgentSockets implements OnApplicationBootstrap {
   constructor(
     private readonly feed: EventFeed,
     private readonly log: EventLog,
-    private readonly keeper: StreamKeeper,
+    private readonly connections: StreamConnections,
     @Inject(LEASE_POLICY) lease: LeasePolicy,
   ) {
     this.evacuation = new SocketEvacuation(
@@ -32,17 +32,17 @@ export class AgentSockets implements OnApplicationBootstrap {
     return [...this.byAgent.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** What became of a beat that came over one of the sockets. */
+  /** Call this with the result of each beat that arrived over one of the sockets. */
   onBeat(result: BeatResult): void {
     this.evacuation.onBeat(result);
   }
 
-  /** Answers how to let go of it. */
+  /** Returns a function that removes the socket. */
   add(socket: AgentSocket, principal: Principal): () => void {
     const { agentId } = socket.claim;
     const sockets = this.byAgent.get(agentId) ?? new Set();
     this.byAgent.set(agentId, sockets.add(socket));
-    const release = this.keeper.keep(principal, socket);
+    const release = this.connections.add(principal, socket);
     return () => {
       release();
       sockets.delete(socket);
@@ -54,32 +54,32 @@ export class AgentSockets implements OnApplicationBootstrap {
     this.follow(await this.log.head());
   }
 
-  /** When the log cannot be gone on from there, from the nearest place that it can. */
+  /** If the log cannot be continued from there, it continues from the nearest possible position. */
   private follow(after: number): void {
     this.feed.subscribe(after, {
       accept: (events) => {
-        for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) pass(event, socket);
+        for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) forward(event, socket);
       },
       expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),
     });
   }
 }
 
-/** The agent, or an operator in its place, ended the registration on purpose: it is not to register again by itself. */
-const GOODBYES: ReadonlySet<string> = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
+/** With these reasons, the registration ended intentionally: the agent should not register again by itself. */
+const FINAL_REASONS: ReadonlySet<string> = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
-function pass(event: RegistryEvent, socket: AgentSocket): void {
+function forward(event: RegistryEvent, socket: AgentSocket): void {
   if (event.type === 'agent.draining') socket.control({ action: 'drain', by: event.data.by });
   if (event.type === 'agent.quarantined') socket.control({ action: 'quarantine', by: event.data.by });
   if (event.type === 'agent.resumed') socket.control({ action: 'resume', by: event.data.by });
-  if (event.type === 'agent.left') leave(event, socket);
+  if (event.type === 'agent.left') forwardLeft(event, socket);
 }
 
-/** Of an earlier life it is no news. */
-function leave({ subject, data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
+/** Events about earlier generations are ignored. */
+function forwardLeft({ subject, data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
   const { generation, reason } = data;
   if (generation < socket.claim.generation) return;
-  if (reason === 'replaced') return socket.refuse(new StaleGenerationError(subject, generation, generation + 1));
-  socket.control({ action: GOODBYES.has(reason) ? 'stop' : 'register', reason });
-  socket.refuse(new RegisterAgainError(subject, reason));
+  if (reason === 'replaced') return socket.sendError(new StaleGenerationError(subject, generation, generation + 1));
+  socket.control({ action: FINAL_REASONS.has(reason) ? 'stop' : 'register', reason });
+  socket.sendError(new RegisterAgainError(subject, reason));
 }

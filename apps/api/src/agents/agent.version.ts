@@ -12,21 +12,21 @@ import { validationFailed } from '../http/validation.error.js';
 
 const ONE_VERSION = /^"(\d{1,16}\.\d{1,16})"$/;
 
-/** The version in `If-Match`, as a parameter of a route; undefined when any will do. */
+/** The version in `If-Match`, as a parameter of a route; undefined when any version is accepted. */
 export const IfMatch = createParamDecorator((_: unknown, context: ExecutionContext) =>
   versionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match']),
 );
 
-/** `*` is any record there is, which the route asks for anyway. */
+/** `*` means any existing record, and the route requires an existing record anyway. */
 function versionIn(header: string | undefined): string | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = ONE_VERSION.exec(header)?.[1];
   if (version !== undefined) return version;
-  const message = 'If-Match must be the ETag that the record was read with, and only that';
+  const message = 'If-Match must be one ETag: the one that was returned with the record';
   throw validationFailed([{ field: 'If-Match', message }]);
 }
 
-/** Answers the record alone, and in the header `ETag` which writing of it this is. */
+/** Sends the record as the body and its version as the header `ETag`. */
 @Injectable()
 export class VersionTag implements NestInterceptor<VersionedAgent, AgentRecord> {
   intercept(context: ExecutionContext, next: CallHandler<VersionedAgent>): Observable<AgentRecord> {

@@ -49,7 +49,7 @@ class AgentHealthView implements AgentHealth {
     description: 'The last heartbeat; null before the first.',
   })
   lastHeartbeat: string | null;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Failed calls in a row, as callers reported them.' })
+  @ApiProperty({ type: 'integer', example: 0, description: 'Consecutive failed calls, as reported by callers.' })
   consecutiveFailures: number;
   @ApiProperty({ enum: CIRCUIT_PHASES, description: 'The circuit breaker of the agent.' })
   circuitBreakerState: CircuitPhase;
@@ -57,7 +57,12 @@ class AgentHealthView implements AgentHealth {
 
 class AgentLoadView implements AgentLoad {
   @ApiProperty({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight: number;
-  @ApiProperty({ type: 'integer', nullable: true, example: 8, description: 'How many tasks it accepts at once.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 8,
+    description: 'How many tasks it accepts at the same time.',
+  })
   capacity: number | null;
   @ApiProperty({ example: 0.4, description: '0 is idle, 1 is full.' }) ratio: number;
 }
@@ -88,7 +93,7 @@ export class AgentView implements AgentRecord {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091/',
-    description: 'The address of the agent; null if it has none.',
+    description: 'The URL at which the agent is called; null if it has none.',
   })
   endpoint: string | null;
   @ApiProperty({
@@ -108,8 +113,9 @@ export class AgentView implements AgentRecord {
   @ApiProperty({ type: 'integer', example: 2, description: 'How strictly the agent is isolated; 0 is not at all.' })
   sandboxLevel: number;
   @ApiProperty({ type: AgentProviderView, description: 'Who provides the model.' }) provider: AgentProviderView;
-  @ApiProperty({ type: AgentBudgetView, description: 'The budget of the agent that binds.' }) budget: AgentBudgetView;
-  @ApiProperty({ type: AgentHealthView, description: 'What the registry observes.' }) health: AgentHealthView;
+  @ApiProperty({ type: AgentBudgetView, description: 'The tightest budget of the agent.' }) budget: AgentBudgetView;
+  @ApiProperty({ type: AgentHealthView, description: 'The health of the agent as the registry observes it.' })
+  health: AgentHealthView;
   @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When this generation began.' })
   registeredAt: string;
   @ApiProperty({
@@ -146,7 +152,7 @@ export class AgentView implements AgentRecord {
     enum: [...LEAVE_REASONS, null],
     nullable: true,
     example: null,
-    description: 'Why it left; null while it is here.',
+    description: 'Why the agent left; null while it is registered.',
   })
   leaveReason: LeaveReason | null;
   @ApiProperty({
@@ -154,7 +160,7 @@ export class AgentView implements AgentRecord {
     format: 'date-time',
     nullable: true,
     example: null,
-    description: 'When it left; null while it is here.',
+    description: 'When the agent left; null while it is registered.',
   })
   leftAt: string | null;
 }

@@ -48,7 +48,7 @@ import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 
-/** The fields of a change that the audit log keeps. */
+/** The fields of an update that the audit log contains. */
 const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];
 
 const ETAG = {
@@ -121,7 +121,7 @@ export class AgentsController {
   @ApiOperation({
     operationId: 'agents.get',
     summary: 'Get an agent',
-    description: 'An agent that has left is returned as long as its history is kept.',
+    description: 'An agent that has left is returned while its record is kept.',
   })
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: AgentView, description: 'The agent.', headers: ETAG })
@@ -139,7 +139,7 @@ export class AgentsController {
     operationId: 'agents.update',
     summary: 'Update an agent',
     description:
-      'Needs the lease token of the agent, or the permission of an operator. Absent fields stay as they are. With ' +
+      'Requires the lease token of the agent, or the permission of an operator. Absent fields are not changed. With ' +
       '`If-Match`, the update is rejected if the agent has changed since it was read. An update without an effect emits ' +
       'no event.',
   })
@@ -160,7 +160,7 @@ export class AgentsController {
   ): Promise<Effect<VersionedAgent>> {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
-      await this.agents.check(claim); // only a caller that may update makes us resolve a name
+      await this.agents.check(claim); // resolve host names only for callers that may update the agent
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
     return new Effect(async () => await this.agents.update(claim, toUpdate(body), ifVersion));
@@ -173,7 +173,7 @@ export class AgentsController {
   @ApiOperation({
     operationId: 'agents.deregister',
     summary: 'Deregister an agent',
-    description: 'Needs the lease token of the agent, or the permission of an operator.',
+    description: 'Requires the lease token of the agent, or the permission of an operator.',
   })
   @ApiParam(AGENT_ID)
   @ApiNoContentResponse({ description: 'The agent has left.' })
@@ -188,7 +188,7 @@ export class AgentsController {
 
   private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
     const joined = await this.agents.register(toJoinRequest(body, caller));
-    this.authenticator.rememberLease(joined.leaseToken);
+    this.authenticator.cacheLease(joined.leaseToken);
     return toRegistrationView(joined, this.lease);
   }
 }

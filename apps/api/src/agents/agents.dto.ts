@@ -23,9 +23,9 @@ import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 import { OVERRIDES } from './protection.view.js';
 
-/** The excluded words are routes under /v1/agents. */
+/** The excluded names are routes under /v1/agents. */
 const AGENT_ID = /^(?!(?:batch|query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;
-const MOST_TOKENS = Number.MAX_SAFE_INTEGER;
+const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
 const LATEST_GENERATION = Number.MAX_SAFE_INTEGER;
 
 export class ProviderBody {
@@ -59,13 +59,13 @@ export class BudgetBody {
   @IsOptional()
   @IsInt()
   @Min(0)
-  @Max(MOST_TOKENS)
+  @Max(MAX_TOKENS)
   totalTokens?: number | null;
   @ApiPropertyOptional({ type: 'integer', example: 123_456, default: 0, description: 'Tokens used so far.' })
   @IsOptional()
   @IsInt()
   @Min(0)
-  @Max(MOST_TOKENS)
+  @Max(MAX_TOKENS)
   usedTokens?: number;
   @ApiPropertyOptional({
     example: 'reported',
@@ -96,12 +96,12 @@ export class CostModelBody {
 export class RegisterBody {
   @ApiPropertyOptional({
     example: 'builder-01',
-    description: 'The agentId to register. Absent: the registry makes one.',
+    description: 'The agentId to register. Absent: the registry creates one.',
   })
   @IsOptional()
   @Matches(AGENT_ID, {
     message:
-      'agentId must have 1 to 128 of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be batch, query, spawn, shutdown or ws',
+      'agentId must have 1 to 128 characters of A-Z a-z 0-9 _ . : -, begin with a letter or digit, and not be batch, query, spawn, shutdown or ws',
   })
   agentId?: string;
 
@@ -110,7 +110,7 @@ export class RegisterBody {
     description: 'The lease token of an earlier registration, to replace that registration while it is live.',
   })
   @IsOptional()
-  @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be one that a registration answered' })
+  @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be the lease token of a registration' })
   leaseToken?: string;
 
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
@@ -123,7 +123,7 @@ export class RegisterBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091',
-    description: 'The address of the agent. Null or absent: it has none.',
+    description: 'The URL at which the agent is called. Null or absent: it has none.',
   })
   @IsOptional()
   @IsString()
@@ -171,7 +171,7 @@ export class RegisterBody {
   @ValidateNested()
   @Type(() => CostModelBody)
   costModel?: CostModelBody;
-  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at once.' })
+  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at the same time.' })
   @IsOptional()
   @IsInt()
   @Min(1)
@@ -199,18 +199,18 @@ export class RegisterBody {
   labels?: Record<string, string>;
 }
 
-export const MOST_REGISTRATIONS = 1_000;
+export const MAX_REGISTRATIONS = 1_000;
 
 export class RegisterBatchBody {
   @ApiProperty({
     type: [RegisterBody],
     minItems: 1,
-    maxItems: MOST_REGISTRATIONS,
-    description: 'Up to 1,000 registrations. Each is checked by itself.',
+    maxItems: MAX_REGISTRATIONS,
+    description: 'Up to 1,000 registrations. Each is validated separately.',
   })
   @IsArray()
   @ArrayMinSize(1)
-  @ArrayMaxSize(MOST_REGISTRATIONS)
+  @ArrayMaxSize(MAX_REGISTRATIONS)
   @IsObject({ each: true })
   agents: Record<string, unknown>[];
 }
@@ -272,7 +272,7 @@ export class QuarantineBody extends OperatorNoteBody {
   @ApiPropertyOptional({
     default: false,
     example: false,
-    description: 'Also end its registration. It may register again, and stays in quarantine.',
+    description: 'Also end the registration. The agent may register again, and stays in quarantine.',
   })
   @IsOptional()
   @IsIn([true, false])
@@ -299,7 +299,7 @@ export class OverrideBody {
   @ApiProperty({
     enum: OVERRIDES,
     description:
-      '`auto`: the numbers decide. `protect`: nobody is evicted. `evict`: expired agents are evicted at once.',
+      '`auto`: the share of silent agents decides. `protect`: no agent is evicted. `evict`: expired agents are evicted immediately.',
   })
   @IsIn(OVERRIDES)
   override: ProtectionOverride;

@@ -1,7 +1,7 @@
 import type { ApiParamOptions } from '@nestjs/swagger';
 import type { RegisterBody } from './agents.dto.js';
 
-/** The path parameter of the routes of one agent; the agent of the examples. */
+/** The path parameter of the routes of one agent. */
 export const AGENT_ID: ApiParamOptions = { name: 'id', description: 'The agentId.', example: 'builder-01' };
 
 const COMPLETE: RegisterBody = {
@@ -21,7 +21,7 @@ const COMPLETE: RegisterBody = {
 };
 const SHORT: RegisterBody = { name: 'swarm-builder', capabilities: ['build'] };
 
-/** Without `leaseToken`, which only an agent that is already registered has. */
+/** The examples have no `leaseToken`, because only a registered agent has one. */
 export const REGISTER_EXAMPLES = {
   complete: { summary: 'All fields', value: COMPLETE },
   short: { summary: 'Required fields', value: SHORT },

@@ -14,11 +14,11 @@ import { AgentSockets } from './agent.sockets.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBeat } from './beat.reader.js';
 
-const LONGEST_FRAME = 4_096;
+const MAX_FRAME_BYTES = 4_096;
 
 /**
- * The agent's own socket: `beat` comes in, `welcome`, `beaten`, `control`, `error` and `end` go out. Frames are read here
- * and not by Nest's message handlers, which would cost more than the beat.
+ * The socket of an agent. The agent sends `beat`; the server sends `welcome`, `beaten`, `control`, `error` and `end`. Frames are
+ * parsed here, because the message handlers of Nest would cost more than the beat itself.
  */
 @WebSocketGateway({ path: AGENT_SOCKET })
 @Permit('agents:self')
@@ -38,11 +38,11 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     const { searchParams } = new URL(request.url ?? '/', 'ws://localhost');
     const agent = new AgentSocket(socket, claimOf(searchParams, principal));
     socket.once('close', this.sockets.add(agent, principal));
-    socket.on('message', (data, binary) => this.hear(agent, principal, binary ? undefined : data));
+    socket.on('message', (data, binary) => this.onFrame(agent, principal, binary ? undefined : data));
     void this.welcome(agent);
   }
 
-  /** What the operator wants is read after the socket is listed: what changes from then on, the feed tells. */
+  /** The desired state is read after the socket was added: the event feed reports all later changes. */
   private async welcome(agent: AgentSocket): Promise<void> {
     try {
       const { intervalMs } = this.lease;
@@ -50,12 +50,13 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       agent.welcome(record, { intervalMs, leaseMs: leaseTtlMs(this.lease) });
     } catch (error) {
       this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
-      agent.refuse(error);
-      if (agent.open) agent.end({ code: 'TRY_AGAIN', detail: 'You could not be welcomed. Connect again in a moment.' });
+      agent.sendError(error);
+      if (agent.open)
+        agent.end({ code: 'TRY_AGAIN', detail: 'The registration could not be read. Connect again later.' });
     }
   }
 
-  private hear(agent: AgentSocket, principal: Principal, data: RawData | undefined): void {
+  private onFrame(agent: AgentSocket, principal: Principal, data: RawData | undefined): void {
     try {
       this.guard.allow(principal, 'agents:self');
       const { agentId, generation, tokenHash } = agent.claim;
@@ -65,28 +66,28 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
         this.sockets.onBeat(result);
       });
     } catch (error) {
-      agent.refuse(error);
+      agent.sendError(error);
     }
   }
 }
 
-/** The data of a beat; the whole frame is `{"event":"beat"}` for an agent with nothing to report. */
+/** Returns the data of a beat. It is optional: `{"event":"beat"}` is a complete frame. */
 function readFrame(data: RawData | undefined): object {
   const frame = parse(data);
   if (frame?.event !== 'beat')
     throw new ApiError(
       'MALFORMED_REQUEST',
-      'A frame is JSON text: {"event":"beat","data":{"inFlight":3}}, data optional.',
+      'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional.',
     );
   return frame.data ?? {};
 }
 
-/** Text frames come as one Buffer. A beat is short, so that what is long is not read at all. */
+/** `ws` passes a text frame as one Buffer. A beat is short, so a long frame is rejected without parsing. */
 function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
-  if (!data || (data as Buffer).length > LONGEST_FRAME) return undefined;
+  if (!data || (data as Buffer).length > MAX_FRAME_BYTES) return undefined;
   try {
     return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: object };
   } catch {
-    return undefined; // the caller says what a frame looks like
+    return undefined; // the caller answers with the correct format
   }
 }

@@ -11,7 +11,7 @@ import { LEASE_POLICY } from './agents.tokens.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
-import { QuestionReader } from './question.reader.js';
+import { QueryReader } from './query.reader.js';
 import { RegistrationBatchController } from './registration-batch.controller.js';
 import { RegistrationBatchReader } from './registration-batch.reader.js';
 import { OperatorActionsController } from './operator-actions.controller.js';
@@ -28,7 +28,7 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     LivenessController,
   ],
   providers: [
-    QuestionReader,
+    QueryReader,
     RegistrationBatchReader,
     AgentSockets,
     AgentSocketAccess,

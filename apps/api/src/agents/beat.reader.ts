@@ -1,8 +1,8 @@
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
-import type { FieldFault } from '../http/api.error.js';
+import type { FieldError } from '../http/api.error.js';
 import { unknownField, validationFailed } from '../http/validation.error.js';
 
-/** What is wrong with a value; undefined when nothing is. */
+/** Returns an error message, or undefined when the value is valid. */
 type Rule = (value: unknown) => string | undefined;
 
 interface Beat {
@@ -32,29 +32,29 @@ const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128)
 const BATCH_RULES: Record<'beats', Rule> = { beats: list(LARGEST_BATCH) };
 
 /**
- * Beats are read by hand and not by class-validator: there are tens of thousands a second, and checking one would cost
- * more than all else that is done for it. What is refused, and how it is said, is the same.
+ * Validates a heartbeat without class-validator, which would cost more than the rest of its processing: there are tens of
+ * thousands each second. The error format is the same.
  */
 export function readBeat(agentId: string, body: unknown, tokenHash: string | null): Heartbeat {
-  const faults = faultsOf(body, BEAT_RULES, '');
-  if (faults.length > 0) throw validationFailed(faults);
+  const errors = errorsOf(body, BEAT_RULES, '');
+  if (errors.length > 0) throw validationFailed(errors);
   return toHeartbeat(agentId, body as Beat, tokenHash);
 }
 
-/** Of an agent that opens its socket, from the address it opens it at. */
+/** Reads the claim of an agent from the URL of its socket. */
 export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
   const claim = { agentId, generation: generation === null ? null : Number(generation) };
-  const faults = faultsOf(claim, CLAIM_RULES, '');
-  if (faults.length > 0) throw validationFailed(faults);
+  const errors = errorsOf(claim, CLAIM_RULES, '');
+  if (errors.length > 0) throw validationFailed(errors);
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
 export function readBatch(body: unknown): Heartbeat[] {
-  const outer = faultsOf(body, BATCH_RULES, '');
+  const outer = errorsOf(body, BATCH_RULES, '');
   if (outer.length > 0) throw validationFailed(outer);
   const { beats } = body as { beats: BatchBeat[] };
-  const faults = beats.flatMap((beat, place) => faultsOf(beat, BATCH_BEAT_RULES, `beats.${place}.`));
-  if (faults.length > 0) throw validationFailed(faults);
+  const errors = beats.flatMap((beat, index) => errorsOf(beat, BATCH_BEAT_RULES, `beats.${index}.`));
+  if (errors.length > 0) throw validationFailed(errors);
   return beats.map((beat) => toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
 }
 
@@ -71,22 +71,22 @@ function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Hea
   };
 }
 
-const NONE: readonly FieldFault[] = [];
+const NONE: readonly FieldError[] = [];
 
-function faultsOf(body: unknown, rules: Record<string, Rule>, path: string): readonly FieldFault[] {
+function errorsOf(body: unknown, rules: Record<string, Rule>, path: string): readonly FieldError[] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return [{ field: path.slice(0, -1) || 'body', message: `must be an object with ${Object.keys(rules).join(', ')}` }];
   }
   const values = body as Record<string, unknown>;
-  let faults: FieldFault[] | undefined;
+  let errors: FieldError[] | undefined;
   for (const name in rules) {
-    const fault = rules[name]?.(values[name]);
-    if (fault) (faults ??= []).push({ field: path + name, message: `${name} ${fault}` });
+    const message = rules[name]?.(values[name]);
+    if (message) (errors ??= []).push({ field: path + name, message: `${name} ${message}` });
   }
   for (const name in values) {
-    if (!Object.hasOwn(rules, name)) (faults ??= []).push(unknownField(path, name));
+    if (!Object.hasOwn(rules, name)) (errors ??= []).push(unknownField(path, name));
   }
-  return faults ?? NONE;
+  return errors ?? NONE;
 }
 
 function optional(rule: Rule): Rule {
@@ -94,13 +94,13 @@ function optional(rule: Rule): Rule {
 }
 
 function whole(min: number, max: number): Rule {
-  const fault = `must be a whole number from ${min} to ${max}`;
-  return (value) => (Number.isInteger(value) && between(value as number, min, max) ? undefined : fault);
+  const message = `must be a whole number from ${min} to ${max}`;
+  return (value) => (Number.isInteger(value) && between(value as number, min, max) ? undefined : message);
 }
 
 function numeric(min: number, max: number): Rule {
-  const fault = `must be a number from ${min} to ${max}`;
-  return (value) => (typeof value === 'number' && between(value, min, max) ? undefined : fault);
+  const message = `must be a number from ${min} to ${max}`;
+  return (value) => (typeof value === 'number' && between(value, min, max) ? undefined : message);
 }
 
 function between(value: number, min: number, max: number): boolean {
@@ -108,12 +108,12 @@ function between(value: number, min: number, max: number): boolean {
 }
 
 function text(longest: number): Rule {
-  const fault = `must be a text of 1 to ${longest} characters, none of them NUL`;
-  const isRight = (value: string): boolean => between(value.length, 1, longest) && !value.includes('\0');
-  return (value) => (typeof value === 'string' && isRight(value) ? undefined : fault);
+  const message = `must be a text of 1 to ${longest} characters without NUL`;
+  const isValid = (value: string): boolean => between(value.length, 1, longest) && !value.includes('\0');
+  return (value) => (typeof value === 'string' && isValid(value) ? undefined : message);
 }
 
 function list(longest: number): Rule {
-  const fault = `must be a list of 1 to ${longest}`;
-  return (value) => (Array.isArray(value) && between(value.length, 1, longest) ? undefined : fault);
+  const message = `must be a list of 1 to ${longest} elements`;
+  return (value) => (Array.isArray(value) && between(value.length, 1, longest) ? undefined : message);
 }

@@ -1,18 +1,18 @@
 import { registerDecorator } from 'class-validator';
 import { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
 
-const MOST_CLAIMS = 200;
-const LONGEST_CLAIM = 100;
-/** An agent stands in the index under every level of every claim. */
-const MOST_LEVELS = 16;
-/** Nothing that is only punctuation, or has it at its ends: its normal form would be another, or none. */
+const MAX_CLAIMS = 200;
+const MAX_CLAIM_LENGTH = 100;
+/** The index contains an agent under every level of each of its capabilities. */
+const MAX_LEVELS = 16;
+/** No punctuation or blank at the ends: the normal form would be different or empty. */
 const CLAIM = /^[^\s._\p{Cc}](?:\P{Cc}*[^\s._\p{Cc}])?$/u;
 
 export const CAPABILITIES_RULE =
-  `1 to ${MOST_CLAIMS}, which together have at most ${MAX_CAPABILITY_KEYS} entries in the hierarchy: ` +
-  '`code.build.rust` has three, `code.build.rust`, `code.build` and `code`; shared ones count once.';
+  `1 to ${MAX_CLAIMS} capabilities with at most ${MAX_CAPABILITY_KEYS} entries in the hierarchy: \`code.build.rust\` ` +
+  'has three entries, `code.build.rust`, `code.build` and `code`; shared entries count once.';
 
-/** What an agent may claim: each once, however it is spelled. */
+/** The capabilities of an agent. Two spellings of the same capability are rejected. */
 export function IsCapabilities(): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({
@@ -20,33 +20,33 @@ export function IsCapabilities(): PropertyDecorator {
       target: target.constructor,
       propertyName: String(propertyName),
       validator: {
-        validate: (value: unknown) => faultOf(value) === undefined,
-        defaultMessage: (details) => faultOf(details?.value) ?? '',
+        validate: (value: unknown) => errorOf(value) === undefined,
+        defaultMessage: (details) => errorOf(details?.value) ?? '',
       },
     });
 }
 
-/** Lengths first: the later rules are run on lists and texts that are known to be short. */
-function faultOf(value: unknown): string | undefined {
-  if (!Array.isArray(value) || value.length < 1 || value.length > MOST_CLAIMS)
-    return `capabilities must be a list of 1 to ${MOST_CLAIMS}`;
-  return value.map(faultOfClaim).find((fault) => fault !== undefined) ?? faultOfAll(value as string[]);
+/** Lengths are checked first, so that the later rules process only short lists and texts. */
+function errorOf(value: unknown): string | undefined {
+  if (!Array.isArray(value) || value.length < 1 || value.length > MAX_CLAIMS)
+    return `capabilities must be a list of 1 to ${MAX_CLAIMS} elements`;
+  return value.map(errorOfClaim).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
 }
 
-function faultOfClaim(claim: unknown): string | undefined {
-  if (typeof claim !== 'string' || claim.length < 1 || claim.length > LONGEST_CLAIM || !CLAIM.test(claim))
-    return `each capability must have 1 to ${LONGEST_CLAIM} characters, no control character, and no dot, blank or underscore at its ends`;
-  if (claim.split('.').length > MOST_LEVELS) return `each capability may have ${MOST_LEVELS} levels at the most`;
+function errorOfClaim(claim: unknown): string | undefined {
+  if (typeof claim !== 'string' || claim.length < 1 || claim.length > MAX_CLAIM_LENGTH || !CLAIM.test(claim))
+    return `each capability must have 1 to ${MAX_CLAIM_LENGTH} characters, no control character, and no dot, blank or underscore at its ends`;
+  if (claim.split('.').length > MAX_LEVELS) return `each capability may have at most ${MAX_LEVELS} levels`;
   return undefined;
 }
 
-function faultOfAll(claims: string[]): string | undefined {
+function errorOfAll(claims: string[]): string | undefined {
   if (new Set(claims.map(normaliseCapability)).size < claims.length)
-    return 'capabilities must each be there once, however they are spelled';
+    return 'capabilities must not contain the same capability twice, also with another spelling';
   const entries = capabilityKeys(claims).length;
   if (entries <= MAX_CAPABILITY_KEYS) return undefined;
   return (
-    `capabilities have ${entries} entries in the hierarchy together, and ${MAX_CAPABILITY_KEYS} are allowed: ` +
-    'claim fewer, or with fewer levels (code.build.rust has three entries)'
+    `capabilities have ${entries} entries in the hierarchy, and at most ${MAX_CAPABILITY_KEYS} are allowed: ` +
+    'send fewer capabilities, or capabilities with fewer levels (code.build.rust has three entries)'
   );
 }

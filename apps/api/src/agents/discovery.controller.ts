@@ -7,7 +7,7 @@ import { JSON_TYPE } from '../http/json-type.js';
 import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { QueryBody } from './query.dto.js';
-import { QuestionReader } from './question.reader.js';
+import { QueryReader } from './query.reader.js';
 import { RankingView } from './ranking.view.js';
 
 @ApiTags('agents')
@@ -18,7 +18,7 @@ export class DiscoveryController {
     private readonly strong: StrongReader,
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
-    private readonly questions: QuestionReader,
+    private readonly queries: QueryReader,
   ) {}
 
   @Post('agents/query')
@@ -34,13 +34,13 @@ export class DiscoveryController {
   @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
   @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { query, plan, strong } = this.questions.find(body) ?? (await this.questions.read(body));
+    const { query, plan, strong } = this.queries.find(body) ?? (await this.queries.read(body));
     if (strong) await this.strong.prepare(query);
     else if (!this.follower.isFresh) await this.refresh(reply);
     void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));
   }
 
-  /** Adds the age in seconds to an answer from a directory that could not catch up. */
+  /** If the directory cannot catch up with the event log, the answer has its age in seconds. */
   private async refresh(reply: FastifyReply): Promise<void> {
     await this.follower.refresh();
     if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));

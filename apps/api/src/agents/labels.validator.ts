@@ -2,43 +2,43 @@ import { registerDecorator } from 'class-validator';
 import { MAX_LABELS } from '#rollcall/registry';
 
 const KEY = /^[\w./-]{1,63}$/;
-const LONGEST_VALUE = 256;
+const MAX_VALUE_LENGTH = 256;
 
-export const LABELS_RULE = `Up to ${MAX_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${LONGEST_VALUE} characters.`;
+export const LABELS_RULE = `Up to ${MAX_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${MAX_VALUE_LENGTH} characters.`;
 
 export function IsLabels(): PropertyDecorator {
   return labelsRule('isLabels', (text) => isValue(text));
 }
 
-/** As labels, where null takes one away. */
+/** Changes of labels: null removes a label. */
 export function IsLabelChanges(): PropertyDecorator {
   return labelsRule('isLabelChanges', (text) => text === null || isValue(text));
 }
 
-function labelsRule(name: string, isRight: (value: unknown) => boolean): PropertyDecorator {
+function labelsRule(name: string, isValid: (value: unknown) => boolean): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({
       name,
       target: target.constructor,
       propertyName: String(propertyName),
       validator: {
-        validate: (value: unknown) => areLabels(value, isRight),
+        validate: (value: unknown) => areLabels(value, isValid),
         defaultMessage: () => `labels: ${LABELS_RULE}`,
       },
     });
 }
 
-function areLabels(value: unknown, isRight: (value: unknown) => boolean): boolean {
+function areLabels(value: unknown, isValid: (value: unknown) => boolean): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const pairs = Object.entries(value);
-  return pairs.length <= MAX_LABELS && pairs.every(([key, text]) => isKey(key) && isRight(text));
+  return pairs.length <= MAX_LABELS && pairs.every(([key, text]) => isKey(key) && isValid(text));
 }
 
-/** A name that every object inherits would be found in every record, and lost on the way to it. */
+/** Rejects names that every object inherits, such as `toString`: a look-up would find them in every record. */
 function isKey(key: string): boolean {
   return KEY.test(key) && !(key in Object.prototype);
 }
 
 function isValue(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= LONGEST_VALUE;
+  return typeof value === 'string' && value.length <= MAX_VALUE_LENGTH;
 }

@@ -1,10 +1,10 @@
 import { registerDecorator } from 'class-validator';
 
-const HIGHEST = 100;
+const MAX_LEVEL = 100;
 
-export const LEVELS_RULE = `Exactly this level, or {"min", "max"}, one of them or both; levels are whole numbers from 0 to ${HIGHEST}.`;
+export const LEVELS_RULE = `A level, or a range {"min", "max"} with one or both limits. Levels are whole numbers from 0 to ${MAX_LEVEL}.`;
 
-/** A level, or a range of them that is not empty. */
+/** A level, or a range of levels that is not empty. */
 export function IsLevels(): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({
@@ -18,11 +18,11 @@ export function IsLevels(): PropertyDecorator {
 function areLevels(value: unknown): boolean {
   if (isLevel(value)) return true;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const { min = 0, max = HIGHEST, ...others } = value as { min?: unknown; max?: unknown };
+  const { min = 0, max = MAX_LEVEL, ...others } = value as { min?: unknown; max?: unknown };
   const known = Object.keys(value).length > 0 && Object.keys(others).length === 0;
   return known && isLevel(min) && isLevel(max) && min <= max;
 }
 
 function isLevel(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= HIGHEST;
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_LEVEL;
 }

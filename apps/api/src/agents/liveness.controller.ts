@@ -27,7 +27,7 @@ type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 @ApiTags('agents')
 @Controller()
 export class LivenessController {
-  private lastMoment = { at: NaN, text: '' };
+  private lastTime = { at: NaN, text: '' };
 
   constructor(
     private readonly heartbeats: HeartbeatBatcher,
@@ -43,7 +43,7 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'agents.heartbeat',
     summary: 'Renew the lease of an agent',
-    description: 'Needs the lease token of the agent as the credential. The response is sent after the commit.',
+    description: 'Requires the lease token of the agent as the credential. The response is sent after the commit.',
   })
   @ApiParam(AGENT_ID)
   @ApiBody({ type: BeatBody })
@@ -53,7 +53,7 @@ export class LivenessController {
     const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
     this.heartbeats.beat(beat, (result) => {
       if (!result.ok) return replyProblem(reply, result.error);
-      const json = `{"beatAt":"${this.moment(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`;
+      const json = `{"beatAt":"${this.isoTime(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`;
       return void reply.type(JSON_TYPE).send(json);
     });
   }
@@ -86,7 +86,7 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'agents.reportOutcome',
     summary: 'Report the outcome of a call to an agent',
-    description: 'Failures in a row open the circuit of the agent for all callers.',
+    description: 'Consecutive failures open the circuit of the agent for all callers.',
   })
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: CircuitView, description: 'The circuit after this outcome.' })
@@ -102,24 +102,24 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'agents.claimProbe',
     summary: 'Claim the probe of a half-open circuit',
-    description: 'Of all callers on all replicas, one gets it.',
+    description: 'Only one of all callers on all replicas gets the probe.',
   })
   @ApiParam(AGENT_ID)
-  @ApiOkResponse({ type: ProbeView, description: '`claimed` tells whether this caller has the probe.' })
+  @ApiOkResponse({ type: ProbeView, description: '`claimed` is true if this caller has the probe.' })
   @Problems('AGENT_NOT_FOUND')
   async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
     return await this.circuits.claimProbe(agentId, probeId);
   }
 
   private toAnswer(agentId: string, result: BeatResult): HeartbeatResultView {
-    if (result.ok) return { agentId, ok: true, beatAt: this.moment(result.beatAt) };
+    if (result.ok) return { agentId, ok: true, beatAt: this.isoTime(result.beatAt) };
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 
-  /** The beats of a batch have the same time, so its text is made once. */
-  private moment(beatAt: number): string {
-    if (this.lastMoment.at !== beatAt) this.lastMoment = { at: beatAt, text: new Date(beatAt).toISOString() };
-    return this.lastMoment.text;
+  /** All beats of a batch have the same time, so its text is cached. */
+  private isoTime(beatAt: number): string {
+    if (this.lastTime.at !== beatAt) this.lastTime = { at: beatAt, text: new Date(beatAt).toISOString() };
+    return this.lastTime.text;
   }
 
   private nextIntervalMs(): number {

@@ -5,7 +5,7 @@ import { CIRCUIT_PHASES } from './agent.view.js';
 const NEXT_INTERVAL = {
   type: 'integer',
   example: 9_412,
-  description: 'Send the next heartbeat after this time. It has jitter, so that agents do not send in step.',
+  description: 'Send the next heartbeat after this time. It has jitter, so that agents do not send at the same time.',
 } as const;
 
 export class HeartbeatView {
@@ -40,7 +40,7 @@ export class HeartbeatBatchView {
 
 export class CircuitView implements Circuit {
   @ApiProperty({ enum: CIRCUIT_PHASES, description: '`open`: the agent gets no calls.' }) phase: CircuitPhase;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Failed calls in a row.' }) consecutiveFailures: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Consecutive failed calls.' }) consecutiveFailures: number;
   @ApiProperty({
     type: String,
     format: 'date-time',
@@ -66,7 +66,7 @@ export class ProbeView implements ProbeClaim {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:30:30.000Z',
-    description: 'Until when this or another caller holds the probe; null when nobody does.',
+    description: 'Until when this or another caller holds the probe; null when no caller does.',
   })
   heldUntil: string | null;
 }

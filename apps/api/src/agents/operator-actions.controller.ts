@@ -10,7 +10,7 @@ import { AgentView } from './agent.view.js';
 import { QuarantineBody, OperatorNoteBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 
-/** What operators do with an agent. Each action is in the audit log. */
+/** Actions of operators on an agent. Each action is recorded in the audit log. */
 @ApiTags('agents')
 @ApiParam(AGENT_ID)
 @Problems('AGENT_NOT_FOUND')
@@ -34,8 +34,8 @@ export class OperatorActionsController {
   @Mutation({ audit: 'agent.drained', record: ['note'] })
   @ApiOperation({
     operationId: 'agents.drain',
-    summary: 'Give an agent no new tasks',
-    description: 'The state survives a new registration of the agent.',
+    summary: 'Drain an agent',
+    description: 'The agent gets no new tasks. This state survives a new registration of the agent.',
   })
   @ApiOkResponse({ type: AgentView, description: 'The agent is draining.' })
   async drain(
@@ -52,10 +52,10 @@ export class OperatorActionsController {
   @Mutation({ audit: 'agent.quarantined', record: ['note', 'evict'] })
   @ApiOperation({
     operationId: 'agents.quarantine',
-    summary: 'Exclude an agent from all queries',
+    summary: 'Quarantine an agent',
     description:
-      'The state survives a new registration of the agent. With `evict`, the agent leaves at once with the reason ' +
-      '`quarantined`.',
+      'Queries do not return the agent. This state survives a new registration of the agent. With `evict`, the agent leaves ' +
+      'immediately with the reason `quarantined`.',
   })
   @ApiOkResponse({ type: AgentView, description: 'The agent is in quarantine.' })
   async quarantine(
@@ -72,7 +72,7 @@ export class OperatorActionsController {
   @HttpCode(200)
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.resumed', record: ['note'] })
-  @ApiOperation({ operationId: 'agents.resume', summary: 'End draining or quarantine of an agent' })
+  @ApiOperation({ operationId: 'agents.resume', summary: 'Resume an agent that is draining or in quarantine' })
   @ApiOkResponse({ type: AgentView, description: 'The agent gets tasks again.' })
   async resume(
     @Param('id') id: string,

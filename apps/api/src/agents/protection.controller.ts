@@ -25,7 +25,7 @@ export class ProtectionController {
   @ApiOperation({
     operationId: 'protection.override',
     summary: 'Override self-preservation',
-    description: 'Keep it on, evict silent agents, or let the numbers decide.',
+    description: 'Keep self-preservation on, evict silent agents, or return to the automatic decision.',
   })
   @ApiOkResponse({ type: OverrideView, description: 'The override in effect.' })
   async override(@Body() { override }: OverrideBody): Promise<OverrideView> {

@@ -17,10 +17,10 @@ const REASONS: ProtectionExplanation['reason'][] = [
 
 class ProtectionNumbersView {
   @ApiProperty({ type: 'integer', example: 10, description: 'All agents with a lease.' }) fleet: number;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Agents that miss heartbeats.' }) suspect: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Agents that missed heartbeats.' }) suspect: number;
   @ApiProperty({ type: 'integer', example: 6, description: 'Agents whose leases have ended.' }) expired: number;
   @ApiProperty({ example: 0.6, description: 'The share of the fleet that is silent.' }) silentShare: number;
-  @ApiProperty({ example: 0.15, description: 'Above this share, nobody is evicted.' }) threshold: number;
+  @ApiProperty({ example: 0.15, description: 'Above this share, no agent is evicted.' }) threshold: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'How many agents the last sweep was allowed to evict.' })
   mayEvict: number;
 }
@@ -51,7 +51,8 @@ export class ProtectionExplanationView {
 }
 
 export class OverrideView {
-  @ApiProperty({ enum: OVERRIDES, description: '`auto`: the numbers decide.' }) override: ProtectionOverride;
+  @ApiProperty({ enum: OVERRIDES, description: '`auto`: the share of silent agents decides.' })
+  override: ProtectionOverride;
 }
 
 export class ProtectionView extends OverrideView {
@@ -66,10 +67,10 @@ export class ProtectionView extends OverrideView {
 export function toProtectionView({ override, explanation }: Protection): ProtectionView {
   if (!explanation) return { override, explanation: null };
   const { state, since, until, reason, text, numbers } = explanation;
-  const moments = { since: momentOf(since), until: until === null ? null : momentOf(until) };
+  const moments = { since: isoTime(since), until: until === null ? null : isoTime(until) };
   return { override, explanation: { state, ...moments, reason, text, numbers } };
 }
 
-function momentOf(time: number): string {
+function isoTime(time: number): string {
   return new Date(time).toISOString();
 }

@@ -125,7 +125,7 @@ export class QueryBody {
     default: 10,
     minimum: 1,
     maximum: LARGEST_LIMIT,
-    description: 'The largest number of candidates to return.',
+    description: 'The maximum number of candidates to return.',
   })
   @IsOptional()
   @IsInt()
@@ -151,7 +151,7 @@ export class QueryBody {
   @ApiPropertyOptional({
     enum: ['directory', 'strong'],
     default: 'directory',
-    description: '`strong` reads Postgres first.',
+    description: '`strong` compares the directory with Postgres first.',
   })
   @IsOptional()
   @IsIn(['directory', 'strong'])
@@ -165,8 +165,8 @@ export function toQuery(body: QueryBody): AgentQuery {
 
 /** A field that is null counts as absent, at any depth. */
 function withoutNulls<T extends object>(value: T): T {
-  const said = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
-  const parts = said.map(([name, part]: [string, unknown]) => [name, isBranch(part) ? withoutNulls(part) : part]);
+  const present = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
+  const parts = present.map(([name, part]: [string, unknown]) => [name, isBranch(part) ? withoutNulls(part) : part]);
   return Object.fromEntries(parts) as T;
 }
 

@@ -9,7 +9,7 @@ import type {
 } from '#rollcall/registry';
 import { CandidateAgentView } from './agent.view.js';
 
-/** All codes; the compiler reports one that is missing or unknown. */
+/** All codes. The compiler reports missing and unknown codes. */
 const EXCLUSION_CODES = Object.keys({
   quarantined: 0,
   draining: 0,
@@ -34,10 +34,15 @@ class CandidateView implements RankedCandidate {
     type: Number,
     nullable: true,
     example: 0,
-    description: 'In the unit of the strategy; null when the agent does not declare it.',
+    description: 'The score in the unit of the strategy; null when the agent does not declare the value.',
   })
   score: number | null;
-  @ApiProperty({ enum: MARKS, isArray: true, example: [], description: 'What to know before you call it.' })
+  @ApiProperty({
+    enum: MARKS,
+    isArray: true,
+    example: [],
+    description: 'Conditions to consider before you call the agent.',
+  })
   marks: CandidateMark[];
   @ApiProperty({
     type: [String],
@@ -53,7 +58,7 @@ class EligibilityView {
   @ApiPropertyOptional({
     type: 'integer',
     example: 8_000,
-    description: 'How long that takes, where waiting is enough.',
+    description: 'How long that takes, if waiting is enough.',
   })
   inMs?: number;
 }
@@ -87,12 +92,13 @@ export class RankingView implements Ranking {
     type: 'integer',
     nullable: true,
     example: null,
-    description: 'Without candidates: when the first one becomes routable by waiting alone; null if none does.',
+    description:
+      'Without candidates: the time until the first agent becomes routable without a change; null if none does.',
   })
   retryAfterMs: number | null;
   @ApiPropertyOptional({
     type: [ExcludedAgentView],
-    description: 'With `explain`: agents near the query that are not candidates, those nearest to it first.',
+    description: 'With `explain`: agents that are not candidates, those that match the query best first.',
   })
   excluded?: ExcludedAgentView[];
   @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })

@@ -39,7 +39,7 @@ export class RegistrationBatchController {
     operationId: 'agents.registerBatch',
     summary: 'Register many agents',
     description:
-      'Up to 1,000 registrations. Each has a result of its own, in the order of the request: `status` 201 and the answer of ' +
+      'Up to 1,000 registrations. Each has its own result, in the order of the request: `status` 201 and the answer of ' +
       '`POST /v1/agents` as `registration`, or another status and a `problem`. An invalid registration does not affect the others.',
   })
   @ApiBody({ type: RegisterBatchBody, examples: REGISTER_BATCH_EXAMPLES })
@@ -68,7 +68,7 @@ export class RegistrationBatchController {
 
   private toResult(result: JoinResult | Rejected | undefined, requestId: string): RegistrationResultView {
     if (result?.state === 'joined') {
-      this.authenticator.rememberLease(result.joined.leaseToken);
+      this.authenticator.cacheLease(result.joined.leaseToken);
       return { status: 201, registration: toRegistrationView(result.joined, this.lease) };
     }
     const { status, body } = problemOf(result?.error, requestId);

@@ -3,13 +3,13 @@ import { EndpointCheck } from '#rollcall/providers';
 import { validationPipe } from '../http/validation.pipe.js';
 import { RegisterBody } from './agents.dto.js';
 
-/** One registration of a batch: valid, or the error to answer. */
+/** One registration of a batch: valid, or rejected with an error. */
 export type BatchItem = { ok: true; body: RegisterBody } | { ok: false; error: unknown };
 
-/** After this many items, other requests get their share of the event loop. */
+/** After this many items, the reader yields to other requests. */
 const ITEMS_WITHOUT_PAUSE = 50;
 
-/** Checks each registration of a batch by the rules of a single one. */
+/** Validates each registration of a batch with the rules of a single registration. */
 @Injectable()
 export class RegistrationBatchReader {
   private readonly pipe = validationPipe();
@@ -36,7 +36,7 @@ export class RegistrationBatchReader {
     }
   }
 
-  /** Resolves each address of a batch once. */
+  /** Checks each endpoint of a batch once. */
   private endpointChecker(): (text: string) => Promise<string> {
     const checked = new Map<string, Promise<string>>();
     return async (text) => {

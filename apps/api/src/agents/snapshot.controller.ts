@@ -11,7 +11,7 @@ import { Limits } from '../http/route.limits.js';
 import { SnapshotView } from './snapshot.view.js';
 
 /** An open snapshot holds back vacuum in Postgres, so a consumer that reads too slowly is disconnected. */
-const LONGEST_MS = 60_000;
+const MAX_READ_MS = 60_000;
 
 @ApiTags('events')
 @Controller('events/snapshot')
@@ -39,10 +39,10 @@ export class SnapshotController {
     const snapshot = await this.snapshots.take();
     this.inFlight.exempt(reply);
     const body = Readable.from(document(snapshot), { objectMode: false });
-    const timer = setTimeout(() => body.destroy(new Error('the snapshot was read too slowly')), LONGEST_MS).unref();
+    const timer = setTimeout(() => body.destroy(new Error('the snapshot was read too slowly')), MAX_READ_MS).unref();
     body.once('close', () => {
       clearTimeout(timer);
-      void snapshot.close(); // also if nobody began to read
+      void snapshot.close(); // also if the client never started to read
     });
     void reply.send(body);
   }

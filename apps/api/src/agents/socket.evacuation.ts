@@ -2,20 +2,20 @@ import { DatabaseUnavailableError } from '#rollcall/platform';
 import { type BeatResult, type LeasePolicy } from '#rollcall/registry';
 import type { AgentSocket } from './agent.socket.js';
 
-/** Shares of the interval: both are well within a lease, which lasts three intervals at least. */
+/** Fractions of the heartbeat interval. Both are much shorter than a lease, which lasts at least three intervals. */
 const PATIENCE = 0.25;
 const SPREAD = 0.5;
 
 const REASON = {
   code: 'DATABASE_UNAVAILABLE',
-  detail: 'This replica does not reach its database, so it cannot record your beats. Connect again; another one may.',
+  detail:
+    'This replica cannot reach its database, so it cannot record your heartbeats. Connect again to reach another replica.',
 };
 
 /**
- * Sends agents to other replicas when this replica cannot record their beats: otherwise they would stay connected here until
- * another replica evicts them. The sockets close at random moments, so that agents do not reconnect all at once. A beat that is
- * recorded meanwhile calls it off: a database that is slow or that dropped a connection would only get more work from agents
- * that reconnect.
+ * Closes the sockets of agents when this replica cannot record their beats: otherwise the agents would stay connected here until
+ * another replica evicts them. The sockets close at random times, so that agents do not reconnect all at once. A recorded beat
+ * stops this: the database works again, and reconnecting agents would only add load.
  */
 export class SocketEvacuation {
   private running?: AbortController;
@@ -25,7 +25,7 @@ export class SocketEvacuation {
     private readonly lease: LeasePolicy,
   ) {}
 
-  /** Called for each beat: decides whether agents have to leave, or may stay. */
+  /** Call this with the result of each beat. */
   onBeat(result: BeatResult): void {
     if (result.ok) this.stop();
     else if (result.error instanceof DatabaseUnavailableError) this.start();

@@ -17,10 +17,10 @@ import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
 
-/** May be absent, but not null: every agent has a value. */
-const IsUnlessAbsent = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
+/** The field may be absent but not null, because every agent has a value. */
+const RejectNull = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
-/** Absent fields stay as they are. The budget is missing on purpose: the budget routes change it. */
+/** Absent fields are not changed. There is no budget here, because the budget routes change it. */
 export class UpdateBody {
   @ApiPropertyOptional({
     type: 'integer',
@@ -35,7 +35,7 @@ export class UpdateBody {
   generation?: number | null;
 
   @ApiPropertyOptional({ example: 'swarm-builder', description: 'A name for people.' })
-  @IsUnlessAbsent()
+  @RejectNull()
   @Matches(/\S/, { message: 'name must not be blank' })
   @IsString()
   @Length(1, 200)
@@ -45,7 +45,7 @@ export class UpdateBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5092',
-    description: 'The address of the agent. Null: it has none.',
+    description: 'The URL at which the agent is called. Null: it has none.',
   })
   @IsOptional()
   @IsString()
@@ -64,7 +64,7 @@ export class UpdateBody {
   agentCard?: Record<string, unknown> | null;
 
   @ApiPropertyOptional({ example: ['plan', 'build', 'review'], description: `The complete list. ${CAPABILITIES_RULE}` })
-  @IsUnlessAbsent()
+  @RejectNull()
   @IsCapabilities()
   capabilities?: string[];
 
@@ -73,21 +73,21 @@ export class UpdateBody {
     example: 2,
     description: 'How strictly the agent is isolated; 0 is not at all.',
   })
-  @IsUnlessAbsent()
+  @RejectNull()
   @IsInt()
   @Min(0)
   @Max(100)
   sandboxLevel?: number;
 
   @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces all three fields.' })
-  @IsUnlessAbsent()
+  @RejectNull()
   @IsObject()
   @ValidateNested()
   @Type(() => ProviderBody)
   provider?: ProviderBody;
 
   @ApiPropertyOptional({ type: CostModelBody, description: 'The prices to change.' })
-  @IsUnlessAbsent()
+  @RejectNull()
   @IsObject()
   @ValidateNested()
   @Type(() => CostModelBody)
@@ -97,7 +97,7 @@ export class UpdateBody {
     type: 'integer',
     nullable: true,
     example: 8,
-    description: 'How many tasks it accepts at once.',
+    description: 'How many tasks it accepts at the same time.',
   })
   @IsOptional()
   @IsInt()
@@ -129,7 +129,7 @@ export class UpdateBody {
     example: { team: 'platform', canary: null },
     description: `The labels to change; null removes one. ${LABELS_RULE}`,
   })
-  @IsUnlessAbsent()
+  @RejectNull()
   @IsLabelChanges()
   labels?: Record<string, string | null>;
 }

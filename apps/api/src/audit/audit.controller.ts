@@ -30,15 +30,20 @@ class AuditView {
   @ApiProperty({ type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When.' })
   at: Date;
   @ApiProperty({ example: 'key.issued', description: 'What was done.' }) action: string;
-  @ApiProperty({ type: String, nullable: true, example: '7hW2mNp4Xz', description: 'To what, if to one thing.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '7hW2mNp4Xz',
+    description: 'The object of the action, if there is one.',
+  })
   target: string | null;
-  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'By which principal.' }) actorId: string;
-  @ApiProperty({ example: 'admin', description: 'Its name at that time.' }) actorName: string;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal that did it.' }) actorId: string;
+  @ApiProperty({ example: 'admin', description: 'The name of the principal at that time.' }) actorName: string;
   @ApiProperty({ example: '9f86d081884c7d65', description: 'Distinguishes the credentials of one principal.' })
   fingerprint: string;
-  @ApiProperty({ example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e', description: 'The request that did it.' })
+  @ApiProperty({ example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e', description: 'The id of the request.' })
   requestId: string;
-  @ApiProperty({ example: '203.0.113.7', description: 'Where the request came from.' }) ip: string;
+  @ApiProperty({ example: '203.0.113.7', description: 'The address of the client.' }) ip: string;
   @ApiProperty({
     type: 'object',
     additionalProperties: true,

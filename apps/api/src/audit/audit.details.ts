@@ -1,6 +1,6 @@
 const URL_START = /^https?:/i;
 
-/** What is kept of a request: a URL without user, password, query and fragment, where credentials travel. */
+/** Removes user, password, query and fragment from URLs, because they may contain credentials. */
 export function auditDetails(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? withoutSecrets(value) : value]),

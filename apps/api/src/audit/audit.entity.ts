@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** One act of an administrator or operator. The table only grows: a trigger refuses to change or remove a row. */
+/** One action of an administrator or operator. The table is append-only: a trigger rejects changes and deletions. */
 @Entity('audit_entry')
 export class AuditEntity {
   @PrimaryGeneratedColumn('identity', {

@@ -5,14 +5,14 @@ import { auditDetails } from './audit.details.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
 
-/** Who did what, to what, when and from where: written in the transaction of the act itself. */
+/** Records audited actions in the transaction of the action itself. */
 @Injectable()
 export class AuditService {
   constructor(private readonly store: AuditStore) {}
 
   async record(action: string, target: string | null, details: Record<string, unknown>): Promise<void> {
     const request = requestContext.getStore();
-    if (!request) throw new Error(`${action} is to be audited, but no one is known to do it`);
+    if (!request) throw new Error(`${action} must be audited, but there is no current request`);
     const { id: actorId, name: actorName, fingerprint } = callerOf(request);
     await this.store.append({
       action,
@@ -26,10 +26,10 @@ export class AuditService {
     });
   }
 
-  /** An act of the start itself, before anyone could ask for it. */
-  async recordAtStartup(action: string, target: string): Promise<void> {
-    const nobody = { requestId: '', ip: '', fingerprint: '' };
-    await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...nobody });
+  /** Records an action of the start, which has no request. */
+  async recordStart(action: string, target: string): Promise<void> {
+    const noRequest = { requestId: '', ip: '', fingerprint: '' };
+    await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...noRequest });
   }
 
   async list(limit: number, before: string | undefined, filter: AuditFilter): Promise<AuditEntity[]> {

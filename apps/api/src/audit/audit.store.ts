@@ -17,7 +17,7 @@ const APPEND = `INSERT INTO audit_entry (action, target, actor_id, actor_name, f
 export class AuditStore {
   constructor(private readonly db: Database) {}
 
-  /** In a transaction together with its COMMIT, so that it costs no round trip of its own. */
+  /** In a transaction, the statement is sent together with the COMMIT, so that it needs no additional round trip. */
   async append(entry: NewAuditEntry): Promise<void> {
     const { action, target, actorId, actorName, fingerprint, requestId, ip, details } = entry;
     const parameters = [action, target, actorId, actorName, fingerprint, requestId, ip, details];
@@ -25,7 +25,7 @@ export class AuditStore {
     else await this.db.query(APPEND, parameters);
   }
 
-  /** Newest first. */
+  /** Returns the newest entries first. */
   async page(
     limit: number,
     before: string | undefined,

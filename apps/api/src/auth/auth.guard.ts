@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api.error.js';
-import { Authenticator, type Credentialed } from './authenticator.js';
+import { Authenticator, type RequestCredentials } from './authenticator.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
@@ -16,8 +16,8 @@ declare module 'fastify' {
 }
 
 /**
- * Deny by default: a request passes only when its route says who may call it and its credential says it may. Requests are
- * authenticated before their body is parsed (`RouteAdmission`); the guard decides again, by what the handler itself declares.
+ * Denies by default: a request passes only if its route declares a permission and its credential has it. `RouteAdmission`
+ * authenticates requests before their body is parsed; the guard checks the permission again, as the handler declares it.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -34,18 +34,18 @@ export class AuthGuard implements CanActivate {
     if (access === 'public') return true;
     if (context.getType() === 'ws') return this.allow(principalOf(context.switchToWs().getClient()), access);
     const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
-    if (!principal) throw new ApiError('FORBIDDEN', 'This request was not authenticated, so it may not go on.');
+    if (!principal) throw new ApiError('FORBIDDEN', 'This request is not authenticated.');
     return permit(principal, access);
   }
 
-  /** Who sent a request, if they may send it. At once when the credential was seen lately. */
-  enter(request: Credentialed, access: Permission): Principal | Promise<Principal> {
+  /** Returns the principal of a request, and throws if it lacks the permission. Synchronous when the credential is cached. */
+  authorize(request: RequestCredentials, access: Permission): Principal | Promise<Principal> {
     const principal = this.authenticator.authenticate(request);
     if (!(principal instanceof Promise)) return this.admit(principal, access);
-    return principal.then((found) => this.admit(found, access));
+    return principal.then((resolved) => this.admit(resolved, access));
   }
 
-  /** What a route says about itself does not change, so it is looked up once. */
+  /** Metadata of a route does not change, so it is read once. */
   private accessOf(context: ExecutionContext): RouteAccess {
     const handler = context.getHandler();
     const known = this.declared.get(handler);
@@ -54,7 +54,7 @@ export class AuthGuard implements CanActivate {
       handler,
       context.getClass(),
     ]);
-    if (!access) throw new ApiError('FORBIDDEN', 'This route does not say who may call it, so no one may.');
+    if (!access) throw new ApiError('FORBIDDEN', 'This route declares no permission, so nobody may call it.');
     this.declared.set(handler, access);
     return access;
   }
@@ -64,9 +64,9 @@ export class AuthGuard implements CanActivate {
     return principal;
   }
 
-  /** Once for each request, and once for each message on a socket. */
+  /** Call this once for each request, and once for each message on a socket: it counts against the rate limit. */
   allow(principal: Principal, access: Permission): boolean {
-    this.limiter.spend(principal);
+    this.limiter.count(principal);
     return permit(principal, access);
   }
 }
@@ -75,6 +75,6 @@ function permit(principal: Principal, access: Permission): true {
   if (principal.permissions.includes(access)) return true;
   throw new ApiError(
     'FORBIDDEN',
-    `This needs the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
+    `This requires the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
   );
 }

@@ -10,14 +10,14 @@ import { KeysModule } from '../keys/keys.module.js';
 import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './authenticator.js';
 import { CredentialWatch } from './credential.watch.js';
-import { LeaseProofs } from './lease.proofs.js';
+import { LeaseTokenVerifier } from './lease-token.verifier.js';
 import { MeController } from './me.controller.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import { RateLimiter } from './rate.limiter.js';
 import { RouteAdmission } from './route.admission.js';
 import { SocketAccess } from './socket.access.js';
 import { SocketLimits } from './socket.limits.js';
-import { UnprovenRequests } from './unproven.requests.js';
+import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
 @Module({
   imports: [KeysModule],
@@ -27,15 +27,15 @@ import { UnprovenRequests } from './unproven.requests.js';
     { provide: OidcVerifier, inject: [CONFIG], useFactory: ({ auth }: Config) => new OidcVerifier(auth) },
     { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
     {
-      provide: LeaseProofs,
+      provide: LeaseTokenVerifier,
       inject: [Database, LeaseTokenStore],
-      useFactory: (db: Database, tokens: LeaseTokenStore) => new LeaseProofs(db, tokens),
+      useFactory: (db: Database, tokens: LeaseTokenStore) => new LeaseTokenVerifier(db, tokens),
     },
     { provide: ConcurrencyLimiter, inject: [CONFIG], useFactory: limiterOf },
     {
-      provide: UnprovenRequests,
+      provide: UnauthenticatedLimiter,
       inject: [CONFIG],
-      useFactory: ({ http }: Config) => new UnprovenRequests(http.concurrentUnauthenticated),
+      useFactory: ({ http }: Config) => new UnauthenticatedLimiter(http.concurrentUnauthenticated),
     },
     {
       provide: TrustedProxies,

@@ -6,100 +6,102 @@ import { hashOfToken, isLeaseToken } from '#rollcall/registry';
 import { ApiError } from '../http/api.error.js';
 import { keyIdOf, keyPrincipal, keyPrincipalId } from './key.principal.js';
 import { leasePrincipal } from './lease.principal.js';
-import { LeaseProofs } from './lease.proofs.js';
+import { LeaseTokenVerifier } from './lease-token.verifier.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import type { Principal } from './principal.js';
-import { UnprovenRequests } from './unproven.requests.js';
+import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
-/** A revoked key works for this long at the most on the replicas that did not see the revocation. */
-const REMEMBER_MS = 2_000;
-const KEYS_REMEMBERED = 50_000;
-const LEASES_REMEMBERED = 100_000;
+/** After a key is revoked on one replica, the other replicas accept it for at most this time. */
+const CACHE_MS = 2_000;
+const MAX_CACHED_KEYS = 50_000;
+const MAX_CACHED_LEASES = 100_000;
 
-const HOW_TO = 'Send an API key or a token as: Authorization: Bearer <credential>';
-const UNKNOWN = 'The credential is not known, or it is revoked or expired.';
+const HOW_TO = 'Send an API key or a token in this header: Authorization: Bearer <credential>';
+const UNKNOWN = 'The credential is unknown, revoked or expired.';
 const SCHEME = /^Bearer +(\S+)$/i;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** The part of a request that says who sent it. */
-export interface Credentialed {
+/** The part of a request that identifies its sender. */
+export interface RequestCredentials {
   headers: { authorization?: string };
   ip: string;
 }
 
-interface Remembered {
+interface CachedPrincipal {
   principal: Principal;
   freshUntil: number;
   epoch: number;
 }
 
-/** Tells who a credential belongs to. What it found it remembers for a moment, so that most requests cost no look-up. */
+/** Finds the principal of a credential. Results are cached for a short time, so that most requests need no look-up. */
 @Injectable()
 export class Authenticator {
-  private readonly remembered = new LRUCache<string, Remembered>({ max: KEYS_REMEMBERED });
-  /** Proven lease tokens. What a token proves does not change: whose it is, is checked where it acts. */
-  private readonly leases = new LRUCache<string, Principal>({ max: LEASES_REMEMBERED });
+  private readonly cache = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED_KEYS });
+  /** Verified lease tokens. They do not expire here: each statement checks that the token belongs to its agent. */
+  private readonly leases = new LRUCache<string, Principal>({ max: MAX_CACHED_LEASES });
   private readonly pending = new Map<string, Promise<Principal>>();
-  /** Counts changes of keys: what was looked up before one is not trusted after it. */
+  /** Incremented when a key changes. Cache entries of earlier epochs are not used. */
   private epoch = 0;
 
   constructor(
     private readonly keys: KeysService,
     private readonly oidc: OidcVerifier,
-    private readonly proofs: LeaseProofs,
-    private readonly unproven: UnprovenRequests,
+    private readonly leaseTokens: LeaseTokenVerifier,
+    private readonly limiter: UnauthenticatedLimiter,
   ) {
     keys.onChange(() => (this.epoch += 1));
   }
 
-  /** Answers at once when the credential was seen lately. */
-  authenticate(request: Credentialed): Principal | Promise<Principal> {
+  /** Synchronous when the credential is cached. */
+  authenticate(request: RequestCredentials): Principal | Promise<Principal> {
     const { authorization } = request.headers;
     if (!authorization) throw unauthenticated(HOW_TO);
     const lease = this.leases.get(authorization);
     if (lease) return lease;
-    const known = this.remembered.get(authorization);
-    if (known && known.epoch === this.epoch && known.freshUntil > performance.now()) return stillValid(known.principal);
-    return this.pending.get(authorization) ?? this.lookUp(request, authorization, known !== undefined);
+    const cached = this.cache.get(authorization);
+    if (cached && cached.epoch === this.epoch && cached.freshUntil > performance.now())
+      return checkExpiry(cached.principal);
+    return this.pending.get(authorization) ?? this.lookUp(request, authorization, cached !== undefined);
   }
 
-  /** For a token that this replica has just issued, so that its first use costs no look-up. */
-  rememberLease(token: string): void {
+  /** Caches a token that this replica has just issued, so that its first use needs no look-up. */
+  cacheLease(token: string): void {
     this.leases.set(`Bearer ${token}`, leasePrincipal(hashOfToken(token)));
   }
 
-  /** Which of these would still be let in, asked of the database and not of memory. A lease ends where leases end. */
-  async stillValid(principals: readonly Principal[]): Promise<Set<Principal>> {
+  /** Returns the principals whose credential is valid now. Reads the database, not the cache. Leases always count as valid. */
+  async filterValid(principals: readonly Principal[]): Promise<Set<Principal>> {
     const keys = principals.filter(({ kind }) => kind === 'key');
-    const found = keys.length > 0 ? await this.keys.findValidIds(keys.map(({ id }) => keyIdOf(id))) : [];
-    const valid = new Set(found.map(keyPrincipalId));
+    const validIds = keys.length > 0 ? await this.keys.findValidIds(keys.map(({ id }) => keyIdOf(id))) : [];
+    const valid = new Set(validIds.map(keyPrincipalId));
     const now = Date.now();
     const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
       kind === 'lease' || (kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now);
     return new Set(principals.filter(isValid));
   }
 
-  /** One look-up for all requests that present the same credential meanwhile. One that was valid lately is not limited. */
-  private lookUp({ ip }: Credentialed, authorization: string, isKnown: boolean): Promise<Principal> {
+  /** Concurrent requests with the same credential share one look-up. A credential that was valid before is not limited. */
+  private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Principal> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);
     const find = async (): Promise<Principal> => await this.identify(authorization, token);
-    const found = (isKnown ? find() : this.unproven.lookUp(ip, find)).finally(() => this.pending.delete(authorization));
-    this.pending.set(authorization, found);
-    return found;
+    const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
+    const principal = lookUp.finally(() => this.pending.delete(authorization));
+    this.pending.set(authorization, principal);
+    return principal;
   }
 
   private async identify(authorization: string, token: string): Promise<Principal> {
-    if (isLeaseToken(token)) return await this.proveLease(authorization, token);
+    if (isLeaseToken(token)) return await this.verifyLease(authorization, token);
     const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
     const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash);
     if (!principal) {
-      this.remembered.delete(authorization);
+      this.cache.delete(authorization);
       throw unauthenticated(UNKNOWN);
     }
-    this.remembered.set(authorization, { principal, freshUntil: performance.now() + REMEMBER_MS, epoch });
-    return stillValid(principal);
+    this.cache.set(authorization, { principal, freshUntil: performance.now() + CACHE_MS, epoch });
+    return checkExpiry(principal);
   }
 
   private async ownerOf(hash: Buffer): Promise<Principal | undefined> {
@@ -107,17 +109,17 @@ export class Authenticator {
     return key && keyPrincipal(key);
   }
 
-  /** An unknown token gets one answer, whatever became of the agent it is used for. */
-  private async proveLease(authorization: string, token: string): Promise<Principal> {
+  /** The answer to an unknown token is always the same. It does not reveal whether an agent exists. */
+  private async verifyLease(authorization: string, token: string): Promise<Principal> {
     const hash = hashOfToken(token);
-    if (!(await this.proofs.isKnown(hash))) throw unauthenticated(UNKNOWN);
+    if (!(await this.leaseTokens.isKnown(hash))) throw unauthenticated(UNKNOWN);
     const principal = leasePrincipal(hash);
     this.leases.set(authorization, principal);
     return principal;
   }
 }
 
-function stillValid(principal: Principal): Principal {
+function checkExpiry(principal: Principal): Principal {
   if (principal.expiresAt && principal.expiresAt.getTime() <= Date.now())
     throw unauthenticated('The credential has expired.');
   return principal;

@@ -8,6 +8,6 @@ export const Caller = createParamDecorator((_: unknown, context: ExecutionContex
 );
 
 export function callerOf(request: FastifyRequest): Principal {
-  if (!request.principal) throw new Error(`${request.method} ${request.url} asks for its caller but is public`);
+  if (!request.principal) throw new Error(`${request.method} ${request.url} is public and has no caller`);
   return request.principal;
 }

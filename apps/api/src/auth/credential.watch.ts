@@ -3,7 +3,7 @@ import { BackgroundFaults, KeysService, Loop, StopsIn } from '#rollcall/platform
 import { Authenticator } from './authenticator.js';
 import type { Principal } from './principal.js';
 
-const EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 interface Watched {
   principal: Principal;
@@ -11,15 +11,15 @@ interface Watched {
 }
 
 /**
- * Ends what a credential has opened when the credential ends: at once when it is revoked on this replica, within two
- * seconds when it is revoked elsewhere or expires. While the database is away nobody is thrown out.
+ * Closes the connections of a credential that is no longer valid: immediately when it is revoked on this replica, within two
+ * seconds when it is revoked on another one or expires. While the database is unavailable, connections stay open.
  */
 @Injectable()
 export class CredentialWatch implements OnApplicationBootstrap {
   private readonly watched = new Set<Watched>();
   private readonly loop = new Loop({
     pass: async () => await this.check(),
-    everyMs: () => EVERY_MS,
+    everyMs: () => CHECK_EVERY_MS,
     onError: (error) => this.faults.report('auth.watch', error),
   });
 
@@ -31,7 +31,7 @@ export class CredentialWatch implements OnApplicationBootstrap {
     keys.onChange(() => this.loop.wake());
   }
 
-  /** Answers how to stop watching. */
+  /** Returns a function that stops watching. */
   watch(principal: Principal, onEnd: () => void): () => void {
     const entry = { principal, onEnd };
     this.watched.add(entry);
@@ -41,13 +41,13 @@ export class CredentialWatch implements OnApplicationBootstrap {
   async check(): Promise<{ ended: number }> {
     const entries = [...this.watched];
     if (entries.length === 0) return { ended: 0 };
-    const valid = await this.authenticator.stillValid(entries.map(({ principal }) => principal));
-    const over = entries.filter(({ principal }) => !valid.has(principal));
-    for (const entry of over) {
+    const valid = await this.authenticator.filterValid(entries.map(({ principal }) => principal));
+    const ended = entries.filter(({ principal }) => !valid.has(principal));
+    for (const entry of ended) {
       this.watched.delete(entry);
       entry.onEnd();
     }
-    return { ended: over.length };
+    return { ended: ended.length };
   }
 
   onApplicationBootstrap(): void {

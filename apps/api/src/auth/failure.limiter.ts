@@ -1,11 +1,11 @@
 import { ApiError } from '../http/api.error.js';
 
 const WINDOW_MS = 1_000;
-const ADDRESSES_REMEMBERED = 100_000;
+const MAX_ADDRESSES = 100_000;
 
 /**
- * Counts failed look-ups of credentials by address, in fixed windows of one second. An address that presents more unknown
- * credentials than the limit gets no further look-ups until the window ends; look-ups that succeed do not count.
+ * Counts failed look-ups of credentials by address, in fixed windows of one second. An address that sends more unknown
+ * credentials than the limit gets `RATE_LIMITED` instead of a look-up until the window ends. Successful look-ups do not count.
  */
 export class FailureLimiter {
   private readonly windows = new Map<string, { endsAt: number; failures: number }>();
@@ -20,7 +20,7 @@ export class FailureLimiter {
     if (!window || window.failures < this.perSecond) return;
     const leftMs = window.endsAt - this.now();
     if (leftMs <= 0) return;
-    throw new ApiError('RATE_LIMITED', 'Your address has presented too many unknown credentials. Slow down.', {
+    throw new ApiError('RATE_LIMITED', 'Your address has sent too many unknown credentials. Try again later.', {
       retryAfterMs: Math.ceil(leftMs),
     });
   }
@@ -33,7 +33,7 @@ export class FailureLimiter {
   }
 
   private open(address: string, endsAt: number): void {
-    if (this.windows.size >= ADDRESSES_REMEMBERED) this.windows.clear(); // costs at most one window
+    if (this.windows.size >= MAX_ADDRESSES) this.windows.clear(); // loses the counts of at most one window
     this.windows.set(address, { endsAt, failures: 1 });
   }
 }

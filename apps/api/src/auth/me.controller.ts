@@ -6,18 +6,23 @@ import { PERMISSIONS, ROLES } from './permissions.js';
 import { Permit } from './route.access.js';
 
 class MeView {
-  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as the audit log names it.' }) id: string;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as in the audit log.' }) id: string;
   @ApiProperty({ enum: ['key', 'oidc'], description: 'The kind of credential.' }) kind: string;
   @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
   @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles.' }) roles: readonly string[];
-  @ApiProperty({ enum: PERMISSIONS, isArray: true, example: PERMISSIONS, description: 'What the roles permit.' })
+  @ApiProperty({
+    enum: PERMISSIONS,
+    isArray: true,
+    example: PERMISSIONS,
+    description: 'The permissions of these roles.',
+  })
   permissions: readonly string[];
   @ApiProperty({
     type: String,
     format: 'date-time',
     nullable: true,
     example: null,
-    description: 'When the credential expires; null never.',
+    description: 'When the credential expires; null if it does not expire.',
   })
   expiresAt: Date | null;
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../config/config.schema.js';
-import { mayFetchKeysFrom } from '../config/oidc.relations.js';
+import { mayFetchKeysFrom } from '../config/oidc.constraints.js';
 import { ApiError } from '../http/api.error.js';
 import { nameOf, subjectOf } from './oidc.claims.js';
 import { isRole, permissionsOf } from './permissions.js';
@@ -12,19 +12,19 @@ type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
 const FETCH_TIMEOUT_MS = 2_000;
 const CLOCK_TOLERANCE_S = 5;
-/** The token's own fault. Everything else means that it could not be checked. */
-const REFUSALS =
+/** Error codes of invalid tokens. Any other error means that the token could not be checked. */
+const INVALID_TOKEN =
   /^ERR_(JWT_|JWS_|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE_MATCHING_KEYS|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED)/;
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** Accepts JWTs of the one configured issuer, for the one configured audience, with the algorithms configured. */
+/** Accepts JWTs with the configured issuer, audience and algorithms. */
 @Injectable()
 export class OidcVerifier {
   private keys?: Promise<KeySet>;
 
   constructor(private readonly settings: Config['auth']) {}
 
-  /** Undefined when the token is not acceptable; throws when that could not be found out. */
+  /** Returns undefined when the token is invalid, and throws when it cannot be checked. */
   async verify(token: string, hash: Buffer): Promise<Principal | undefined> {
     const { oidcIssuer: issuer, oidcAudience: audience, oidcAlgorithms: algorithms } = this.settings;
     if (!issuer || !audience) return undefined;
@@ -39,12 +39,12 @@ export class OidcVerifier {
       });
       return this.toPrincipal(payload, hash);
     } catch (error) {
-      if (error instanceof errors.JOSEError && REFUSALS.test(error.code)) return undefined;
+      if (error instanceof errors.JOSEError && INVALID_TOKEN.test(error.code)) return undefined;
       throw unavailable(error);
     }
   }
 
-  /** One discovery at a time; a failed one is tried again by the next request. */
+  /** Concurrent requests share one discovery. After a failure, the next request tries again. */
   private keySet(issuer: string): Promise<KeySet> {
     this.keys ??= this.discover(issuer).catch((error: unknown) => {
       this.keys = undefined;
@@ -55,7 +55,7 @@ export class OidcVerifier {
 
   private async discover(issuer: string): Promise<KeySet> {
     const uri = this.settings.oidcJwksUri ?? (await discoverJwksUri(issuer));
-    if (!mayFetchKeysFrom(uri, this.settings)) throw new Error(`the keys at ${uri} would be fetched over plain http`);
+    if (!mayFetchKeysFrom(uri, this.settings)) throw new Error(`keys must not be fetched over plain http: ${uri}`);
     return createRemoteJWKSet(new URL(uri), { timeoutDuration: FETCH_TIMEOUT_MS });
   }
 
@@ -79,10 +79,10 @@ export class OidcVerifier {
 async function discoverJwksUri(issuer: string): Promise<string> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const found = Discovery.parse(await response.json());
-  if (found.issuer !== issuer) throw new Error(`${url} names the issuer ${found.issuer}, not ${issuer}`);
-  return found.jwks_uri;
+  if (!response.ok) throw new Error(`${url} returned ${response.status}`);
+  const document = Discovery.parse(await response.json());
+  if (document.issuer !== issuer) throw new Error(`${url} names the issuer ${document.issuer}, not ${issuer}`);
+  return document.jwks_uri;
 }
 
 function claimAt(payload: JWTPayload, path: string): unknown[] {
@@ -96,7 +96,7 @@ function claimAt(payload: JWTPayload, path: string): unknown[] {
 function unavailable(cause: unknown): ApiError {
   return new ApiError(
     'IDENTITY_PROVIDER_UNAVAILABLE',
-    'The keys to check this token with could not be fetched. Try again in a moment, or use an API key.',
+    'The keys of the identity provider could not be fetched, so this token cannot be checked. Try again, or use an API key.',
     { retryAfterMs: 5_000 },
     { cause },
   );

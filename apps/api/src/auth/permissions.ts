@@ -1,4 +1,4 @@
-/** Everything a credential can be allowed to do. A closed list: a route names one of these or is public. */
+/** All permissions. A route declares one of them or is public. */
 export const PERMISSIONS = [
   'self:read',
   'agents:read',
@@ -30,7 +30,7 @@ const AGENT: Permission[] = [
   'budgets:read',
   'budgets:spend',
 ];
-/** What an agent may do with its lease token. Whose it is, is checked by the statement that acts. */
+/** What a lease token permits. Each statement checks that the token belongs to the agent it changes. */
 export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {

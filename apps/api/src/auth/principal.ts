@@ -1,19 +1,19 @@
 import type { Permission, Role } from './permissions.js';
-import type { Occupant } from '../http/concurrency.limiter.js';
-import type { Counted } from './rate.limiter.js';
+import type { ConcurrentCaller } from '../http/concurrency.limiter.js';
+import type { RateLimitedCaller } from './rate.limiter.js';
 
-/** Who is asking, as far as we could make sure. */
-export interface Principal extends Counted, Occupant {
+/** Who sends a request, as the credential proves it. */
+export interface Principal extends RateLimitedCaller, ConcurrentCaller {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   id: string;
   kind: 'key' | 'oidc' | 'lease';
-  /** Of an agent's lease token; the statement that acts compares it with the agent's. */
+  /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
   leaseHash?: string;
   name: string;
   roles: readonly Role[];
   /** Sorted. */
   permissions: readonly Permission[];
-  /** Tells credentials apart in the audit log without giving them away. */
+  /** Distinguishes credentials in the audit log without revealing them. */
   fingerprint: string;
   expiresAt: Date | null;
 }

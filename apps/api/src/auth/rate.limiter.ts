@@ -1,23 +1,23 @@
 import { ApiError } from '../http/api.error.js';
 
 const WINDOW_MS = 1_000;
-const CALLERS_REMEMBERED = 100_000;
+const MAX_CALLERS = 100_000;
 
 export interface Window {
   endsAt: number;
-  spent: number;
+  requests: number;
 }
 
-/** Someone whose requests are counted. */
-export interface Counted {
+/** A caller whose requests are counted. */
+export interface RateLimitedCaller {
   readonly id: string;
-  /** The one it spent from last, kept at hand: looking it up among ten thousand costs more than all else here. */
+  /** The last window of the caller. It is stored here because a look-up among many callers is slower than the counting. */
   window?: Window;
 }
 
 /**
- * A fixed window of one second for each caller, on this replica alone. Written here because it must answer at once:
- * the libraries' limiters answer by promise, which the hot routes would pay for on every request.
+ * Counts the requests of each caller on this replica in fixed windows of one second. No library is used, because this limiter
+ * must be synchronous: a promise for each request would slow down the hot routes.
  */
 export class RateLimiter {
   private readonly windows = new Map<string, Window>();
@@ -27,16 +27,16 @@ export class RateLimiter {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  spend(caller: Counted): void {
+  count(caller: RateLimitedCaller): void {
     if (this.perSecond === 0) return;
     const now = this.now();
     if (!caller.window || caller.window.endsAt <= now) caller.window = this.windowOf(caller.id, now);
     const { window } = caller;
-    window.spent += 1;
-    if (window.spent <= this.perSecond) return;
+    window.requests += 1;
+    if (window.requests <= this.perSecond) return;
     throw new ApiError(
       'RATE_LIMITED',
-      `More than ${this.perSecond} requests in a second. Slow down, or ask for a higher limit.`,
+      `You have sent more than ${this.perSecond} requests in one second. Send fewer, or ask the operator to raise ROLLCALL_RATE_LIMIT.`,
       {
         retryAfterMs: Math.ceil(window.endsAt - now),
       },
@@ -46,9 +46,9 @@ export class RateLimiter {
   private windowOf(id: string, now: number): Window {
     const known = this.windows.get(id);
     if (known && known.endsAt > now) return known;
-    // Forgetting everyone now and then is cheaper than keeping an order of who came last, and costs at most one window.
-    if (this.windows.size >= CALLERS_REMEMBERED) this.windows.clear();
-    const window = { endsAt: now + WINDOW_MS, spent: 0 };
+    // Clearing the whole map is cheaper than an LRU order, and loses the counts of at most one window.
+    if (this.windows.size >= MAX_CALLERS) this.windows.clear();
+    const window = { endsAt: now + WINDOW_MS, requests: 0 };
     this.windows.set(id, window);
     return window;
   }

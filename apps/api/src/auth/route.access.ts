@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** The permission a route needs. A route with neither this nor `Public` is rejected, and fails the census test. */
+/** The permission that a route requires. Without `Permit` or `Public`, a route is always rejected and fails the census test. */
 export function Permit(permission: Permission): ClassDecorator & MethodDecorator {
   return applyDecorators(
     SetMetadata(ROUTE_ACCESS, permission),

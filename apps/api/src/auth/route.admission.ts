@@ -5,14 +5,14 @@ import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
 import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
 import { replyProblem } from '../http/problem.reply.js';
-import { holdPlace } from '../http/request.places.js';
+import { holdSlot } from '../http/request.slots.js';
 import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RequestKind } from '../http/route.limits.js';
 import { AuthGuard } from './auth.guard.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
-import { UnprovenRequests } from './unproven.requests.js';
+import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
-/** The rest of a body that is refused is read up to this size, so that the connection can be used again. */
+/** The body of a rejected request is read if it is not longer than this, so that the connection can be reused. */
 const DRAINED_BYTES = 1_024 * 1_024;
 
 interface RouteLimits {
@@ -22,20 +22,20 @@ interface RouteLimits {
 }
 
 /**
- * Decides about a request when its headers have arrived, before its body is parsed: who sent it, whether that caller may use
- * the route, how large the body may be, and whether the caller has a place left. It answers at once, without a promise, when
- * the credential was seen lately.
+ * Admits a request when its headers have arrived, before its body is parsed. It authenticates the caller and checks the
+ * permission of the route, the length of the body, and the number of concurrent requests of the caller. It is synchronous
+ * when the credential is cached.
  */
 @Injectable()
 export class RouteAdmission {
   constructor(
     private readonly guard: AuthGuard,
     private readonly limiter: ConcurrencyLimiter,
-    private readonly unproven: UnprovenRequests,
+    private readonly unauthenticated: UnauthenticatedLimiter,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** For all routes that are added after this. */
+  /** Applies to all routes that are added later. */
   addTo(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
       const { access = 'public', body, kind = 'requests' } = route.config ?? {};
@@ -46,13 +46,13 @@ export class RouteAdmission {
     });
   }
 
-  /** A handler that declares no access is refused by the guard. */
+  /** Also used for a handler that declares no access: the guard rejects its requests. */
   private publicHook(): onRequestHookHandler {
     return (_request, reply, done) => {
       try {
-        this.unproven.hold(reply);
+        this.unauthenticated.hold(reply);
       } catch (error) {
-        return refuse(reply, error);
+        return reject(reply, error);
       }
       done();
     };
@@ -61,11 +61,11 @@ export class RouteAdmission {
   private hookFor(limits: RouteLimits): onRequestHookHandler {
     return (request, reply, done) => {
       try {
-        const principal = this.guard.enter(request, limits.access);
+        const principal = this.guard.authorize(request, limits.access);
         if (principal instanceof Promise) return void this.admitLater(principal, reply, limits, done);
         this.admit(principal, reply, limits);
       } catch (error) {
-        return refuse(reply, error);
+        return reject(reply, error);
       }
       done();
     };
@@ -80,7 +80,7 @@ export class RouteAdmission {
     try {
       this.admit(await principal, reply, limits);
     } catch (error) {
-      return refuse(reply, error);
+      return reject(reply, error);
     }
     done();
   }
@@ -89,7 +89,7 @@ export class RouteAdmission {
     const { request } = reply;
     if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
     else checkLength(request, bodyLimit, false);
-    holdPlace(reply, this.limiter, principal, kind);
+    holdSlot(reply, this.limiter, principal, kind);
     request.principal = principal;
   }
 }
@@ -98,11 +98,11 @@ function checkLength({ headers }: FastifyRequest, limit: number, isRequired: boo
   const length = headers['content-length'];
   if (length !== undefined && Number(length) > limit) throw bodyTooLarge(limit);
   if (isRequired && headers['transfer-encoding'] !== undefined)
-    throw new ApiError('LENGTH_REQUIRED', 'With a lease token, send the body with a Content-Length and not in chunks.');
+    throw new ApiError('LENGTH_REQUIRED', 'With a lease token, send the body with a Content-Length, not chunked.');
 }
 
-/** The body is not parsed. A long one is not read either. */
-function refuse(reply: FastifyReply, error: unknown): void {
+/** Answers without parsing the body. If the body is long, it is not read, and the connection is closed. */
+function reject(reply: FastifyReply, error: unknown): void {
   const { headers } = reply.request;
   const isLong = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > DRAINED_BYTES;
   if (isLong) void reply.header('connection', 'close');

@@ -22,7 +22,7 @@ export interface AdmittedSocket {
   release(): void;
 }
 
-/** Authenticates and authorises upgrade requests. A path without declared rules accepts nobody. */
+/** Authenticates and authorizes upgrade requests. A path without declared rules is always rejected. */
 @Injectable()
 export class SocketAccess {
   private readonly rules = new Map<string, SocketRules>();
@@ -38,7 +38,7 @@ export class SocketAccess {
     this.rules.set(path, rules);
   }
 
-  /** Every WebSocket path with the permission it needs. */
+  /** Every WebSocket path with the permission it requires. */
   all(): { path: string; access: Permission }[] {
     return [...this.rules].map(([path, { permission }]) => ({ path, access: permission }));
   }
@@ -48,10 +48,10 @@ export class SocketAccess {
     const rules = this.rules.get(pathname);
     if (!rules) throw new ApiError('FORBIDDEN', 'This WebSocket declares no permission, so nobody may open it.');
     if (this.lifecycle.phase === 'closing')
-      throw new ApiError('SHUTTING_DOWN', 'Connect again; another replica is there.');
+      throw new ApiError('SHUTTING_DOWN', 'Connect again to reach another replica.');
     const principal = await this.identify(request, rules, searchParams.get('ticket'));
     this.guard.allow(principal, rules.permission);
-    const release = this.limits.enter(principal);
+    const release = this.limits.acquire(principal);
     try {
       await rules.check?.(searchParams, principal);
     } catch (error) {

@@ -3,15 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
 import { TrustedProxies } from '../http/trusted-proxies.js';
 import type { Principal } from './principal.js';
-import { UnprovenRequests } from './unproven.requests.js';
+import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
-/** The limits of ordinary requests, for WebSockets. */
+/** Applies the limits of ordinary requests to WebSockets. */
 @Injectable()
 export class SocketLimits {
   constructor(
     private readonly proxies: TrustedProxies,
     private readonly callers: ConcurrencyLimiter,
-    private readonly unproven: UnprovenRequests,
+    private readonly unauthenticated: UnauthenticatedLimiter,
   ) {}
 
   addressOf(request: IncomingMessage): string {
@@ -19,12 +19,12 @@ export class SocketLimits {
   }
 
   async lookUp(address: string, find: () => Promise<Principal>): Promise<Principal> {
-    return await this.unproven.lookUp(address, find);
+    return await this.unauthenticated.lookUp(address, find);
   }
 
-  /** Returns how to leave. */
-  enter(principal: Principal): () => void {
-    const places = this.callers.enter(principal, 'streams');
-    return () => (places.streams -= 1);
+  /** Returns a function that releases the slot. */
+  acquire(principal: Principal): () => void {
+    const slots = this.callers.acquire(principal, 'streams');
+    return () => (slots.streams -= 1);
   }
 }

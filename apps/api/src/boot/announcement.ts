@@ -1,14 +1,14 @@
 import type { Logger as Pino } from 'pino';
 import type { Config } from '../config/config.schema.js';
-import { isForPeople } from '../telemetry/logger.js';
+import { isPretty } from '../telemetry/logger.js';
 import { VERSION } from '../version.js';
 import type { Running } from './start.js';
 
-/** Shows people what to do next. A log collector gets one event, and never the key. */
+/** Logs the start. In the pretty format it also prints the next steps and a new admin key, which is never logged. */
 export function announce(running: Running, { log }: Config, pino: Pino): void {
   const { url, embedded, adminKey } = running;
   pino.info({ event: 'process.started', url, docs: `${url}/docs`, embedded, adminKeyFile: adminKey.file }, 'ready');
-  if (isForPeople(log.format)) process.stdout.write(announcement(running));
+  if (isPretty(log.format)) process.stdout.write(announcement(running));
 }
 
 export function announcement({ url, embedded, adminKey }: Running): string {
@@ -18,7 +18,7 @@ export function announcement({ url, embedded, adminKey }: Running): string {
     '',
     `  API    ${url}`,
     `  Docs   ${url}/docs`,
-    `  Data   ${embedded ? 'embedded Postgres, for this process alone' : 'Postgres of DATABASE_URL'}`,
+    `  Data   ${embedded ? 'embedded Postgres, for this process only' : 'Postgres at DATABASE_URL'}`,
     ...keyLines(adminKey),
     '',
     '  Try it:',
@@ -30,9 +30,9 @@ export function announcement({ url, embedded, adminKey }: Running): string {
 }
 
 function keyLines({ created, file, shell }: Running['adminKey']): string[] {
-  const lost = shell.startsWith('<')
-    ? ['  Key    none is kept here; lost it? Start with ROLLCALL_ADMIN_KEY set to a new one']
+  const advice = shell.startsWith('<')
+    ? ['  Key    not stored here; if it is lost, start with ROLLCALL_ADMIN_KEY set to a new one']
     : [];
-  const kept = file ? [`  Key    ${file}`] : lost;
-  return created ? [...kept, `         ${created}  (shown this once)`] : kept;
+  const lines = file ? [`  Key    ${file}`] : advice;
+  return created ? [...lines, `         ${created}  (shown only once)`] : lines;
 }

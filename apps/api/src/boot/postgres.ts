@@ -9,7 +9,7 @@ export interface Postgres {
   stop(): Promise<void>;
 }
 
-/** The outside Postgres if one is configured, else one of our own in the data folder. */
+/** Connects to the Postgres of DATABASE_URL, or starts the embedded one in the data folder. */
 export async function openPostgres({ database, data }: Config, pino: Pino): Promise<Postgres> {
   if (!database.url) return await openEmbedded(resolve(data.dir), pino);
   await waitForPostgres(database.url, database.connectWait, (reason) =>
@@ -22,7 +22,7 @@ async function openEmbedded(folder: string, pino: Pino): Promise<Postgres> {
   const server = await EmbeddedPostgres.start({
     folder,
     onRestart: (reason) =>
-      pino.error({ event: 'database.restarting', reason }, 'the embedded Postgres stopped; starting it again'),
+      pino.error({ event: 'database.restarting', reason }, 'the embedded Postgres stopped and is started again'),
   });
   return { url: server.url(), embedded: true, stop: () => server.stop() };
 }

@@ -5,12 +5,12 @@ import type { Config } from '../config/config.schema.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
-import { ListenError, type Running, start, type Surroundings } from './start.js';
+import { ListenError, type Running, start, type StartOptions } from './start.js';
 
-/** Faults of the surroundings: the person who starts can mend them, so they get a sentence and not a stack. */
-const EXPLAINED = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
+/** Errors that the operator can fix. Their message is printed without a stack trace. */
+const OPERATOR_ERRORS = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
 
-/** The life of the process: start, say where, and leave in order when asked to. */
+/** Runs the process: start, announce the address, and shut down in order on a signal. */
 export async function run(environment: NodeJS.ProcessEnv, folder: string, tracing?: Tracing): Promise<void> {
   let pino: Pino | undefined;
   try {
@@ -27,46 +27,45 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
 }
 
 /**
- * Undefined when a signal came before the start was through: nothing is served yet, so the process just ends, and the
- * embedded server with it. Later the first signal asks politely, a second one insists.
+ * Returns undefined when a signal arrives during the start: no request is in progress, so the process exits immediately, and the
+ * embedded Postgres stops with it. After the start, the first signal begins an orderly shutdown and a second one exits immediately.
  */
-async function startUnlessStopped(config: Config, pino: Pino, around: Surroundings): Promise<Running | undefined> {
-  let asked = false;
+async function startUnlessStopped(config: Config, pino: Pino, options: StartOptions): Promise<Running | undefined> {
+  let stopping = false;
   let running: Running | undefined;
-  const leave = async (signal: string): Promise<void> => {
-    if (asked) process.exit(130);
-    asked = true;
+  const stop = async (signal: string): Promise<void> => {
+    if (stopping) process.exit(130);
+    stopping = true;
     pino.info({ event: 'process.stopping', signal }, 'stopping');
     await running?.stop();
     pino.info({ event: 'process.stopped' }, 'stopped');
-    await end(pino, 0);
+    await exit(pino, 0);
   };
-  const onSignal = (signal: string): void =>
-    void leave(signal).catch(async (error: unknown) => await fail(error, pino));
+  const onSignal = (signal: string): void => void stop(signal).catch(async (error: unknown) => await fail(error, pino));
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
   process.on('uncaughtException', (error) => void fail(error, pino));
   process.on('unhandledRejection', (error) => void fail(error, pino));
   try {
-    running = await start(config, pino, around);
+    running = await start(config, pino, options);
   } catch (error) {
-    if (!asked) throw error;
+    if (!stopping) throw error;
   }
-  return asked ? undefined : running;
+  return stopping ? undefined : running;
 }
 
 let failed = false;
 
-/** The first failure is the cause; what fails on the way out is not worth a second message. */
+/** Reports only the first failure: later ones are consequences of it. */
 async function fail(error: unknown, pino: Pino | undefined): Promise<void> {
   if (failed) return;
   failed = true;
-  if (EXPLAINED.some((kind) => error instanceof kind)) process.stderr.write(`\n${(error as Error).message}\n\n`);
+  if (OPERATOR_ERRORS.some((kind) => error instanceof kind)) process.stderr.write(`\n${(error as Error).message}\n\n`);
   else if (pino) pino.fatal({ event: 'process.failed', err: error });
   else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-  await end(pino, 1);
+  await exit(pino, 1);
 }
 
-async function end(pino: Pino | undefined, code: number): Promise<void> {
+async function exit(pino: Pino | undefined, code: number): Promise<void> {
   if (pino) await new Promise((resolve) => pino.flush(resolve));
   process.exit(code);
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.schema.js';
  * Stops the application in this order:
  * 1. readiness reports 503, so that the proxy stops sending requests here;
  * 2. the proxy gets `drainDelay` to notice;
- * 3. new requests are refused;
+ * 3. new requests are rejected;
  * 4. the parts stop in the order of `SHUTDOWN_ORDER` (libs/platform), which Nest starts from its shutdown hooks.
  * After `timeout` the process stops waiting for requests in progress.
  */

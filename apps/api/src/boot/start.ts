@@ -19,14 +19,14 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** What the process has around it, beside its settings. */
-export interface Surroundings {
+/** What the process passes to the start beside its configuration. */
+export interface StartOptions {
   tracing?: Tracing;
   secrets?: SecretSource;
 }
 
-/** From a configuration to a listening server. What was opened is closed again, last first, if a later step fails. */
-export async function start(config: Config, pino: Pino, { tracing, secrets }: Surroundings = {}): Promise<Running> {
+/** Starts a listening server from a configuration. If a step fails, the earlier steps are undone in reverse order. */
+export async function start(config: Config, pino: Pino, { tracing, secrets }: StartOptions = {}): Promise<Running> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.toReversed()) await closer();
@@ -36,7 +36,7 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: Su
     const postgres = await openPostgres(config, pino);
     closers.push(() => postgres.stop());
     const options = databaseOptions(config, postgres.url);
-    await migrateAloud(options, pino);
+    await runMigrations(options, pino);
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
     const app = await createApp({ config, database: options, pino, fastifyPlugins, secrets });
     let serving = false;
@@ -51,7 +51,7 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: Su
   }
 }
 
-async function migrateAloud(options: DatabaseOptions, pino: Pino): Promise<void> {
+async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<void> {
   const onWait = (): void => pino.info({ event: 'database.migrating' }, 'waiting for another replica to migrate');
   for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
 }
@@ -67,7 +67,7 @@ export function databaseOptions({ database, http }: Config, url: string): Databa
   };
 }
 
-/** A start that cannot succeed as configured; the message is for the person who starts. */
+/** The server cannot listen on the configured address. The message tells the operator what to change. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
@@ -83,16 +83,17 @@ async function listen({ nest }: App, { host, port }: Config['http']): Promise<vo
 }
 
 const LISTEN_ADVICE: Record<string, string> = {
-  EADDRINUSE: 'Another process has this port. Stop it, or choose another port with PORT (0 takes any free one).',
-  EACCES: 'Ports below 1024 need rights this user does not have. Choose another with PORT.',
-  EADDRNOTAVAIL: 'This machine does not have that address. Set HOST to one it has, 127.0.0.1 or 0.0.0.0.',
-  ENOTFOUND: 'That host name is not known. Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
+  EADDRINUSE: 'Another process uses this port. Stop it, or set PORT to another port (0 for any free one).',
+  EACCES: 'This user may not listen on ports below 1024. Set PORT to another port.',
+  EADDRNOTAVAIL:
+    'This machine does not have that address. Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
+  ENOTFOUND: 'That host name is unknown. Set HOST to an address of this machine, 127.0.0.1 or 0.0.0.0.',
 };
 
 function urlOf({ nest }: App): string {
   const address = nest.getHttpServer().address();
   if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
-  const everywhere = address.address === '0.0.0.0' || address.address === '::';
-  const host = everywhere ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  const wildcard = address.address === '0.0.0.0' || address.address === '::';
+  const host = wildcard ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `http://${host}:${address.port}`;
 }

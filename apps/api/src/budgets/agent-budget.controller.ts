@@ -21,7 +21,7 @@ export class AgentBudgetController {
   @ApiOperation({
     operationId: 'agents.getBudget',
     summary: 'Get the budgets of an agent',
-    description: 'All its budgets, and the one that binds.',
+    description: 'Returns all budgets of the agent, and the tightest one.',
   })
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: AgentBudgetsView, description: 'The budgets of the agent.' })

@@ -20,7 +20,7 @@ class BudgetUsageView {
   @ApiProperty({ type: AmountView, description: 'By the subject and all runs below it.' }) subtree: AmountView;
 }
 
-/** How current the count of a usage source is that is polled. */
+/** How current the count of a polled usage source is. */
 class FreshnessView {
   @ApiProperty({
     type: String,
@@ -47,8 +47,9 @@ export class BudgetView {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) kind: string;
   @ApiProperty({ example: 'builder-01', description: 'The agent, caller or run; `fleet` for the fleet.' })
   subject: string;
-  @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'When it starts again.' }) window: string;
-  @ApiProperty({ example: 'UTC', description: 'Where the day or month starts.' }) timeZone: string;
+  @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'How often the usage starts again at 0.' })
+  window: string;
+  @ApiProperty({ example: 'UTC', description: 'The time zone in which a day or month starts.' }) timeZone: string;
   @ApiProperty({ format: 'date-time', example: '2026-02-24T00:00:00.000Z', description: 'Start of the window.' })
   windowStart: string;
   @ApiProperty({
@@ -61,7 +62,7 @@ export class BudgetView {
   windowEnd: string | null;
   @ApiProperty({ enum: CONDITIONS, description: 'How much is left.' }) condition: BudgetCondition;
   @ApiProperty({ type: LimitView, description: 'What may be spent in a window.' }) limit: LimitView;
-  @ApiProperty({ type: LimitView, description: 'Below this much, `condition` is `low`. Null: by the settings.' })
+  @ApiProperty({ type: LimitView, description: 'Below this amount, `condition` is `low`. Null: the settings decide.' })
   low: LimitView;
   @ApiProperty({ type: BudgetUsageView, description: 'What is spent in this window.' }) usage: BudgetUsageView;
   @ApiProperty({ type: AmountView, description: 'What calls in progress have reserved.' }) reserved: AmountView;
@@ -87,12 +88,12 @@ export class BudgetPage extends PageView {
 
 export class AgentBudgetsView {
   @ApiProperty({ example: 'builder-01', description: 'The agent.' }) agentId: string;
-  @ApiProperty({ type: AgentBudgetView, description: 'As the agent shows it: the one of its budgets that binds.' })
+  @ApiProperty({ type: AgentBudgetView, description: 'The tightest budget, as in the record of the agent.' })
   budget: AgentBudgetView;
   @ApiProperty({ type: [BudgetView], description: 'All budgets of the agent.' }) budgets: BudgetView[];
 }
 
-/** What a view depends on beside the budget. */
+/** What a view depends on in addition to the budget. */
 export interface ViewRules {
   low: LowBudgetPolicy;
   /** Counts of a polled source are stale after this time. */
@@ -109,8 +110,8 @@ export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rul
     subject,
     window,
     timeZone,
-    windowStart: momentOf(budget.windowStart),
-    windowEnd: windowEnd === null ? null : momentOf(windowEnd),
+    windowStart: isoTime(budget.windowStart),
+    windowEnd: windowEnd === null ? null : isoTime(windowEnd),
     condition: conditionOf(budget, rules.low),
     limit,
     low,
@@ -137,6 +138,6 @@ function freshnessOf(
   return { refreshedAt: refreshedAt?.toISOString() ?? null, ageMs, stale, error: refreshError };
 }
 
-function momentOf(time: number): string {
+function isoTime(time: number): string {
   return new Date(time).toISOString();
 }

@@ -68,7 +68,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.openRun',
     summary: 'Open the budget of a run',
-    description: 'For runtimes. What the run spends counts for all runs above it, and within all their limits.',
+    description: 'For runtimes. What the run spends also counts against the limits of all runs above it.',
   })
   @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
@@ -101,7 +101,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.reconcile',
     summary: 'Compare all counters with the ledger',
-    description: 'As of one moment. `discrepancies` is empty unless the tables were changed by other means.',
+    description: 'Reads one consistent snapshot. `discrepancies` is empty unless other programs changed the tables.',
   })
   @ApiOkResponse({ type: ReconciliationView, description: 'The result.' })
   async reconcile(): Promise<ReconciliationView> {
@@ -124,7 +124,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.topUp',
     summary: 'Raise the limit of a budget',
-    description: 'An exhausted agent is routable again at once.',
+    description: 'An exhausted agent is routable again immediately.',
   })
   @ApiBody({ type: TopUpBody, examples: TOP_UP_EXAMPLES })
   @ApiOkResponse({ type: BudgetView, description: 'The budget with the new limit.' })
@@ -158,7 +158,7 @@ export class BudgetsController {
     @Body() { limit, used, note }: AdjustBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    const change = { ...(limit && { limit: given(limit) }), ...(used && { used: given(used) }) };
+    const change = { ...(limit && { limit: definedFields(limit) }), ...(used && { used: definedFields(used) }) };
     await this.budgets.adjust(Number(id), change, { by, note });
     return await this.view(Number(id));
   }
@@ -178,7 +178,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.forecast',
     summary: 'Estimate when a budget runs out',
-    description: 'At the rate of the last hours.',
+    description: 'The estimate uses the rate of the last hours.',
   })
   @ApiOkResponse({ type: ForecastView, description: 'The estimate.' })
   @Problems('BUDGET_NOT_FOUND')
@@ -195,7 +195,7 @@ function toLimit({ tokens = null, microUsd = null }: LimitBody): Limit {
   return { tokens, microUsd };
 }
 
-/** Without absent fields, which stay as they are. */
-function given<T extends object>(body: T): Partial<T> {
+/** Removes absent fields, so that they are not changed. */
+function definedFields<T extends object>(body: T): Partial<T> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

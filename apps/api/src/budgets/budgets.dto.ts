@@ -33,12 +33,16 @@ export class OpenBudgetBody {
     enum: BUDGET_WINDOWS,
     default: 'total',
     example: 'daily',
-    description: 'When it starts again.',
+    description: 'How often the usage starts again at 0.',
   })
   @Optional()
   @IsIn(BUDGET_WINDOWS)
   window?: BudgetWindow;
-  @ApiPropertyOptional({ example: 'Europe/Berlin', default: 'UTC', description: 'Where the day or month starts.' })
+  @ApiPropertyOptional({
+    example: 'Europe/Berlin',
+    default: 'UTC',
+    description: 'The time zone in which a day or month starts.',
+  })
   @Optional()
   @IsString()
   @Length(1, 64)
@@ -50,7 +54,7 @@ export class OpenBudgetBody {
   limit: LimitBody;
   @ApiPropertyOptional({
     type: LimitBody,
-    description: 'Below this much, `condition` is `low`. Absent: by the settings.',
+    description: 'Below this amount, `condition` is `low`. Absent: the settings decide.',
   })
   @Optional()
   @ValidateNested()
@@ -84,7 +88,7 @@ export class OpenRunBody {
   parentRunId?: string;
   @ApiPropertyOptional({
     type: LimitBody,
-    description: 'For the run and all runs below it. Absent: only the limits above bind.',
+    description: 'For the run and all runs below it. Absent: only the limits of the runs above apply.',
   })
   @Optional()
   @IsObject()
@@ -118,14 +122,14 @@ export class TopUpBody extends AmountBody {
 }
 
 export class AdjustBody {
-  @ApiPropertyOptional({ type: LimitBody, description: 'The new limits. Absent fields stay as they are.' })
+  @ApiPropertyOptional({ type: LimitBody, description: 'The new limits. Absent fields are not changed.' })
   @Optional()
   @ValidateNested()
   @Type(() => LimitBody)
   limit?: LimitBody;
   @ApiPropertyOptional({
     type: AmountBody,
-    description: 'What was used in this window. Absent fields stay as they are.',
+    description: 'The amount used in this window. Absent fields are not changed.',
   })
   @Optional()
   @ValidateNested()

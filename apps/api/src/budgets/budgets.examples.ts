@@ -1,10 +1,10 @@
 import type { OpenBudgetBody, OpenRunBody, TopUpBody } from './budgets.dto.js';
 import type { ReserveBody, SettleBody } from './reservations.dto.js';
 
-/** Bodies for the documentation page, where not all fields go together. Each can be sent after those before it. */
+/** Examples for bodies whose fields exclude each other. Each example works after the examples before it were sent. */
 export const OPEN_BUDGET_EXAMPLES = {
   agent: {
-    summary: 'An agent, by the day',
+    summary: 'An agent, daily',
     value: {
       kind: 'agent',
       subject: 'builder-01',
@@ -15,7 +15,7 @@ export const OPEN_BUDGET_EXAMPLES = {
     } satisfies OpenBudgetBody,
   },
   fleet: {
-    summary: 'The fleet, by the month',
+    summary: 'The fleet, monthly',
     value: { kind: 'fleet', window: 'monthly', limit: { microUsd: 5_000_000_000 } } satisfies OpenBudgetBody,
   },
 };

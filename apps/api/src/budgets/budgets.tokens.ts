@@ -1,2 +1,2 @@
-/** Injection token of the rules by which budgets are shown. */
+/** Injection token of the `ViewRules` of budgets. */
 export const VIEW_RULES = Symbol('budget view rules');

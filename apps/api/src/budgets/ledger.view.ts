@@ -17,7 +17,7 @@ export class LedgerEntryView {
   @ApiProperty({ enum: ENTRY_KINDS, example: 'charged', description: 'What changed.' }) kind: string;
   @ApiProperty({ type: 'integer', example: 1_500, description: 'Tokens charged.' }) tokens: number;
   @ApiProperty({ type: 'integer', example: 22_500, description: 'Micro-dollars charged.' }) microUsd: number;
-  @ApiProperty({ example: true, description: 'Spent by the subject itself, and not by a run below it.' }) own: boolean;
+  @ApiProperty({ example: true, description: 'Whether the subject itself spent it, not a run below it.' }) own: boolean;
   @ApiProperty({ type: LimitView, nullable: true, description: 'The new limit, if this entry changed it; else null.' })
   limit: LimitView | null;
   @ApiProperty({ format: 'date-time', example: '2026-02-24T00:00:00.000Z', description: 'The window it counts for.' })
@@ -99,8 +99,8 @@ class BudgetNumbersView {
 
 class DiscrepancyView implements Discrepancy {
   @ApiProperty({ example: '42', description: 'The id of the budget.' }) id: string;
-  @ApiProperty({ type: BudgetNumbersView, description: 'As the budget has them.' }) counters: BudgetNumbersView;
-  @ApiProperty({ type: BudgetNumbersView, description: 'As the ledger has them.' }) ledger: BudgetNumbersView;
+  @ApiProperty({ type: BudgetNumbersView, description: 'The counters of the budget.' }) counters: BudgetNumbersView;
+  @ApiProperty({ type: BudgetNumbersView, description: 'The sums of the ledger.' }) ledger: BudgetNumbersView;
 }
 
 export class ReconciliationView implements Reconciliation {

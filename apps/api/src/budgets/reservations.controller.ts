@@ -11,7 +11,7 @@ import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
-/** The ledger for other runtimes, over HTTP. Each caller has its own keys. */
+/** Reservations for other runtimes. Each caller has its own keys. */
 @ApiTags('budgets')
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
@@ -29,8 +29,8 @@ export class ReservationsController {
     operationId: 'budgets.reserve',
     summary: 'Reserve before a call',
     description:
-      'Reserves on every budget concerned: of the agent, of the caller, of the run and all runs above it, and of the ' +
-      'fleet. All or none.',
+      'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, and ' +
+      'of the fleet.',
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
@@ -40,8 +40,8 @@ export class ReservationsController {
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
     const ttlMs = toTtlMs(ttlSeconds);
     const scopes = { agentId, callerId: owner, runId };
-    const ask = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
-    return toReservationView(await this.ledger.reserve(ask, spenderOf(caller)));
+    const request = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
+    return toReservationView(await this.ledger.reserve(request, spenderOf(caller)));
   }
 
   @Get(':key')
@@ -60,7 +60,7 @@ export class ReservationsController {
     summary: 'Charge what a call used',
     description:
       'Charges the full amount, also above the reservation and after it expired, and frees the rest. An amount far above ' +
-      'the reservation needs the permission `budgets:write`.',
+      'the reservation requires the permission `budgets:write`.',
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })

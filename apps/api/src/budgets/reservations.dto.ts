@@ -5,7 +5,7 @@ import { LONGEST_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
 
-/** As the vendor reports it; an unknown count is absent. */
+/** The usage as the vendor reports it. An unknown count is absent. */
 export class ModelUsageBody {
   @ApiPropertyOptional({ ...AMOUNT, example: 1_200, description: 'Input tokens.' })
   @Optional()
@@ -34,7 +34,7 @@ export class RenewBody {
     default: DEFAULT_TTL_MS / 1_000,
     minimum: 1,
     maximum: LONGEST_TTL_MS / 1_000,
-    description: 'After this time the reservation expires.',
+    description: 'The reservation expires after this time.',
   })
   @Optional()
   @IsInt()
@@ -60,10 +60,10 @@ export class ReserveBody extends RenewBody {
   @IsString()
   @Length(1, 200)
   runId?: string;
-  @ApiProperty({ ...AMOUNT, example: 4_000, description: 'The largest number of tokens the call can use.' })
+  @ApiProperty({ ...AMOUNT, example: 4_000, description: 'The maximum number of tokens that the call can use.' })
   @IsAmount()
   tokens: number;
-  @ApiPropertyOptional({ ...AMOUNT, example: 60_000, default: 0, description: 'The largest cost, in micro-dollars.' })
+  @ApiPropertyOptional({ ...AMOUNT, example: 60_000, default: 0, description: 'The maximum cost, in micro-dollars.' })
   @Optional()
   @IsAmount()
   microUsd?: number;
@@ -94,12 +94,15 @@ export class SettleBody {
   @IsOptional()
   @IsAmount()
   microUsd?: number | null;
-  @ApiPropertyOptional({ example: 'sonnet', description: 'The preset or alias whose prices turn `usage` into money.' })
+  @ApiPropertyOptional({ example: 'sonnet', description: 'The preset or alias whose prices apply to `usage`.' })
   @Optional()
   @IsString()
   @Length(1, 200)
   model?: string;
-  @ApiPropertyOptional({ type: ModelUsageBody, description: 'Instead of `tokens`, as the vendor reports it.' })
+  @ApiPropertyOptional({
+    type: ModelUsageBody,
+    description: 'The usage as the vendor reports it, instead of `tokens`.',
+  })
   @Optional()
   @ValidateNested()
   @Type(() => ModelUsageBody)

@@ -13,7 +13,7 @@ function faultsOf(environment: Record<string, string>): string[] {
   try {
     loadConfig(environment, folder);
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
+    if (error instanceof ConfigError) return error.errors;
     throw error;
   }
   return [];

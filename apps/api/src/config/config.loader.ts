@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { type Document, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { Secret, type SecretSource } from '#rollcall/providers';
-import { relationFaults } from './config.relations.js';
+import { constraintErrors } from './config.constraints.js';
 import { ConfigSchema, type Config } from './config.schema.js';
 import { listSettings, type SettingEntry } from './setting.js';
 
@@ -13,18 +13,18 @@ type Environment = Record<string, string | undefined>;
 
 const CONFIG_FILE = 'rollcall.yaml';
 
-/** Every fault of the configuration at once, so that one round of corrections is enough. */
+/** Lists all errors of the configuration, so that they can be corrected at once. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
-  constructor(readonly faults: string[]) {
+  constructor(readonly errors: string[]) {
     super(
-      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n  - ${faults.join('\n  - ')}`,
+      `The configuration has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}:\n  - ${errors.join('\n  - ')}`,
     );
   }
 }
 
-/** Defaults < rollcall.yaml < .env < environment. The only place that reads any of them. */
+/** Merges the sources in this order of precedence: defaults < rollcall.yaml < .env < environment. No other code reads them. */
 export function loadConfig(environment: Environment, folder: string): Config {
   const settings = listSettings(ConfigSchema);
   const env = { ...readEnvFile(folder), ...environment };
@@ -32,24 +32,24 @@ export function loadConfig(environment: Environment, folder: string): Config {
   for (const entry of settings) overlay(tree, entry, env[entry.env]);
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
-    const faults = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
-    throw new ConfigError([...faults, ...relationFaultsOfTheRest(tree, parsed.error.issues)]);
+    const errors = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
+    throw new ConfigError([...errors, ...constraintErrorsOfValidSettings(tree, parsed.error.issues)]);
   }
-  const faults = relationFaults(parsed.data);
-  if (faults.length > 0) throw new ConfigError(faults);
+  const errors = constraintErrors(parsed.data);
+  if (errors.length > 0) throw new ConfigError(errors);
   return deepFreeze(parsed.data);
 }
 
-/** The keys that the environment holds, wrapped. Who may ask for which, the Keyring decides. */
+/** Reads secrets from the environment by name. The Keyring decides which names may be read. */
 export function environmentSecrets(environment: Environment, folder: string): SecretSource {
   const env = { ...readEnvFile(folder), ...environment };
   return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
-/** Names that look meant for us but are none of ours: most often a typing error. */
+/** Variables that begin with ROLLCALL_ and are not settings, usually because of a typing error. */
 export function unknownVariables(environment: Environment): string[] {
-  const ours = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG']);
-  return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !ours.has(name));
+  const known = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG']);
+  return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !known.has(name));
 }
 
 function readEnvFile(folder: string): Environment {
@@ -80,7 +80,7 @@ function readText(file: string): string {
   }
 }
 
-/** Aliases are resolved only here: one may lead nowhere, or to too much. */
+/** The parser resolves YAML aliases only in this step. It throws when an alias is undefined or expands to too many nodes. */
 function toPlain(document: Document.Parsed, file: string): unknown {
   try {
     return document.toJS();
@@ -89,17 +89,17 @@ function toPlain(document: Document.Parsed, file: string): unknown {
   }
 }
 
-/** What has a fault of its own is told once: relations it takes part in wait until it is right. */
-function relationFaultsOfTheRest(tree: Tree, issues: z.core.$ZodIssue[]): string[] {
-  const faulty = issues.flatMap((issue) => {
+/** Checks the constraints between valid settings only. An invalid setting already has an error of its own. */
+function constraintErrorsOfValidSettings(tree: Tree, issues: z.core.$ZodIssue[]): string[] {
+  const invalid = issues.flatMap((issue) => {
     const path = issue.path.map(String);
     return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path.slice(0, 2)];
   });
-  for (const path of faulty) remove(tree, path);
+  for (const path of invalid) remove(tree, path);
   const rest = ConfigSchema.safeParse(tree);
   if (!rest.success) return [];
-  const names = faulty.map((path) => path.join('.'));
-  return relationFaults(rest.data).filter((fault) => !names.some((name) => fault.includes(name)));
+  const names = invalid.map((path) => path.join('.'));
+  return constraintErrors(rest.data).filter((error) => !names.some((name) => error.includes(name)));
 }
 
 function remove(tree: Tree, path: string[]): void {
@@ -107,7 +107,7 @@ function remove(tree: Tree, path: string[]): void {
   if (isTree(branch)) delete branch[path.at(-1) ?? ''];
 }
 
-/** An empty variable counts as not set, as is usual with compose files. */
+/** An empty variable counts as not set, because compose files often pass empty variables. */
 function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): void {
   if (value === undefined || value === '') return;
   let branch = tree;
@@ -121,15 +121,15 @@ function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): vo
 function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree): string[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${known(path, settings)}`);
+    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${knownNames(path, settings)}`);
   }
   const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
-  if (!entry) return [`${path.join('.')}: expected a group of settings${known(path, settings)}`];
+  if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];
   const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
   return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
 }
 
-function known(group: string[], settings: SettingEntry[]): string {
+function knownNames(group: string[], settings: SettingEntry[]): string {
   const inside = settings.filter((entry) => group.every((key, index) => key === entry.path[index]));
   const names = [...new Set(inside.map((entry) => entry.path[group.length] ?? ''))].filter(Boolean);
   return names.length > 0 ? `; known here: ${names.join(', ')}` : '';

@@ -6,11 +6,11 @@ import { budgets, langfuse } from './budget.settings.js';
 import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { providers } from '../providers/providers.config.js';
-import { A_DURATION, byteSize, duration, integer, json, list, setting } from './setting.js';
+import { DURATION_FORMAT, byteSize, duration, integer, json, list, setting } from './setting.js';
 import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-/** Only signatures by a private key: with a shared secret every verifier could also mint tokens. */
+/** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
 export const JWT_ALGORITHMS = [
   'RS256',
   'RS384',
@@ -27,66 +27,68 @@ export const JWT_ALGORITHMS = [
 const http = z.strictObject({
   host: setting(z.string().min(1).default('127.0.0.1'), {
     env: 'HOST',
-    about: 'Address to listen on. The default answers this machine only; use `0.0.0.0` behind a gateway.',
+    about:
+      'Address to listen on. The default accepts connections from this machine only; use `0.0.0.0` behind a proxy.',
     expects: 'an address or host name',
   }),
   port: setting(integer(0, 65_535, 8080), {
     env: 'PORT',
-    about: 'Port to listen on. `0` takes any free one and prints it.',
+    about: 'Port to listen on. `0` chooses any free port and prints it.',
     expects: 'a whole number from 0 to 65535',
   }),
   trustedProxies: setting(
     list([]).refine((all) => all.every(isNetwork)),
     {
       env: 'ROLLCALL_TRUSTED_PROXIES',
-      about: 'Addresses or CIDR ranges of the gateways whose `X-Forwarded-For` is believed. Empty: no one is.',
+      about:
+        'Addresses or CIDR ranges of the proxies whose `X-Forwarded-For` is trusted. If empty, the header is ignored.',
       expects: 'addresses or CIDR ranges separated by commas, such as 10.0.0.0/8',
     },
   ),
   bodyLimit: setting(byteSize('256KB'), {
     env: 'ROLLCALL_BODY_LIMIT',
-    about: 'Largest request body.',
+    about: 'Maximum size of a request body.',
     expects: 'a size such as 256KB or 1MB',
     defaultText: '256KB',
   }),
   requestTimeout: setting(duration('30s'), {
     env: 'ROLLCALL_REQUEST_TIMEOUT',
     about: 'How long a client may take to send its request.',
-    expects: A_DURATION,
+    expects: DURATION_FORMAT,
     defaultText: '30s',
   }),
   handlerTimeout: setting(duration('15s'), {
     env: 'ROLLCALL_HANDLER_TIMEOUT',
-    about: 'How long a request may be worked on before it is answered with 503.',
-    expects: A_DURATION,
+    about: 'How long the processing of a request may take before the answer is 503.',
+    expects: DURATION_FORMAT,
     defaultText: '15s',
   }),
   keepAliveTimeout: setting(duration('75s'), {
     env: 'ROLLCALL_KEEP_ALIVE_TIMEOUT',
-    about: "How long an idle connection is kept. Must be longer than the gateway's own (nginx: 60s).",
-    expects: A_DURATION,
+    about: 'How long an idle connection is kept. Must be longer than the keep-alive timeout of the proxy (nginx: 60s).',
+    expects: DURATION_FORMAT,
     defaultText: '75s',
   }),
   rateLimit: setting(integer(0, 1_000_000, 1_000), {
     env: 'ROLLCALL_RATE_LIMIT',
-    about: 'Requests per second and credential, on each replica. `0` switches the limit off.',
+    about: 'Requests per second and credential, on each replica. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
   concurrentRequests: setting(integer(0, 1_000_000, 100), {
     env: 'ROLLCALL_CONCURRENT_REQUESTS',
-    about: 'Requests of one credential that a replica works on at the same time. `0` switches the limit off.',
+    about: 'Requests of one credential that a replica processes at the same time. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
   concurrentStreams: setting(integer(0, 1_000_000, 50), {
     env: 'ROLLCALL_CONCURRENT_STREAMS',
     about:
-      'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` switches the limit off.',
+      'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
   concurrentUnauthenticated: setting(integer(0, 1_000_000, 250), {
     env: 'ROLLCALL_CONCURRENT_UNAUTHENTICATED',
     about:
-      'Requests of one address that a replica works on at the same time before they have proven a credential, or without one. `0` switches the limit off.',
+      'Requests of one address without a verified credential that a replica processes at the same time. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
 });
@@ -100,44 +102,45 @@ const database = z.strictObject({
       .optional(),
     {
       env: 'DATABASE_URL',
-      about: 'An outside Postgres, 15 or newer. Without it an embedded one runs in the data folder, for one process.',
+      about:
+        'URL of an external Postgres, 15 or newer. Without it, an embedded Postgres runs in the data folder, for one process.',
       expects: 'a URL such as postgresql://user:password@host:5432/rollcall',
       secret: true,
     },
   ),
   poolSize: setting(integer(2, 1_000, 20), {
     env: 'ROLLCALL_DATABASE_POOL_SIZE',
-    about: 'Connections each replica may hold for requests and background work.',
+    about: 'Maximum number of connections of each replica for requests and background work.',
     expects: 'a whole number from 2 to 1000',
   }),
   reservedPoolSize: setting(integer(1, 100, DEFAULT_RESERVED_POOL_SIZE), {
     env: 'ROLLCALL_DATABASE_RESERVED_POOL_SIZE',
-    about: 'Connections each replica holds beside them, only for heartbeats, sweeps, the event log and readiness.',
+    about: 'Additional connections of each replica, reserved for heartbeats, sweeps, the event log and readiness.',
     expects: 'a whole number from 1 to 100',
   }),
   operationTimeout: setting(duration('1500ms'), {
     env: 'ROLLCALL_DATABASE_TIMEOUT',
-    about: 'The longest wait for the answer to one statement; then the request is answered with 503.',
-    expects: A_DURATION,
+    about: 'Maximum time of one statement. After it, the request is answered with 503.',
+    expects: DURATION_FORMAT,
     defaultText: '1500ms',
   }),
   transactionFactor: setting(integer(1, 100, STATEMENTS_PER_TRANSACTION), {
     env: 'ROLLCALL_DATABASE_TRANSACTION_FACTOR',
     about:
-      'All statements of a transaction together may take this many times `database.operationTimeout`, and no longer than `http.handlerTimeout`.',
+      'A whole transaction may take this many times `database.operationTimeout`, and at most `http.handlerTimeout`.',
     expects: 'a whole number from 1 to 100',
   }),
   slowRoundTrip: setting(duration('500ms'), {
     env: 'ROLLCALL_DATABASE_SLOW_ROUND_TRIP',
     about:
-      'When three round trips to the database in a row take longer than this, `/health/ready` is 503 until three in a row are faster.',
-    expects: A_DURATION,
+      'When three consecutive round trips to the database take longer than this, `/health/ready` returns 503 until three consecutive ones are faster.',
+    expects: DURATION_FORMAT,
     defaultText: '500ms',
   }),
   connectWait: setting(duration('30s'), {
     env: 'ROLLCALL_DATABASE_CONNECT_WAIT',
-    about: 'How long a start waits for a Postgres that is not there yet.',
-    expects: A_DURATION,
+    about: 'How long the start waits until Postgres accepts connections.',
+    expects: DURATION_FORMAT,
     defaultText: '30s',
   }),
 });
@@ -159,7 +162,7 @@ const auth = z.strictObject({
     {
       env: 'ROLLCALL_ADMIN_KEY',
       about:
-        'A known admin API key, for deployments. Changing it revokes the one set before. Without it, the first start makes one.',
+        'The admin API key, for deployments. A new value revokes the previous one. Without it, the first start creates a key.',
       expects: '32 to 200 random characters out of A-Z a-z 0-9 _ ~ + / = - (for example: openssl rand -hex 32)',
       secret: true,
     },
@@ -169,7 +172,7 @@ const auth = z.strictObject({
     {
       env: 'ROLLCALL_SEALING_KEY',
       about:
-        'Keeps secrets we must be able to read again, those of webhooks, sealed in the database. The same on every replica; to replace it, put the new one in front. With the embedded Postgres one is made in the data folder.',
+        'Encrypts the secrets of webhooks in the database. Must be the same on every replica. To replace it, put the new key in front of the old one. With the embedded Postgres, a key is created in the data folder.',
       expects:
         '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
       secret: true,
@@ -177,36 +180,37 @@ const auth = z.strictObject({
   ),
   oidcIssuer: setting(z.url().optional(), {
     env: 'ROLLCALL_OIDC_ISSUER',
-    about: 'Accept JWTs of this issuer, exactly as in their `iss`. Its keys are found by OpenID discovery.',
+    about:
+      'Accept JWTs of this issuer. The value must be equal to the claim `iss`. The keys are found by OpenID discovery.',
     expects: 'a URL',
   }),
   oidcAudience: setting(z.string().min(1).optional(), {
     env: 'ROLLCALL_OIDC_AUDIENCE',
-    about: 'What a JWT must carry in `aud`. Required with an issuer.',
+    about: 'The value that a JWT must have in `aud`. Required with an issuer.',
     expects: 'the name this API has at the issuer',
   }),
   oidcAlgorithms: setting(
     list(['RS256', 'ES256']).refine((all) => all.length > 0 && all.every((one) => JWT_ALGORITHMS.includes(one))),
     {
       env: 'ROLLCALL_OIDC_ALGORITHMS',
-      about: 'Signature algorithms accepted.',
+      about: 'Accepted signature algorithms.',
       expects: `one or more of ${JWT_ALGORITHMS.join(', ')}`,
     },
   ),
   oidcJwksUri: setting(z.url().optional(), {
     env: 'ROLLCALL_OIDC_JWKS_URI',
-    about: "Where the issuer's keys are, if it has no discovery document.",
+    about: 'URL of the keys of the issuer, if it has no discovery document.',
     expects: 'a URL',
   }),
   oidcPlainHttp: setting(z.enum(['refuse', 'allow']).default('refuse'), {
     env: 'ROLLCALL_OIDC_PLAIN_HTTP',
     about:
-      "Whether the issuer's keys may be fetched over plain http from another machine. `allow` only in a network you trust: who can change the keys on the way can sign tokens.",
+      'Whether the keys of the issuer may be fetched over plain http from another machine. Use `allow` only in a trusted network: an attacker who replaces the keys can sign tokens.',
     expects: 'refuse or allow',
   }),
   oidcRolesClaim: setting(z.string().min(1).default('roles'), {
     env: 'ROLLCALL_OIDC_ROLES_CLAIM',
-    about: 'Claim that lists roles; dots go deeper, as in `realm_access.roles`.',
+    about: 'Claim that lists the roles. Dots address nested claims, as in `realm_access.roles`.',
     expects: 'the name of a claim',
   }),
 });
@@ -214,17 +218,17 @@ const auth = z.strictObject({
 const log = z.strictObject({
   level: setting(z.enum(LEVELS).default('info'), {
     env: 'LOG_LEVEL',
-    about: 'Least level that is written.',
+    about: 'Lowest level that is logged.',
     expects: `one of ${LEVELS.join(', ')}`,
   }),
   format: setting(z.enum(['auto', 'json', 'pretty']).default('auto'), {
     env: 'LOG_FORMAT',
-    about: '`json` for machines, `pretty` for people, `auto` looks whether the output is a terminal.',
+    about: '`json` for log collectors, `pretty` for people. `auto` uses `pretty` if the output is a terminal.',
     expects: 'auto, json or pretty',
   }),
   requests: setting(z.enum(['all', 'errors', 'none']).default('errors'), {
     env: 'LOG_REQUESTS',
-    about: 'Which requests get a line of their own. Metrics and traces cover all of them in any case.',
+    about: 'Which requests are logged. Metrics and traces always cover all requests.',
     expects: 'all, errors or none',
   }),
 });
@@ -233,14 +237,14 @@ const shutdown = z.strictObject({
   drainDelay: setting(duration('0s'), {
     env: 'ROLLCALL_DRAIN_DELAY',
     about:
-      'How long to go on serving after `/health/ready` turned 503, so that the gateway can notice (5s on Kubernetes).',
-    expects: A_DURATION,
+      'How long a stopping replica serves requests after `/health/ready` returns 503, so that the proxy can notice (5s on Kubernetes).',
+    expects: DURATION_FORMAT,
     defaultText: '0s',
   }),
   timeout: setting(duration('10s'), {
     env: 'ROLLCALL_SHUTDOWN_TIMEOUT',
-    about: 'How long requests under way may take to finish before the process ends anyway.',
-    expects: A_DURATION,
+    about: 'How long the shutdown waits for requests in progress before the process ends.',
+    expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
 });
@@ -248,16 +252,16 @@ const shutdown = z.strictObject({
 const idempotency = z.strictObject({
   keep: setting(duration('24h'), {
     env: 'ROLLCALL_IDEMPOTENCY_KEEP',
-    about: 'How long the answer to an `Idempotency-Key` is remembered.',
-    expects: A_DURATION,
+    about: 'How long the answer to an `Idempotency-Key` is stored.',
+    expects: DURATION_FORMAT,
     defaultText: '24h',
   }),
 });
 
-/** Answers without a key and without a network, so that everything can be tried at once. */
+/** This model needs neither a key nor a network, so Rollcall works without configuration. */
 const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
 
-/** Checked here, and kept as it was written: the book of presets reads it again. */
+/** Validated but not parsed here: `PresetCatalog` parses the original value. */
 const models = setting(
   json()
     .refine((value) => ModelsConfigSchema.safeParse(value).success)
@@ -266,33 +270,34 @@ const models = setting(
   {
     env: 'ROLLCALL_MODELS',
     about:
-      'The models agents can name: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
-    expects: 'presets, a default among them, and what else providers.md shows',
+      'The models that agents can use: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
+    expects: 'presets with a default among them, as described in providers.md',
     defaultText: 'one preset that needs no key',
   },
 );
 const events = z.strictObject({
   keep: setting(duration('7d'), {
     env: 'ROLLCALL_EVENTS_KEEP',
-    about: 'How long events are kept. A consumer that was away for longer needs a snapshot.',
-    expects: A_DURATION,
+    about: 'How long events are kept. A consumer that was disconnected for longer needs a snapshot.',
+    expects: DURATION_FORMAT,
     defaultText: '7d',
   }),
   keepCount: setting(integer(1, 1_000_000_000, 1_000_000), {
     env: 'ROLLCALL_EVENTS_KEEP_COUNT',
-    about: 'How many events are kept at the most, whatever their age.',
+    about: 'Maximum number of events that are kept, independent of their age.',
     expects: 'a whole number from 1 to 1000000000',
   }),
   buffer: setting(byteSize('1MB'), {
     env: 'ROLLCALL_EVENTS_BUFFER',
-    about: 'How much may wait for one WebSocket or SSE consumer that does not read.',
+    about: 'Maximum size of the send buffer of one WebSocket or SSE consumer.',
     expects: 'a size such as 256KB or 1MB',
     defaultText: '1MB',
   }),
   slowAfter: setting(duration('10s'), {
     env: 'ROLLCALL_EVENTS_SLOW_AFTER',
-    about: 'How long that buffer may stay full before the consumer is cut off, with the cursor to resume from.',
-    expects: A_DURATION,
+    about:
+      'How long the send buffer may stay full before the consumer is disconnected. It gets the cursor to resume from.',
+    expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
 });
@@ -303,7 +308,7 @@ const egress = z.strictObject({
     {
       env: 'ROLLCALL_EGRESS_ALLOW',
       about:
-        'Networks agents may live in beside the public Internet. This machine itself is allowed with the embedded Postgres only.',
+        'Networks that requests may be sent to beside the public Internet. Loopback addresses are also allowed with the embedded Postgres.',
       expects: 'addresses or CIDR ranges separated by commas, such as 10.0.0.0/8',
     },
   ),

@@ -15,7 +15,7 @@ function faultsOf(environment: Record<string, string>): string[] {
     loadConfig(environment, '/nowhere');
     return [];
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
+    if (error instanceof ConfigError) return error.errors;
     throw error;
   }
 }
@@ -80,13 +80,13 @@ describe('the policies of the registry', () => {
       { ROLLCALL_CIRCUIT_COOL_DOWN: '10m' },
       'circuit.longestCoolDown (300000ms) must not be shorter than circuit.coolDown',
     ],
-    [{ ROLLCALL_CIRCUIT_PROBE: '0s' }, 'nobody could hold the probe'],
+    [{ ROLLCALL_CIRCUIT_PROBE: '0s' }, 'no caller can hold the probe'],
     [
       { ROLLCALL_CIRCUIT_BACK_OFF: '0.5' },
       'circuit.backOff (ROLLCALL_CIRCUIT_BACK_OFF): expected a number from 1 to 100',
     ],
-    [{ ROLLCALL_FLAPPING_REUSE_BELOW: '3' }, 'agents would be kept out and let in at once'],
-    [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'nothing would ever count'],
+    [{ ROLLCALL_FLAPPING_REUSE_BELOW: '3' }, 'agents are suppressed and listed again immediately'],
+    [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'the penalty is always 0'],
     [{ ROLLCALL_FLAPPING_LONGEST: '1m' }, 'flapping.longest (60000ms) is too short'],
     [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],

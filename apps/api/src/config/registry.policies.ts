@@ -26,12 +26,12 @@ export function registryPolicies(config: Config): Omit<RegistryOptions, 'retenti
     directory: directoryOptions(config),
     budgets: budgetRules(config),
     agentQuota: { limit: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
-    // the second one goes on while the machine sleeps
+    // Only the second clock continues while the machine sleeps.
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
   };
 }
 
-/** Throws a CapabilityAliasError when the aliases cannot all hold. */
+/** Throws a CapabilityAliasError when the aliases contradict each other. */
 export function directoryOptions({ discovery }: Config): DirectoryOptions {
   return { aliases: new CapabilityAliases(discovery.aliases) };
 }

@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import { A_DURATION, decimal, duration, integer, json, setting } from './setting.js';
+import { DURATION_FORMAT, decimal, duration, integer, json, setting } from './setting.js';
 
 export const registry = z.strictObject({
   heartbeatEvery: setting(duration('10s'), {
     env: 'ROLLCALL_HEARTBEAT_EVERY',
-    about: 'How often agents must beat. They are told with every answer.',
-    expects: A_DURATION,
+    about: 'How often agents must send a heartbeat. Every answer to a heartbeat contains the interval.',
+    expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
   missedBeats: setting(integer(3, 100, 3), {
     env: 'ROLLCALL_MISSED_BEATS',
-    about: 'So many missed beats in a row evict an agent; two make it suspect.',
+    about: 'Number of consecutive missed heartbeats after which an agent is evicted. After two it is suspect.',
     expects: 'a whole number from 3 to 100',
   }),
   keepLeft: setting(duration('7d'), {
     env: 'ROLLCALL_KEEP_LEFT_AGENTS',
-    about: 'How long agents that have left are kept as history, 15m at the least.',
-    expects: A_DURATION,
+    about: 'How long the records of agents that have left are kept, at least 15m.',
+    expects: DURATION_FORMAT,
     defaultText: '7d',
   }),
 });
@@ -25,15 +25,15 @@ export const discovery = z.strictObject({
   aliases: setting(json().pipe(z.record(z.string(), z.string())).default({}), {
     env: 'ROLLCALL_CAPABILITY_ALIASES',
     about:
-      'Other words for capabilities, as `coding: code`; they hold for what is below them too. In the environment: one line of JSON.',
+      'Other names of capabilities, such as `coding: code`. An alias also applies to the capabilities below it. In the environment: one line of JSON.',
     expects: 'pairs of text such as {"coding": "code"}',
     defaultText: '{}',
   }),
   staleAfter: setting(duration('60s'), {
     env: 'ROLLCALL_DIRECTORY_STALE_AFTER',
     about:
-      'How long a replica that cannot read the event log answers queries from memory, with the age in the header `Age`. Then the answer is 503 `DIRECTORY_STALE`.',
-    expects: A_DURATION,
+      'How long a replica that cannot read the event log answers queries from its directory, with the header `Age`. After that, the answer is 503 `DIRECTORY_STALE`.',
+    expects: DURATION_FORMAT,
     defaultText: '60s',
   }),
 });
@@ -41,30 +41,30 @@ export const discovery = z.strictObject({
 export const circuit = z.strictObject({
   failures: setting(integer(1, 1_000, 5), {
     env: 'ROLLCALL_CIRCUIT_FAILURES',
-    about: 'So many failed calls in a row open the circuit of an agent.',
+    about: 'Number of consecutive failed calls that opens the circuit of an agent.',
     expects: 'a whole number from 1 to 1000',
   }),
   coolDown: setting(duration('10s'), {
     env: 'ROLLCALL_CIRCUIT_COOL_DOWN',
-    about: 'How long an open circuit lets nobody through.',
-    expects: A_DURATION,
+    about: 'How long an open circuit rejects all calls before it allows a probe.',
+    expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
   backOff: setting(decimal(1, 100, 2), {
     env: 'ROLLCALL_CIRCUIT_BACK_OFF',
-    about: 'Each probe that fails makes the next cool-down this many times longer.',
+    about: 'Each failed probe multiplies the cool-down by this factor.',
     expects: 'a number from 1 to 100',
   }),
   longestCoolDown: setting(duration('5m'), {
     env: 'ROLLCALL_CIRCUIT_LONGEST_COOL_DOWN',
-    about: 'The longest a cool-down becomes.',
-    expects: A_DURATION,
+    about: 'Maximum cool-down.',
+    expects: DURATION_FORMAT,
     defaultText: '5m',
   }),
   probe: setting(duration('30s'), {
     env: 'ROLLCALL_CIRCUIT_PROBE',
-    about: 'How long a caller may take to report on its probe before another one may try.',
-    expects: A_DURATION,
+    about: 'How long a caller may take to report the outcome of its probe before another caller may probe.',
+    expects: DURATION_FORMAT,
     defaultText: '30s',
   }),
 });
@@ -73,23 +73,24 @@ export const protection = z.strictObject({
   percent: setting(integer(0, 100, 15), {
     env: 'ROLLCALL_PROTECTION_PERCENT',
     about:
-      'When more of the fleet than this is silent at once, nobody is evicted for a while. `100` switches that off.',
+      'Self-preservation begins when more than this percentage of the fleet is silent at once: no agent is evicted for a limited time. `100` disables it.',
     expects: 'a whole number from 0 to 100',
   }),
   fewest: setting(integer(1, 1_000_000, 3), {
     env: 'ROLLCALL_PROTECTION_FEWEST',
-    about: 'Fewer silent agents than this are evicted whatever their share.',
+    about: 'Self-preservation does not begin with fewer silent agents than this.',
     expects: 'a whole number from 1 to 1000000',
   }),
   longest: setting(duration('10m'), {
     env: 'ROLLCALL_PROTECTION_LONGEST',
-    about: 'How long nobody is evicted; then, if they are still silent, slowly.',
-    expects: A_DURATION,
+    about:
+      'Maximum duration of self-preservation. After it, agents that are still silent are evicted at a limited rate.',
+    expects: DURATION_FORMAT,
     defaultText: '10m',
   }),
   evictionsPerMinute: setting(integer(1, 1_000_000, 60), {
     env: 'ROLLCALL_PROTECTION_EVICTIONS_PER_MINUTE',
-    about: 'How slowly.',
+    about: 'The limited rate of evictions after self-preservation.',
     expects: 'a whole number from 1 to 1000000',
   }),
 });
@@ -97,24 +98,25 @@ export const protection = z.strictObject({
 export const flapping = z.strictObject({
   suppressAt: setting(decimal(0.1, 1_000, 3), {
     env: 'ROLLCALL_FLAPPING_SUPPRESS_AT',
-    about: 'An agent that left and came back this often lately is kept out of answers. Old times count less and less.',
+    about:
+      'An agent that left and registered again this often is suppressed: queries do not return it. Each time counts less as it gets older.',
     expects: 'a number from 0.1 to 1000',
   }),
   reuseBelow: setting(decimal(0.01, 1_000, 1), {
     env: 'ROLLCALL_FLAPPING_REUSE_BELOW',
-    about: 'It is let in again when what still counts has fallen below this.',
+    about: 'A suppressed agent is returned again when its count has fallen below this.',
     expects: 'a number from 0.01 to 1000',
   }),
   halfLife: setting(duration('1m'), {
     env: 'ROLLCALL_FLAPPING_HALF_LIFE',
-    about: 'After this long one time counts only half.',
-    expects: A_DURATION,
+    about: 'After this time, the count has fallen to one half.',
+    expects: DURATION_FORMAT,
     defaultText: '1m',
   }),
   longest: setting(duration('10m'), {
     env: 'ROLLCALL_FLAPPING_LONGEST',
-    about: 'Nobody is kept out for longer than this after the last time.',
-    expects: A_DURATION,
+    about: 'Maximum time for which an agent is suppressed after its last registration.',
+    expects: DURATION_FORMAT,
     defaultText: '10m',
   }),
 });

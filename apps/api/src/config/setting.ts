@@ -1,49 +1,49 @@
 import { z } from 'zod';
 
-/** What documentation and error messages need to know about a setting, kept beside its type. */
-export interface SettingFacts {
+/** What the documentation and the error messages contain about a setting. */
+export interface SettingInfo {
   env: string;
   about: string;
-  /** What would be right, as the end of "expected …". */
+  /** The valid values, as the end of the sentence "expected …". */
   expects: string;
-  /** Never shown, neither in messages nor in logs. */
+  /** The value never appears in messages or logs. */
   secret?: boolean;
-  /** How the default is written, where the parsed form would not be understood. */
+  /** The default as a user writes it, when the parsed form is unclear. */
   defaultText?: string;
 }
 
-export function setting<T extends z.ZodType>(schema: T, facts: SettingFacts): T {
+export function setting<T extends z.ZodType>(schema: T, facts: SettingInfo): T {
   return schema.meta({ ...facts });
 }
 
-export interface SettingEntry extends SettingFacts {
+export interface SettingEntry extends SettingInfo {
   path: string[];
   fallback: unknown;
 }
 
-/** All settings of a schema, in the order they are written. */
+/** Lists all settings of a schema in the order of their definition. */
 export function listSettings(schema: z.ZodType, path: string[] = []): SettingEntry[] {
   if (schema instanceof z.ZodPrefault) return listSettings(schema.unwrap() as z.ZodType, path);
   if (schema instanceof z.ZodObject) {
     return Object.entries(schema.shape).flatMap(([key, inner]) => listSettings(inner as z.ZodType, [...path, key]));
   }
-  const facts = schema.meta() as unknown as SettingFacts;
+  const facts = schema.meta() as unknown as SettingInfo;
   const fallback = schema.safeParse(undefined);
   return [{ ...facts, path, fallback: fallback.success ? fallback.data : undefined }];
 }
 
-/** What every duration expects. */
-export const A_DURATION = 'a duration such as 500ms, 30s, 5m or 24h';
+/** The `expects` text of every duration. */
+export const DURATION_FORMAT = 'a duration such as 500ms, 30s, 5m or 24h';
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const SIZES: Record<string, number> = { '': 1, B: 1, KB: 1_024, MB: 1_048_576 };
 
-/** `30s`, `250ms`, `24h`: parsed to milliseconds. A bare number is refused: nobody can tell its unit. */
+/** Parses `30s`, `250ms` or `24h` to milliseconds. A number without a unit is rejected, because it is ambiguous. */
 export function duration(fallback: string) {
   return quantity(/^(\d+)(ms|s|m|h|d)$/, UNITS, fallback);
 }
 
-/** `256KB`, `1MB`, `1000`: parsed to bytes. */
+/** Parses `256KB`, `1MB` or `1000` to bytes. */
 export function byteSize(fallback: string) {
   return quantity(/^(\d+) ?(KB|MB|B|)$/i, SIZES, fallback);
 }
@@ -61,7 +61,7 @@ function quantity(pattern: RegExp, units: Record<string, number>, fallback: stri
     });
 }
 
-/** A YAML list, or one line with commas. */
+/** A list in YAML, or text separated by commas. */
 export function list(fallback: string[]) {
   const split = (text: string): string[] =>
     text
@@ -85,7 +85,7 @@ export function decimal(min: number, max: number, fallback: number) {
   return z.union([z.number(), digits]).pipe(z.number().min(min).max(max)).default(fallback);
 }
 
-/** A tree of its own: as YAML, or as one line of JSON in the environment. */
+/** A structured value: YAML in the file, one line of JSON in the environment. */
 export function json() {
   return z.unknown().transform((value, context) => {
     if (typeof value !== 'string') return value;

@@ -14,7 +14,7 @@ export function toFrame(events: readonly RegistryEvent[], epoch: string): Buffer
   return frame;
 }
 
-/** Whether the first event and the length identify the list: no sequence number is left out. */
+/** Whether the list has no missing sequence numbers. Then its first event and its length identify it. */
 function isUnbroken(events: readonly RegistryEvent[]): boolean {
   return (events.at(-1)?.seq ?? 0) - (events[0]?.seq ?? 0) === events.length - 1;
 }

@@ -10,13 +10,13 @@ import {
 import { EVENTS } from './event.catalog.js';
 import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
 
-/** Our end of a connection that events are written to. */
+/** A connection that events are written to. */
 export interface StreamSink {
-  /** Bytes that wait to be sent. */
+  /** The number of bytes in the send buffer. */
   readonly buffered: number;
-  /** Events of the log with this epoch. */
+  /** Sends events of the log with this epoch. */
   send(events: readonly RegistryEvent[], epoch: string): void;
-  /** Tells how far the log was read when nothing in it was for this consumer. */
+  /** Sends the position in the log when no event matched the filter of this consumer. */
   sendPosition(position: LogPosition): void;
   end(reason: StreamEnd): void;
 }
@@ -24,26 +24,28 @@ export interface StreamSink {
 export interface StreamOptions {
   after: LogPosition;
   filter: EventFilter;
-  /** How many may be under way to a consumer that acknowledges. */
+  /** Maximum number of unacknowledged events, for a consumer that acknowledges. */
   window?: number;
   buffer: number;
   slowAfterMs: number;
 }
 
-/** Consumers of a replica that cannot read the log are sent away at random moments within this time, not all at once. */
-const SEND_AWAY_WITHIN_MS = 2_000;
+/** If the log cannot be read, consumers are disconnected at random times within this period, not all at once. */
+const DISCONNECT_WITHIN_MS = 2_000;
 
 /**
- * The way of one consumer through the log, at the pace its connection allows. No more than the buffer ever waits for
- * it; a connection that leaves it full for too long is told where to resume, and given up.
+ * Sends the log to one consumer at the pace of its connection. The send buffer is limited: a connection whose buffer stays full
+ * for too long is closed, with the cursor to resume from.
  */
 export class EventStream {
-  private readonly way: ReturnType<EventFeed['subscribe']>;
+  private readonly subscription: ReturnType<EventFeed['subscribe']>;
   private readonly matches: EventMatcher;
-  private readonly underWay: number[] = [];
-  private told: number;
-  private full?: NodeJS.Timeout;
-  private disconnecting?: NodeJS.Timeout;
+  private readonly unacknowledged: number[] = [];
+  /** The last position that the consumer knows. */
+  private sentSeq: number;
+  /** Runs while the buffer is full. */
+  private slowTimer?: NodeJS.Timeout;
+  private disconnectTimer?: NodeJS.Timeout;
 
   constructor(
     feed: EventFeed,
@@ -51,86 +53,86 @@ export class EventStream {
     private readonly options: StreamOptions,
   ) {
     const { after, filter } = options;
-    this.told = after.seq;
+    this.sentSeq = after.seq;
     this.matches = EVENTS.matcherOf(filter);
     const consumer = {
-      accept: (events: readonly RegistryEvent[]) => this.take(events),
+      accept: (events: readonly RegistryEvent[]) => this.onEvents(events),
       expired: (error: UnusableCursorError) => this.sink.end(unusableCursor(error)),
       interrupted: () => this.disconnectLater(),
     };
-    this.way = feed.subscribe(after.seq, consumer, filter);
+    this.subscription = feed.subscribe(after.seq, consumer, filter);
   }
 
   get cursor(): string {
     return formatCursor(this.position);
   }
 
-  /** Some of what waited was sent. */
-  drained(): void {
-    if (this.full === undefined || this.sink.buffered > this.options.buffer / 2) return;
-    this.stopWatch();
-    this.goOn();
+  /** Call this when buffered data was sent. */
+  onDrain(): void {
+    if (this.slowTimer === undefined || this.sink.buffered > this.options.buffer / 2) return;
+    this.clearSlowTimer();
+    this.resume();
   }
 
   acknowledge(seq: number): void {
-    while ((this.underWay[0] ?? Infinity) <= seq) this.underWay.shift();
-    this.goOn();
+    while ((this.unacknowledged[0] ?? Infinity) <= seq) this.unacknowledged.shift();
+    this.resume();
   }
 
-  /** Now and then, so that a consumer whose filter lets little pass has a cursor that does not grow old. */
+  /** Call this regularly: the cursor of a consumer whose filter matches few events must not fall behind retention. */
   sendPosition(): void {
     const { position } = this;
-    if (position.seq <= this.told) return;
-    this.told = position.seq;
+    if (position.seq <= this.sentSeq) return;
+    this.sentSeq = position.seq;
     this.sink.sendPosition(position);
   }
 
   close(): void {
-    this.stopWatch();
-    clearTimeout(this.disconnecting);
-    this.way.close();
+    this.clearSlowTimer();
+    clearTimeout(this.disconnectTimer);
+    this.subscription.close();
   }
 
   get position(): LogPosition {
-    return { seq: this.way.cursor, epoch: this.options.after.epoch };
+    return { seq: this.subscription.cursor, epoch: this.options.after.epoch };
   }
 
-  private take(events: readonly RegistryEvent[]): boolean {
-    const wanted = events.filter(this.matches);
-    const last = wanted.at(-1);
+  private onEvents(events: readonly RegistryEvent[]): boolean {
+    const matching = events.filter(this.matches);
+    const last = matching.at(-1);
     if (last) {
-      this.sink.send(wanted, this.options.after.epoch);
-      this.told = last.seq;
-      if (this.options.window !== undefined) this.underWay.push(...wanted.map(({ seq }) => seq));
+      this.sink.send(matching, this.options.after.epoch);
+      this.sentSeq = last.seq;
+      if (this.options.window !== undefined) this.unacknowledged.push(...matching.map(({ seq }) => seq));
     }
-    if (this.sink.buffered > this.options.buffer) this.watchSlowness();
-    return this.canTakeMore();
+    if (this.sink.buffered > this.options.buffer) this.startSlowTimer();
+    return this.canSend();
   }
 
-  private canTakeMore(): boolean {
-    return this.full === undefined && this.underWay.length < (this.options.window ?? Infinity);
+  private canSend(): boolean {
+    return this.slowTimer === undefined && this.unacknowledged.length < (this.options.window ?? Infinity);
   }
 
-  private goOn(): void {
-    if (this.canTakeMore()) this.way.resume();
+  private resume(): void {
+    if (this.canSend()) this.subscription.resume();
   }
 
-  private watchSlowness(): void {
-    this.full ??= setTimeout(() => {
+  private startSlowTimer(): void {
+    this.slowTimer ??= setTimeout(() => {
       this.close();
       this.sink.end(slowConsumer(this.cursor));
     }, this.options.slowAfterMs).unref();
   }
 
   private disconnectLater(): void {
-    this.disconnecting ??= setTimeout(() => {
+    this.disconnectTimer ??= setTimeout(() => {
       this.close();
       this.sink.end(databaseUnavailable(this.cursor));
-    }, Math.random() * SEND_AWAY_WITHIN_MS).unref();
+    }, Math.random() * DISCONNECT_WITHIN_MS).unref();
   }
 
-  private stopWatch(): void {
-    clearTimeout(this.full);
-    this.full = undefined;
+  private clearSlowTimer(): void {
+    clearTimeout(this.slowTimer);
+    this.slowTimer = undefined;
   }
 }

@@ -6,24 +6,24 @@ import { EventStream, type StreamSink } from './event.stream.js';
 import type { SubscribeBody } from './events.dto.js';
 import { EventsService, toFilter } from './events.service.js';
 
-/** Opens streams for whatever kind of connection. */
+/** Opens event streams for SSE and WebSocket connections. */
 @Injectable()
 export class EventStreams {
   constructor(
     private readonly log: EventLog,
     private readonly feed: EventFeed,
-    private readonly pages: EventsService,
+    private readonly events: EventsService,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Throws when the log cannot be read here and now. */
+  /** Throws when the log cannot be read. */
   async check(): Promise<void> {
     await this.log.head();
   }
 
-  /** Answers how to start it and where it starts, or throws when it cannot start there. */
+  /** Returns the start position and a function that opens the stream. Throws when the stream cannot start there. */
   async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
-    const after = await this.pages.locate(query.after);
+    const after = await this.events.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
     const options = { after, filter: toFilter(query), window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.feed, sink, options) };

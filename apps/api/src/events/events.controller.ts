@@ -15,7 +15,7 @@ import { EventStreams } from './event.streams.js';
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { SseConnection } from './sse.connection.js';
-import { StreamKeeper } from './stream.keeper.js';
+import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
 const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
@@ -35,7 +35,7 @@ export class EventsController {
   constructor(
     private readonly events: EventsService,
     private readonly streams: EventStreams,
-    private readonly keeper: StreamKeeper,
+    private readonly connections: StreamConnections,
     private readonly tickets: TicketsService,
     private readonly inFlight: InFlight,
   ) {}
@@ -46,14 +46,14 @@ export class EventsController {
     operationId: 'events.page',
     summary: 'Read a page of events in order',
     description:
-      'Pass `next` back as `after`, also when `items` is empty: with a filter, a page searches a limited number of ' +
-      'events. With `waitMs`, a request at the end of the log waits for the next event.',
+      'Send `next` as `after` to get the next page, also when `items` is empty: with a filter, a request searches a limited ' +
+      'number of events. With `waitMs`, a request at the end of the log waits for the next event.',
   })
   @ApiOkResponse({ type: EventsPage, description: 'A page of events.' })
   @Problems('EVENTS_BUSY', ...CURSOR_PROBLEMS)
   async list(@Query() query: EventsQuery, @Res({ passthrough: true }) reply: FastifyReply): Promise<EventsPage> {
     if (query.waitMs > 0) this.inFlight.exempt(reply);
-    const { items, next, head, epoch } = await this.events.page(query, hangUpOf(reply));
+    const { items, next, head, epoch } = await this.events.page(query, closeSignal(reply));
     const cursorAt = (seq: number): string => formatCursor({ seq, epoch });
     return { items: items.map(toCloudEvent), next: cursorAt(next), head: cursorAt(head) };
   }
@@ -86,7 +86,7 @@ export class EventsController {
     reply.hijack();
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const connection = new SseConnection(reply.raw);
-    const release = this.keeper.keep(callerOf(request), connection);
+    const release = this.connections.add(callerOf(request), connection);
     reply.raw.once('close', () => {
       release();
       connection.closed();
@@ -108,7 +108,7 @@ export class EventsController {
   }
 }
 
-/** An id that is not a cursor is rejected: to start elsewhere would silently skip events. */
+/** Rejects an id that is not a cursor: starting at another position would silently skip events. */
 function readLastEventId(id: string | undefined): string | undefined {
   if (!id || CURSOR_PATTERN.test(id)) return id || undefined;
   const message = 'last-event-id must be the id of an event, or be left out';
@@ -116,7 +116,7 @@ function readLastEventId(id: string | undefined): string | undefined {
 }
 
 /** Aborts when the client closes the connection, so that the wait for events ends. */
-function hangUpOf(reply: FastifyReply): AbortSignal {
+function closeSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once('close', () => controller.abort());
   return controller.signal;

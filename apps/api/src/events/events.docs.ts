@@ -13,7 +13,7 @@ const BUDGET = {
   agentId: 'builder-1',
 } as const;
 
-/** What each event means, with an example that the compiler holds against the event's type. */
+/** The meaning of each event, with an example. The compiler checks the example against the type of the event. */
 const EVENT_DOCS: EventDocs = {
   'agent.joined': {
     about: 'An agent registered.',
@@ -25,38 +25,48 @@ const EVENT_DOCS: EventDocs = {
     data: { generation: 3, reason: 'evicted' },
   },
   'agent.updated': {
-    about: 'These fields of its record changed, by the names `PATCH` takes; read the record for the values.',
+    about:
+      'The record of an agent changed. `changed` lists the fields, with their names in `PATCH`; read the record for the values.',
     data: { generation: 3, changed: ['capabilities', 'endpoint'] },
   },
-  'agent.suspect': { about: 'It misses heartbeats, and may soon be evicted.', data: { generation: 3, missedBeats: 2 } },
-  'agent.recovered': { about: 'It beats again.', data: { generation: 3 } },
-  'agent.draining': { about: 'An operator wants no new work for it.', data: { by: 'key:4fT9sKq2Lm' } },
+  'agent.suspect': {
+    about: 'An agent missed heartbeats and may soon be evicted.',
+    data: { generation: 3, missedBeats: 2 },
+  },
+  'agent.recovered': { about: 'A suspect agent sends heartbeats again.', data: { generation: 3 } },
+  'agent.draining': {
+    about: 'An operator set an agent to draining: it gets no new work.',
+    data: { by: 'key:4fT9sKq2Lm' },
+  },
   'agent.quarantined': {
-    about: 'An operator took it out of routing.',
+    about: 'An operator set an agent to quarantined: it gets no work.',
     data: { by: 'key:4fT9sKq2Lm', reason: 'wrong answers' },
   },
-  'agent.resumed': { about: 'An operator put it back.', data: { by: 'key:4fT9sKq2Lm' } },
+  'agent.resumed': { about: 'An operator set an agent to active again.', data: { by: 'key:4fT9sKq2Lm' } },
   'circuit.opened': {
-    about: 'Calls to it fail, so it gets none until `retryAt`.',
+    about: 'Calls to an agent failed repeatedly. It gets no calls until `retryAt`.',
     data: { consecutiveFailures: 5, retryAt: '2026-11-16T06:00:30.000Z' },
   },
-  'circuit.half_opened': { about: 'One probe is under way.', data: {} },
-  'circuit.closed': { about: 'Calls go to it again.', data: {} },
-  'budget.low': { about: 'Little is left of a budget.', data: BUDGET },
+  'circuit.half_opened': { about: 'One probe call tests whether the agent works again.', data: {} },
+  'circuit.closed': { about: 'The agent gets calls again.', data: {} },
+  'budget.low': { about: 'The remaining amount of a budget fell below its threshold.', data: BUDGET },
   'budget.exhausted': {
-    about: 'Nothing is left. An agent finishes its task and leaves the ranking.',
+    about: 'Nothing is left of a budget. An agent finishes its task and leaves the ranking.',
     data: { ...BUDGET, remaining: 0 },
   },
-  'budget.replenished': { about: 'There is something again.', data: { ...BUDGET, remaining: 500_000 } },
+  'budget.replenished': {
+    about: 'A budget is no longer low or exhausted.',
+    data: { ...BUDGET, remaining: 500_000 },
+  },
   'registry.clock_stepped_back': {
-    about: "The database's clock went back. Leases, circuits and reservations were corrected.",
+    about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
     data: { byMs: 60_000 },
   },
   'protection.entered': {
-    about: 'Too many agents are silent at once; none is evicted for now.',
+    about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
   },
-  'protection.left': { about: 'Evictions go on.', data: { fleet: 118 } },
+  'protection.left': { about: 'Self-preservation ended. Agents are evicted again.', data: { fleet: 118 } },
 };
 
 /** The reference table of docs/events.md. */

@@ -18,16 +18,16 @@ import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { EVENTS } from './event.catalog.js';
 
-const LARGEST_PAGE = 1_000;
-const USUAL_PAGE = 100;
-/** Shorter than the timeouts that proxies usually have. */
+const MAX_PAGE_SIZE = 1_000;
+const DEFAULT_PAGE_SIZE = 100;
+/** Shorter than the usual timeouts of proxies. */
 const LONGEST_WAIT_MS = 50_000;
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 const LARGEST_WINDOW = 10_000;
-/** A cursor, or one end of the log. */
+/** A cursor, `oldest` or `latest`. */
 export const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
 
-/** `a,b` in an address, a list in JSON. */
+/** Accepts `a,b` in a query string and a list in JSON. */
 const List = (): PropertyDecorator =>
   Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.split(',') : value));
 
@@ -37,7 +37,8 @@ const KnownType = (): PropertyDecorator =>
       name: 'knownType',
       validator: {
         validate: (value) => typeof value === 'string' && EVENTS.select(value).length > 0,
-        defaultMessage: () => `types must be names or families such as agent.*; there are: ${EVENTS.types.join(', ')}`,
+        defaultMessage: () =>
+          `types must be event types or patterns such as agent.*; the types are: ${EVENTS.types.join(', ')}`,
       },
     },
     { each: true },
@@ -54,7 +55,7 @@ export class EventFilterQuery {
   @KnownType()
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(MOST_NAMES)
+  @ArrayMaxSize(MAX_NAMES)
   types?: string[];
 
   @ApiPropertyOptional({
@@ -67,7 +68,7 @@ export class EventFilterQuery {
   @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(MOST_NAMES)
+  @ArrayMaxSize(MAX_NAMES)
   agentIds?: string[];
 
   @ApiPropertyOptional({
@@ -80,7 +81,7 @@ export class EventFilterQuery {
   @Length(1, 300, { each: true })
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(MOST_NAMES)
+  @ArrayMaxSize(MAX_NAMES)
   capabilities?: string[];
 }
 
@@ -98,18 +99,18 @@ export class EventsQuery extends EventFilterQuery {
 
   @ApiPropertyOptional({
     type: 'integer',
-    default: USUAL_PAGE,
+    default: DEFAULT_PAGE_SIZE,
     minimum: 1,
-    maximum: LARGEST_PAGE,
-    example: USUAL_PAGE,
-    description: 'The largest number of events to return.',
+    maximum: MAX_PAGE_SIZE,
+    example: DEFAULT_PAGE_SIZE,
+    description: 'The maximum number of events to return.',
   })
   @IsOptional()
   @QueryNumber()
   @IsInt()
   @Min(1)
-  @Max(LARGEST_PAGE)
-  limit: number = USUAL_PAGE;
+  @Max(MAX_PAGE_SIZE)
+  limit: number = DEFAULT_PAGE_SIZE;
 
   @ApiPropertyOptional({
     type: 'integer',
@@ -164,7 +165,7 @@ export class CloudEventView implements CloudEvent {
   id: string;
   @ApiProperty({ example: 'urn:rollcall:registry', description: 'Always the same.' }) source: string;
   @ApiProperty({ enum: EVENTS.types, example: 'agent.left', description: 'What happened.' }) type: CloudEvent['type'];
-  @ApiProperty({ example: 'builder-01', description: 'What it happened to; mostly an agentId.' }) subject: string;
+  @ApiProperty({ example: 'builder-01', description: 'The object of the event, usually an agentId.' }) subject: string;
   @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When it happened.' }) time: string;
   @ApiProperty({ enum: ['application/json'], description: 'The media type of `data`.' })
   datacontenttype: 'application/json';

@@ -11,26 +11,29 @@ import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
-import { admitAs, principalOf } from '../auth/socket.principal.js';
+import { setPrincipal, principalOf } from '../auth/socket.principal.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
-import { StreamKeeper } from './stream.keeper.js';
+import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
 const PATH = '/v1/events/ws';
 
-/** Events over a WebSocket: `subscribe` and `ack` come in, `subscribed`, `events`, `position`, `error` and `end` go out. */
+/**
+ * Events over a WebSocket. The client sends `subscribe` and `ack`; the server sends `subscribed`, `events`, `position`, `error`
+ * and `end`.
+ */
 @WebSocketGateway({ path: PATH })
 @UseFilters(new SocketProblemFilter())
 @Permit('events:read')
 export class EventsGateway implements OnGatewayConnection<WebSocket> {
-  private readonly connections = new WeakMap<WebSocket, SocketConnection>();
+  private readonly sockets = new WeakMap<WebSocket, SocketConnection>();
 
   constructor(
     private readonly streams: EventStreams,
-    private readonly keeper: StreamKeeper,
+    private readonly connections: StreamConnections,
     access: SocketAccess,
     tickets: TicketsService,
   ) {
@@ -43,31 +46,31 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
-    admitAs(socket, principal);
+    setPrincipal(socket, principal);
     const connection = new SocketConnection(socket);
-    this.connections.set(socket, connection);
-    const release = this.keeper.keep(principal, connection);
+    this.sockets.set(socket, connection);
+    const release = this.connections.add(principal, connection);
     socket.once('close', () => {
       release();
       connection.closed();
     });
   }
 
-  /** A second one takes the place of the first, also if the first is not under way yet. */
+  /** A second subscription replaces the first one, also if the first one has not started yet. */
   @SubscribeMessage('subscribe')
   async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
-    const connection = this.connections.get(socket);
+    const connection = this.sockets.get(socket);
     if (!connection) return;
-    await connection.inOrder(async () => {
+    await connection.enqueue(async () => {
       const { after, open } = await this.streams.prepare(body);
       if (!connection.open) return;
-      connection.tell('subscribed', { after: formatCursor(after) });
+      connection.sendFrame('subscribed', { after: formatCursor(after) });
       connection.follow(() => open(connection));
     });
   }
 
   @SubscribeMessage('ack')
   acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
-    this.connections.get(socket)?.acknowledge(parseCursor(sequence).seq);
+    this.sockets.get(socket)?.acknowledge(parseCursor(sequence).seq);
   }
 }

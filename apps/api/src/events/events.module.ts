@@ -4,7 +4,7 @@ import { EventStreams } from './event.streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
 import { EventsService } from './events.service.js';
-import { StreamKeeper } from './stream.keeper.js';
+import { StreamConnections } from './stream.connections.js';
 import { TicketStore } from './ticket.store.js';
 import { TicketsService } from './tickets.service.js';
 
@@ -13,7 +13,7 @@ import { TicketsService } from './tickets.service.js';
 @Module({
   imports: [AuthModule],
   controllers: [EventsController],
-  providers: [EventsService, EventStreams, StreamKeeper, TicketStore, TicketsService, EventsGateway],
-  exports: [EventsService, StreamKeeper],
+  providers: [EventsService, EventStreams, StreamConnections, TicketStore, TicketsService, EventsGateway],
+  exports: [EventsService, StreamConnections],
 })
 export class EventsModule {}

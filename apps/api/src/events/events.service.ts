@@ -12,19 +12,19 @@ import {
 import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
 
-export interface EventsFound {
+export interface SearchResult {
   items: RegistryEvent[];
-  /** How far the log was looked through. */
+  /** The position up to which the log was searched. */
   next: number;
   head: number;
-  /** Which log it is. */
+  /** The identity of the log. */
   epoch: string;
 }
 
 /** A page that would wait longer is rejected with `EVENTS_BUSY`. */
 const LONGEST_WAIT_MS = 3_000;
 
-/** Pages of the log, and waiting for the next one. */
+/** Reads pages of the event log, and waits for new events. */
 @Injectable()
 export class EventsService implements OnModuleDestroy {
   private readonly waits = new Set<() => void>();
@@ -34,53 +34,53 @@ export class EventsService implements OnModuleDestroy {
     private readonly feed: EventFeed,
   ) {}
 
-  /** The position that `after` stands for, made sure to be one that can be continued from. */
+  /** Returns the position of `after`. Throws when the log cannot be continued from there. */
   async locate(after: string): Promise<LogPosition> {
     return await this.log.locate(after);
   }
 
-  /** One page costs one bounded look into the log, however little matches: `next` advances also when it is empty. */
-  async page(query: EventsQuery, gone: AbortSignal): Promise<EventsFound> {
-    const found = await this.search(query);
-    if (found.items.length > 0 || found.next < found.head || query.waitMs === 0) return found;
-    return await this.wait(found, query, gone);
+  /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances also if the page is empty. */
+  async page(query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
+    const result = await this.search(query);
+    if (result.items.length > 0 || result.next < result.head || query.waitMs === 0) return result;
+    return await this.wait(result, query, closed);
   }
 
   onModuleDestroy(): void {
     for (const end of this.waits) end();
   }
 
-  private async search(query: EventsQuery): Promise<EventsFound> {
+  private async search(query: EventsQuery): Promise<SearchResult> {
     const { log } = this;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
     const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }
 
-  private async wait(found: EventsFound, query: EventsQuery, gone: AbortSignal): Promise<EventsFound> {
-    const over = Promise.withResolvers<void>();
-    const timer = setTimeout(over.resolve, query.waitMs);
+  private async wait(result: SearchResult, query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
+    const done = Promise.withResolvers<void>();
+    const timer = setTimeout(done.resolve, query.waitMs);
     const filter = toFilter(query);
     const matches = EVENTS.matcherOf(filter);
     const accept = (events: readonly RegistryEvent[]): boolean => {
-      if (found.items.length > 0) return false;
-      collect(found, events, query.limit, matches);
-      if (found.items.length > 0) over.resolve();
+      if (result.items.length > 0) return false;
+      collect(result, events, query.limit, matches);
+      if (result.items.length > 0) done.resolve();
       return true;
     };
-    const consumer = { accept, expired: over.reject, interrupted: over.reject };
-    const way = this.feed.subscribe(found.next, consumer, filter);
-    gone.addEventListener('abort', () => over.resolve());
-    if (gone.aborted) over.resolve();
-    this.waits.add(over.resolve);
+    const consumer = { accept, expired: done.reject, interrupted: done.reject };
+    const subscription = this.feed.subscribe(result.next, consumer, filter);
+    closed.addEventListener('abort', () => done.resolve());
+    if (closed.aborted) done.resolve();
+    this.waits.add(done.resolve);
     try {
-      await over.promise;
+      await done.promise;
     } finally {
-      way.close();
+      subscription.close();
       clearTimeout(timer);
-      this.waits.delete(over.resolve);
+      this.waits.delete(done.resolve);
     }
-    return { ...found, head: Math.max(found.next, this.feed.position ?? 0) };
+    return { ...result, head: Math.max(result.next, this.feed.position ?? 0) };
   }
 }
 
@@ -88,10 +88,10 @@ export function toFilter({ types, agentIds, capabilities }: EventFilterQuery): E
   return { types, agentIds, capabilities };
 }
 
-function collect(found: EventsFound, events: readonly RegistryEvent[], limit: number, matches: EventMatcher): void {
+function collect(result: SearchResult, events: readonly RegistryEvent[], limit: number, matches: EventMatcher): void {
   for (const event of events) {
-    if (found.items.length === limit) return;
-    if (matches(event)) found.items.push(event);
-    found.next = event.seq;
+    if (result.items.length === limit) return;
+    if (matches(event)) result.items.push(event);
+    result.next = event.seq;
   }
 }

@@ -7,8 +7,8 @@ import { toProblem } from '../http/problem.js';
 import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 
 /**
- * Sends what HTTP answers as problem+json as an `error` frame. An unusable cursor also closes the connection, and so does a
- * fault on our side (5xx): a consumer must not wait on a socket that has no subscription.
+ * Sends errors as `error` frames with the members of problem+json. An unusable cursor or an error of the server (5xx) also
+ * closes the connection: a consumer must not wait on a socket without a subscription.
  */
 @Catch()
 export class SocketProblemFilter implements WsExceptionFilter {

@@ -3,19 +3,19 @@ import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/pl
 import { toFrame } from './event.frame.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
-import type { KeptConnection } from './stream.keeper.js';
+import type { StreamConnection } from './stream.connections.js';
 
-/** How long a client may take to answer our goodbye. */
-const GOODBYE_MS = 2_000;
+/** How long a client may take to answer a close frame. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** One WebSocket, with one subscription at a time. Frames are `{"event": …, "data": …}`. */
-export class SocketConnection implements StreamSink, KeptConnection {
+export class SocketConnection implements StreamSink, StreamConnection {
   private stream?: EventStream;
-  private answered = true;
-  private turn: Promise<unknown> = Promise.resolve();
+  private hasPonged = true;
+  private queue: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly socket: WebSocket) {
-    socket.on('pong', () => (this.answered = true));
+    socket.on('pong', () => (this.hasPonged = true));
   }
 
   get buffered(): number {
@@ -30,14 +30,14 @@ export class SocketConnection implements StreamSink, KeptConnection {
     return this.stream?.cursor;
   }
 
-  /** What this connection asked for is done in the order it was asked in. */
-  async inOrder(work: () => Promise<void>): Promise<void> {
-    const done = this.turn.then(work);
-    this.turn = done.catch(() => undefined); // whoever asked is told
+  /** Processes the requests of this connection in their order. */
+  async enqueue(work: () => Promise<void>): Promise<void> {
+    const done = this.queue.then(work);
+    this.queue = done.catch(() => undefined); // the caller of this method gets the error
     await done;
   }
 
-  /** Puts the subscription in the place of the one before. */
+  /** Replaces the previous subscription. */
   follow(open: () => EventStream): void {
     this.stream?.close();
     this.stream = open();
@@ -52,30 +52,30 @@ export class SocketConnection implements StreamSink, KeptConnection {
   }
 
   sendPosition(position: LogPosition): void {
-    this.tell('position', { sequence: String(position.seq), cursor: formatCursor(position) });
+    this.sendFrame('position', { sequence: String(position.seq), cursor: formatCursor(position) });
   }
 
-  tell(event: string, data: unknown): void {
+  sendFrame(event: string, data: unknown): void {
     this.write(JSON.stringify({ event, data }));
   }
 
   /**
-   * A client that did not answer the last ping is disconnected. Clients often cannot see pings, so a position is sent even when it is the
-   * same as before: a consumer that receives nothing for several beats knows that its connection is dead.
+   * A client that did not answer the last ping is disconnected. Clients often cannot see pings, so each beat also sends the
+   * position, even if it has not changed: a consumer that receives nothing for several beats knows that its connection is dead.
    */
   beat(): void {
-    if (!this.answered) return this.socket.terminate();
-    this.answered = false;
+    if (!this.hasPonged) return this.socket.terminate();
+    this.hasPonged = false;
     this.socket.ping();
     if (this.stream) this.sendPosition(this.stream.position);
   }
 
   end(reason: StreamEnd): void {
     this.stream?.close();
-    this.tell('end', reason);
+    this.sendFrame('end', reason);
     const { code, after } = reason;
     this.socket.close(CLOSE_CODES[code], JSON.stringify({ code, after }));
-    setTimeout(() => this.socket.terminate(), GOODBYE_MS).unref();
+    setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 
   closed(): void {
@@ -83,6 +83,6 @@ export class SocketConnection implements StreamSink, KeptConnection {
   }
 
   private write(text: string | Buffer): void {
-    if (this.open) this.socket.send(text, { binary: false }, () => this.stream?.drained());
+    if (this.open) this.socket.send(text, { binary: false }, () => this.stream?.onDrain());
   }
 }

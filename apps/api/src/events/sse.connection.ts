@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http';
 import { formatCursor, type LogPosition, type RegistryEvent, toCloudEventText } from '#rollcall/platform';
 import type { EventStream, StreamSink } from './event.stream.js';
 import type { StreamEnd } from './stream.end.js';
-import type { KeptConnection } from './stream.keeper.js';
+import type { StreamConnection } from './stream.connections.js';
 
-/** One response that goes on: server-sent events, whose `id` is the cursor. */
-export class SseConnection implements StreamSink, KeptConnection {
+/** One response with server-sent events. The `id` of an event is the cursor after it. */
+export class SseConnection implements StreamSink, StreamConnection {
   private stream?: EventStream;
 
   constructor(private readonly response: ServerResponse) {
     response.socket?.setTimeout(0);
-    response.on('drain', () => this.stream?.drained());
+    response.on('drain', () => this.stream?.onDrain());
   }
 
   get buffered(): number {
@@ -41,11 +41,11 @@ export class SseConnection implements StreamSink, KeptConnection {
   }
 
   beat(): void {
-    this.response.write(': still here\n\n');
+    this.response.write(': heartbeat\n\n');
     this.stream?.sendPosition();
   }
 
-  /** A consumer that does not read would not see the goodbye either. */
+  /** A slow consumer gets no `end` event, because it does not read. */
   end(reason: StreamEnd): void {
     this.stream?.close();
     if (reason.code === 'SLOW_CONSUMER') return void this.response.destroy();

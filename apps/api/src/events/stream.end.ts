@@ -1,21 +1,21 @@
 import type { UnusableCursorError } from '#rollcall/platform';
 import { toProblem } from '../http/problem.js';
 
-/** Why we end a stream, and where the consumer goes on from. */
+/** Why the server ends a stream, and where the consumer can resume. */
 export interface StreamEnd {
   code: 'SLOW_CONSUMER' | 'CREDENTIAL_ENDED' | 'SHUTTING_DOWN' | 'DATABASE_UNAVAILABLE' | UnusableCursorError['code'];
   detail: string;
-  /** Resume after this one. */
+  /** The cursor to resume from. */
   after?: string;
   oldest?: string;
   head?: string;
   snapshot?: string;
 }
 
-/** RFC 6455's "try again later". */
+/** The close code "try again later" of the IANA registry. */
 export const TRY_AGAIN_LATER = 1013;
 
-/** What a WebSocket is closed with. The 4000s are for applications; ours follow HTTP's numbers. */
+/** Close codes of WebSockets. Codes from 4000 are for applications; these end with the matching HTTP status. */
 export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
   SHUTTING_DOWN: 1001,
   DATABASE_UNAVAILABLE: TRY_AGAIN_LATER,
@@ -27,23 +27,23 @@ export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
 };
 
 export function slowConsumer(cursor: string): StreamEnd {
-  const detail = 'You did not read for so long that your buffer stayed full. Resume with `after`, and read faster.';
+  const detail = 'The send buffer stayed full because you read too slowly. Resume with `after`, and read faster.';
   return { code: 'SLOW_CONSUMER', after: cursor, detail };
 }
 
 export function credentialEnded(cursor?: string): StreamEnd {
-  const detail = 'The credential was revoked or has expired. Resume with `after` and a valid one.';
+  const detail = 'The credential was revoked or has expired. Resume with `after` and a valid credential.';
   return { code: 'CREDENTIAL_ENDED', ...(cursor !== undefined && { after: cursor }), detail };
 }
 
 export function shuttingDown(cursor?: string): StreamEnd {
-  const detail = 'This replica is leaving. Resume with `after`; another one will answer.';
+  const detail = 'This replica is shutting down. Connect again and resume with `after`.';
   return { code: 'SHUTTING_DOWN', ...(cursor !== undefined && { after: cursor }), detail };
 }
 
 export function databaseUnavailable(cursor?: string): StreamEnd {
   const detail =
-    'This replica does not reach its database. Connect again and resume with `after`; another one may answer.';
+    'This replica cannot reach its database. Connect again, to reach another replica, and resume with `after`.';
   return { code: 'DATABASE_UNAVAILABLE', ...(cursor !== undefined && { after: cursor }), detail };
 }
 

@@ -7,7 +7,7 @@ export class TicketEntity {
   @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'event_ticket_pkey' })
   hash: Buffer;
 
-  /** Who it was made for, as they were then. */
+  /** The principal that the ticket was issued to, as it was at that time. */
   @Column({ type: 'jsonb' })
   principal: Principal;
 

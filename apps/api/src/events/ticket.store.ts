@@ -6,7 +6,7 @@ import type { Principal } from '../auth/principal.js';
 export class TicketStore {
   constructor(private readonly db: Database) {}
 
-  /** Also clears away what was never used, a little each time, so that no sweeper is needed. */
+  /** Also deletes some expired tickets each time, so that no sweeper is needed. */
   async insert(hash: Buffer, principal: Principal, lifeMs: number): Promise<Date> {
     const rows = await this.db.query<{ expiresAt: Date }>(
       `WITH stale AS (
@@ -19,8 +19,8 @@ export class TicketStore {
     return rows[0]?.expiresAt ?? new Date();
   }
 
-  /** Of all who come with it, on whatever replica, one gets an answer. */
-  async take(hash: Buffer): Promise<Principal | undefined> {
+  /** Deletes the ticket. Of several concurrent calls, on all replicas, only one gets the principal. */
+  async consume(hash: Buffer): Promise<Principal | undefined> {
     const rows = await this.db.query<{ principal: Principal; valid: boolean }>(
       'DELETE FROM event_ticket WHERE hash = $1 RETURNING principal, expires_at > clock_timestamp() AS valid',
       [hash],

@@ -11,7 +11,7 @@ export interface Ticket {
   expiresAt: Date;
 }
 
-/** Tickets for those who can open a WebSocket but cannot send a header with it, as in a browser. */
+/** Tickets for clients that cannot send a header when they open a WebSocket, such as browsers. */
 @Injectable()
 export class TicketsService {
   constructor(
@@ -24,12 +24,13 @@ export class TicketsService {
     return { ticket, expiresAt: await this.store.insert(hashOf(ticket), principal, LIFE_MS) };
   }
 
-  /** Good once, and only as long as the credential it was made with. */
+  /** A ticket works once, and only while the credential that requested it is valid. */
   async redeem(ticket: string): Promise<Principal> {
-    const kept = await this.store.take(hashOf(ticket));
-    const principal = kept && { ...kept, expiresAt: kept.expiresAt && new Date(kept.expiresAt) };
-    const valid = principal && (await this.authenticator.stillValid([principal])).has(principal);
-    if (!valid) throw unauthenticated('The ticket was used, or is too old. POST /v1/events/tickets gives a new one.');
+    const stored = await this.store.consume(hashOf(ticket));
+    const principal = stored && { ...stored, expiresAt: stored.expiresAt && new Date(stored.expiresAt) };
+    const valid = principal && (await this.authenticator.filterValid([principal])).has(principal);
+    if (!valid)
+      throw unauthenticated('The ticket was already used or has expired. Get a new one with POST /v1/events/tickets.');
     return principal;
   }
 }

@@ -64,7 +64,7 @@ export class HealthController {
     try {
       await this.db.query('SELECT 1', [], 'reserved');
     } catch (error) {
-      throw new ApiError('NOT_READY', 'The database does not answer.', { retryAfterMs: 2_000 }, { cause: error });
+      throw new ApiError('NOT_READY', 'The database does not respond.', { retryAfterMs: 2_000 }, { cause: error });
     }
     return this.roundTrips.note(Math.round((performance.now() - started) * 10) / 10);
   }
@@ -73,6 +73,6 @@ export class HealthController {
 function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
   const message =
     `Round trips to the database take too long: the last one took ${roundTripMs} ms, the limit is ${limitMs} ms ` +
-    '(database.slowRoundTrip). This replica is ready again after three faster ones in a row.';
+    '(database.slowRoundTrip). This replica is ready again after three consecutive faster ones.';
   return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

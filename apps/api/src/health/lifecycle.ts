@@ -1,4 +1,4 @@
-/** Where this replica is in its life. Readiness and the closing of connections follow from it. */
+/** The phase of this replica. It decides about readiness, about new requests and about closing connections. */
 export class Lifecycle {
   phase: 'serving' | 'draining' | 'closing' = 'serving';
 }

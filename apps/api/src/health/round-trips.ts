@@ -1,5 +1,5 @@
-/** So many in a row that are slow, or fast again, change the verdict. */
-const IN_A_ROW = 3;
+/** This many consecutive round trips must contradict the verdict to change it. */
+const CONSECUTIVE = 3;
 
 export interface RoundTripVerdict {
   roundTripMs: number;
@@ -8,19 +8,19 @@ export interface RoundTripVerdict {
 }
 
 /**
- * Judges round trips to the database. One slow round trip says nothing, and a verdict that changed with each of them would
- * make a gateway add and remove the replica all the time: it changes after several in a row.
+ * Decides whether the connection to the database is slow. The verdict changes only after several consecutive round trips:
+ * otherwise single slow ones would make a proxy remove and add the replica again and again.
  */
 export class RoundTrips {
   private slow = false;
-  /** How many in a row contradict the verdict. */
+  /** The number of consecutive round trips that contradict the verdict. */
   private contrary = 0;
 
   constructor(private readonly limitMs: number) {}
 
   note(roundTripMs: number): RoundTripVerdict {
     this.contrary = roundTripMs > this.limitMs === this.slow ? 0 : this.contrary + 1;
-    if (this.contrary >= IN_A_ROW) {
+    if (this.contrary >= CONSECUTIVE) {
       this.slow = !this.slow;
       this.contrary = 0;
     }

@@ -1,4 +1,4 @@
-/** What the edge itself can refuse, before or instead of a lib. */
+/** Codes of errors that the API itself detects. The libraries have their own codes. */
 export type ApiErrorCode =
   | 'VALIDATION_FAILED'
   | 'MALFORMED_REQUEST'
@@ -27,16 +27,16 @@ export type ApiErrorCode =
   | 'SHUTTING_DOWN'
   | 'TIMED_OUT';
 
-export interface FieldFault {
-  /** Where, as a path: `budget.totalTokens`. */
+export interface FieldError {
+  /** The path of the field, such as `budget.totalTokens`. */
   field: string;
   message: string;
 }
 
 export interface ApiErrorExtras {
-  errors?: FieldFault[];
+  errors?: FieldError[];
   retryAfterMs?: number;
-  /** Machine-readable facts, put beside the standard members. */
+  /** Machine-readable members that are added to the standard ones. */
   details?: Record<string, unknown>;
   headers?: Record<string, string>;
 }

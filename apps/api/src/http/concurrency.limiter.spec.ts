@@ -3,20 +3,20 @@ import { ConcurrencyLimiter } from './concurrency.limiter.js';
 describe('ConcurrencyLimiter', () => {
   it('A8 counts all credentials with the same id together, and each kind of request by itself', () => {
     const limiter = new ConcurrencyLimiter({ requests: 2, streams: 1 });
-    const places = limiter.enter({ id: 'key:a' }, 'requests');
-    limiter.enter({ id: 'key:a' }, 'requests');
+    const slots = limiter.acquire({ id: 'key:a' }, 'requests');
+    limiter.acquire({ id: 'key:a' }, 'requests');
     const refused = { code: 'TOO_MANY_CONCURRENT_REQUESTS', extras: { retryAfterMs: 1_000 } };
-    expect(() => limiter.enter({ id: 'key:a' }, 'requests')).toThrow(expect.objectContaining(refused));
-    limiter.enter({ id: 'key:a' }, 'streams');
-    limiter.enter({ id: 'key:b' }, 'requests');
-    places.requests -= 1;
-    expect(limiter.enter({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
+    expect(() => limiter.acquire({ id: 'key:a' }, 'requests')).toThrow(expect.objectContaining(refused));
+    limiter.acquire({ id: 'key:a' }, 'streams');
+    limiter.acquire({ id: 'key:b' }, 'requests');
+    slots.requests -= 1;
+    expect(limiter.acquire({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
   });
 
   it('A8 has no limit when it is 0', () => {
     const limiter = new ConcurrencyLimiter({ requests: 0, streams: 0 });
     const caller = { id: 'key:a' };
-    for (let count = 0; count < 1_000; count++) limiter.enter(caller, 'requests');
-    expect(limiter.enter(caller, 'requests')).toEqual({ requests: 1_001, streams: 0 });
+    for (let count = 0; count < 1_000; count++) limiter.acquire(caller, 'requests');
+    expect(limiter.acquire(caller, 'requests')).toEqual({ requests: 1_001, streams: 0 });
   });
 });

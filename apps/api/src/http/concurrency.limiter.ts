@@ -1,56 +1,56 @@
 import { ApiError } from './api.error.js';
 import type { RequestKind } from './route.limits.js';
 
-const CALLERS_REMEMBERED = 100_000;
+const MAX_CALLERS = 100_000;
 const RETRY_AFTER_MS = 1_000;
 
-/** How many requests of one caller this replica works on. */
-export type Places = Record<RequestKind, number>;
+/** The number of requests in progress of one caller on this replica. */
+export type Slots = Record<RequestKind, number>;
 
 /** A caller whose concurrent requests are counted. */
-export interface Occupant {
+export interface ConcurrentCaller {
   readonly id: string;
-  /** Kept at hand, because a look-up among many callers costs more than the count itself. */
-  places?: Places;
+  /** Stored here because a look-up among many callers is slower than the counting. */
+  slots?: Slots;
 }
 
-/** Limits how many requests of one caller this replica works on at the same time. A limit of 0 is no limit. */
+/** Limits how many requests of one caller this replica processes at the same time. A limit of 0 is no limit. */
 export class ConcurrencyLimiter {
-  private readonly callers = new Map<string, Places>();
+  private readonly callers = new Map<string, Slots>();
 
-  constructor(private readonly limits: Places) {}
+  constructor(private readonly limits: Slots) {}
 
-  /** The caller of this function counts `places[kind]` down when the request is over. */
-  enter(caller: Occupant, kind: RequestKind): Places {
-    const places = (caller.places ??= this.placesOf(caller.id));
+  /** Decrement `slots[kind]` of the result when the request ends. */
+  acquire(caller: ConcurrentCaller, kind: RequestKind): Slots {
+    const slots = (caller.slots ??= this.slotsOf(caller.id));
     const limit = this.limits[kind];
-    if (limit > 0 && places[kind] >= limit) throw tooMany(kind, limit);
-    places[kind] += 1;
-    return places;
+    if (limit > 0 && slots[kind] >= limit) throw tooMany(kind, limit);
+    slots[kind] += 1;
+    return slots;
   }
 
-  private placesOf(id: string): Places {
+  private slotsOf(id: string): Slots {
     const known = this.callers.get(id);
     if (known) return known;
-    if (this.callers.size >= CALLERS_REMEMBERED) this.forgetIdle();
-    const places = { requests: 0, streams: 0 };
-    this.callers.set(id, places);
-    return places;
+    if (this.callers.size >= MAX_CALLERS) this.removeIdle();
+    const slots = { requests: 0, streams: 0 };
+    this.callers.set(id, slots);
+    return slots;
   }
 
-  private forgetIdle(): void {
+  private removeIdle(): void {
     for (const [id, { requests, streams }] of this.callers) {
       if (requests === 0 && streams === 0) this.callers.delete(id);
     }
   }
 }
 
-const WHAT: Record<RequestKind, string> = {
+const KIND_TEXT: Record<RequestKind, string> = {
   requests: 'requests at the same time',
   streams: 'streams, long polls and large reads at the same time',
 };
 
 function tooMany(kind: RequestKind, limit: number): ApiError {
-  const detail = `This replica works on at most ${limit} ${WHAT[kind]} for you. Wait for an answer before you send more.`;
+  const detail = `This replica accepts at most ${limit} ${KIND_TEXT[kind]} from you. Wait for an answer before you send more.`;
   return new ApiError('TOO_MANY_CONCURRENT_REQUESTS', detail, { retryAfterMs: RETRY_AFTER_MS });
 }

@@ -7,9 +7,9 @@ import { PROBLEM_CONTENT } from './problems.js';
 
 const ABOUT = `The registry, discovery and runtime plane for AI agents.
 
-Every request except those under /health carries \`Authorization: Bearer <API key or JWT>\`. Every error response is
-\`application/problem+json\` with a stable \`code\`. Every POST accepts an \`Idempotency-Key\`. Lists come in pages:
-pass \`nextCursor\` back as \`cursor\`.`;
+Every request except those under /health needs \`Authorization: Bearer <API key or JWT>\`. Every error response is
+\`application/problem+json\` with a stable \`code\`. Every POST accepts an \`Idempotency-Key\`. Lists are paged:
+send \`nextCursor\` as \`cursor\` to get the next page.`;
 
 const REJECTED =
   'The request is rejected. Codes that every route can return: `VALIDATION_FAILED`, `MALFORMED_REQUEST`, ' +
@@ -18,7 +18,7 @@ const FAILED =
   'The request failed on the server. Codes that every route can return: `INTERNAL`, `DATABASE_UNAVAILABLE`, ' +
   '`SHUTTING_DOWN`, `TIMED_OUT`.';
 
-/** The sections of the page. A tag without an entry here fails a test. */
+/** The sections of the page. A test checks that each tag has an entry here. */
 const TAGS = {
   agents: 'Register agents, keep their leases, find them, and operate them.',
   budgets: 'Limit what agents, callers, runs and the fleet spend, and reserve before a call.',
@@ -56,9 +56,9 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
-/** The document at /openapi.json, and a page to read and try it at /docs. The page does not store the credential. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
-  refuseOtherFiles(app);
+  rejectOtherFiles(app);
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],
@@ -67,8 +67,8 @@ export function serveDocs(app: NestFastifyApplication, version: string): void {
   });
 }
 
-/** Compares the matched route and not the path, because one path can be encoded in many ways. */
-function refuseOtherFiles(app: NestFastifyApplication): void {
+/** Compares the matched route instead of the path, because one path can be encoded in many ways. */
+function rejectOtherFiles(app: NestFastifyApplication): void {
   const server = app.getHttpAdapter().getInstance();
   server.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.url !== '/docs/*') return done();

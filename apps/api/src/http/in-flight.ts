@@ -2,12 +2,12 @@ import type { FastifyReply } from 'fastify';
 import { ApiError } from './api.error.js';
 import { toProblem } from './problem.js';
 
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 
 /**
- * The requests being worked on, and since when. One that takes longer than the limit is answered for its handler, so that
- * no client waits for ever. Fastify's own handler timeout makes a timer and an abort controller for every request; this is
- * one timer for all of them.
+ * The requests in progress, with their start times. A request that takes longer than the limit is answered with `TIMED_OUT`,
+ * so that no client waits forever. The handler timeout of Fastify creates a timer and an abort controller for every request;
+ * this class uses one timer for all requests.
  */
 export class InFlight {
   private readonly started = new Map<FastifyReply, number>();
@@ -23,19 +23,19 @@ export class InFlight {
     this.started.set(reply, performance.now());
   }
 
-  /** Answers how long it took, in milliseconds. */
+  /** Returns the duration of the request in milliseconds. */
   end(reply: FastifyReply): number {
     const since = this.started.get(reply);
     this.started.delete(reply);
     return since === undefined ? 0 : performance.now() - since;
   }
 
-  /** For a request that waits on purpose, and ends by itself. */
+  /** Removes the limit of a request that waits intentionally and has its own timeout. */
   exempt(reply: FastifyReply): void {
     this.started.delete(reply);
   }
 
-  /** The time a client takes to send its body is not ours: it has a limit of its own. */
+  /** The time in which the client sends its body does not count: it has its own limit. */
   answerOverdue(now: number): number {
     let answered = 0;
     for (const [reply, since] of this.started) {
@@ -46,14 +46,14 @@ export class InFlight {
   }
 
   start(): void {
-    this.timer = setInterval(() => this.answerOverdue(performance.now()), LOOK_EVERY_MS).unref();
+    this.timer = setInterval(() => this.answerOverdue(performance.now()), CHECK_EVERY_MS).unref();
   }
 
   stop(): void {
     clearInterval(this.timer);
   }
 
-  /** A reply that something else took over, as streams do, has no limit. */
+  /** A reply that was already sent or hijacked, as streams do, has no limit. */
   private answerFor(reply: FastifyReply): number {
     this.started.delete(reply);
     if (reply.sent) return 0;
@@ -64,6 +64,6 @@ export class InFlight {
 }
 
 export function timedOut(limitMs: number): ApiError {
-  const detail = `No answer was found within ${limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`;
+  const detail = `The request was not completed within ${limitMs} ms. It may still take effect; repeat it with an Idempotency-Key.`;
   return new ApiError('TIMED_OUT', detail, { retryAfterMs: 1_000 });
 }

@@ -1,7 +1,7 @@
 import { ApiError } from './api.error.js';
 import { shortened, validationFailed } from './validation.error.js';
 
-/** What any request may contain, whatever its route. The rules of a DTO are stricter; these hold before they are read. */
+/** Limits for the input of every request. The rules of a DTO are stricter and are checked later. */
 export const INPUT_LIMITS = {
   depth: 64,
   /** All keys and elements together: a batch of 1,000 heartbeats has about 8,000. */
@@ -12,73 +12,74 @@ export const INPUT_LIMITS = {
   stringLength: 65_536,
 } as const;
 
-/** The first fault, and the path to it, innermost step first. */
-interface InputFault {
+/** The first error, with its path in reverse order: the innermost key comes first. */
+interface InputError {
   path: string[];
-  /** What is wrong with the field; undefined when the text itself cannot be kept. */
+  /** What is wrong with the field. Either this or `malformed` is set. */
   message?: string;
-  unreadable?: string;
+  /** Set when the text contains characters that cannot be stored. */
+  malformed?: string;
 }
 
-const NUL = 'The input has a NUL character (\\u0000), which cannot be stored. Remove it.';
-const LONE_SURROGATE = 'The input has half of a surrogate pair, which is not a character. Remove it.';
+const NUL = 'The input contains a NUL character (\\u0000), which cannot be stored. Remove it.';
+const LONE_SURROGATE = 'The input contains half of a surrogate pair, which is not a character. Remove it.';
 
 /**
- * Rejects input that is too large in any direction, before any other code looks at it. The cost is linear in the size of
- * what is accepted, and an object or array beyond its limit is not looked into.
+ * Rejects input that is too large before any other code processes it. The cost is linear in the size of the accepted input,
+ * and the contents of an object or array beyond its limit are not checked.
  */
 export function checkInput(value: unknown): void {
-  const fault = faultIn(value, 0);
-  if (!fault) return;
-  if (fault.unreadable !== undefined) throw new ApiError('MALFORMED_JSON', fault.unreadable);
-  const field = fault.path.toReversed().map(shortened).join('.') || 'body';
-  throw validationFailed([{ field, message: `${field} ${fault.message ?? ''}` }]);
+  const error = errorIn(value, 0);
+  if (!error) return;
+  if (error.malformed !== undefined) throw new ApiError('MALFORMED_JSON', error.malformed);
+  const field = error.path.toReversed().map(shortened).join('.') || 'body';
+  throw validationFailed([{ field, message: `${field} ${error.message ?? ''}` }]);
 }
 
-function faultIn(value: unknown, depth: number): InputFault | undefined {
-  if (typeof value === 'string') return faultInText(value, INPUT_LIMITS.stringLength);
+function errorIn(value: unknown, depth: number): InputError | undefined {
+  if (typeof value === 'string') return errorInText(value, INPUT_LIMITS.stringLength);
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth >= INPUT_LIMITS.depth) return { path: [], message: `must have at most ${INPUT_LIMITS.depth} levels` };
-  return Array.isArray(value) ? faultInArray(value, depth) : faultInObject(value as Record<string, unknown>, depth);
+  return Array.isArray(value) ? errorInArray(value, depth) : errorInObject(value as Record<string, unknown>, depth);
 }
 
-function faultInArray(values: readonly unknown[], depth: number): InputFault | undefined {
+function errorInArray(values: readonly unknown[], depth: number): InputError | undefined {
   const { elementsOfArray } = INPUT_LIMITS;
   if (values.length > elementsOfArray) return { path: [], message: `must have at most ${elementsOfArray} elements` };
   for (let index = 0; index < values.length; index++) {
-    const fault = faultIn(values[index], depth + 1);
-    if (fault) return below(String(index), fault);
+    const error = errorIn(values[index], depth + 1);
+    if (error) return below(String(index), error);
   }
   return undefined;
 }
 
-function faultInObject(values: Record<string, unknown>, depth: number): InputFault | undefined {
+function errorInObject(values: Record<string, unknown>, depth: number): InputError | undefined {
   const { keysOfObject } = INPUT_LIMITS;
   let count = 0;
-  // not Object.keys: making an array of all names takes longer than the rest, and most names may be too many
+  // Object.keys would create an array of all names, also when there are far too many.
   for (const name in values) {
     if (++count > keysOfObject) return { path: [], message: `must have at most ${keysOfObject} keys` };
-    const fault = faultInName(name) ?? faultIn(values[name], depth + 1);
-    if (fault) return below(name, fault);
+    const error = errorInName(name) ?? errorIn(values[name], depth + 1);
+    if (error) return below(name, error);
   }
   return undefined;
 }
 
-/** Code that looks fields up by name would find an inherited name such as `toString` on every object. */
-function faultInName(name: string): InputFault | undefined {
+/** Rejects names that every object inherits, such as `toString`: code that looks up fields by name would find them. */
+function errorInName(name: string): InputError | undefined {
   if (name in Object.prototype) return { path: [], message: 'is a reserved name; use another' };
   const { keyLength } = INPUT_LIMITS;
   if (name.length > keyLength) return { path: [], message: `must be a key of at most ${keyLength} characters` };
-  return faultInText(name, keyLength);
+  return errorInText(name, keyLength);
 }
 
-function faultInText(text: string, longest: number): InputFault | undefined {
+function errorInText(text: string, longest: number): InputError | undefined {
   if (text.length > longest) return { path: [], message: `must have at most ${longest} characters` };
-  if (text.includes('\0')) return { path: [], unreadable: NUL };
-  return text.isWellFormed() ? undefined : { path: [], unreadable: LONE_SURROGATE };
+  if (text.includes('\0')) return { path: [], malformed: NUL };
+  return text.isWellFormed() ? undefined : { path: [], malformed: LONE_SURROGATE };
 }
 
-function below(step: string, fault: InputFault): InputFault {
-  fault.path.push(step);
-  return fault;
+function below(step: string, error: InputError): InputError {
+  error.path.push(step);
+  return error;
 }

@@ -12,7 +12,7 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** JSON and nothing else, and only JSON that is safe to walk: valid UTF-8, not too deep, no poisoned prototypes. */
+/** Accepts only JSON that is safe to process: valid UTF-8, limited depth, no prototype pollution. */
 export function useJsonBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
@@ -28,7 +28,7 @@ export function useJsonBodies(server: FastifyInstance): void {
   );
 }
 
-/** An empty body is no body: several routes take none. */
+/** An empty body is valid, because several routes need no body. */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw new ApiError('MALFORMED_JSON', 'The body is not valid UTF-8.');
@@ -42,11 +42,11 @@ function parse(text: string): unknown {
   try {
     return sjson.parse(text, { protoAction: 'error', constructorAction: 'error' });
   } catch (error) {
-    throw new ApiError('MALFORMED_JSON', `The body cannot be read as JSON: ${(error as Error).message}.`);
+    throw new ApiError('MALFORMED_JSON', `The body is not valid JSON: ${(error as Error).message}.`);
   }
 }
 
-/** Counted on the bytes, before a parser recurses over them or makes an object of each. */
+/** Counts levels and values in the raw bytes, before a parser recurses or creates objects. */
 function checkShape(body: Buffer): void {
   if (body.length <= INPUT_LIMITS.depth) return;
   let depth = 0;

@@ -3,12 +3,12 @@ import { Transform } from 'class-transformer';
 import { IsOptional } from 'class-validator';
 
 /**
- * A field that may be left out. A null says no more than that, where a null has no meaning of its own: both become
- * `otherwise`. (`IsOptional` alone lets a null pass, and arithmetic makes a zero of it.)
+ * A field that may be absent or null; both become `fallback`. Use it where null has no meaning of its own: `IsOptional` alone
+ * passes null on, and arithmetic converts null to 0.
  */
-export function Optional(otherwise?: string | number): PropertyDecorator {
+export function Optional(fallback?: string | number): PropertyDecorator {
   return applyDecorators(
     IsOptional(),
-    Transform(({ value }: { value: unknown }) => value ?? otherwise),
+    Transform(({ value }: { value: unknown }) => value ?? fallback),
   );
 }

@@ -3,24 +3,24 @@ import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validato
 import { ApiError } from './api.error.js';
 import { QueryNumber } from './query-number.js';
 
-const LARGEST_PAGE = 200;
-const USUAL_PAGE = 50;
+const MAX_PAGE_SIZE = 200;
+const DEFAULT_PAGE_SIZE = 50;
 
 export class PageQuery {
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'The largest number of items to return.',
-    default: USUAL_PAGE,
+    description: 'The maximum number of items to return.',
+    default: DEFAULT_PAGE_SIZE,
     minimum: 1,
-    maximum: LARGEST_PAGE,
-    example: USUAL_PAGE,
+    maximum: MAX_PAGE_SIZE,
+    example: DEFAULT_PAGE_SIZE,
   })
   @IsOptional()
   @QueryNumber()
   @IsInt()
   @Min(1)
-  @Max(LARGEST_PAGE)
-  limit: number = USUAL_PAGE;
+  @Max(MAX_PAGE_SIZE)
+  limit: number = DEFAULT_PAGE_SIZE;
 
   @ApiPropertyOptional({ description: 'The `nextCursor` of the previous page.' })
   @IsOptional()
@@ -43,7 +43,7 @@ export interface Page<T> extends PageView {
   items: T[];
 }
 
-/** Makes a page of `limit + 1` rows: the extra row shows that there is a next page. */
+/** Makes a page of up to `limit + 1` rows: the extra row shows that there is a next page. */
 export function toPage<Row, View>(
   rows: Row[],
   limit: number,
@@ -58,10 +58,10 @@ export function toPage<Row, View>(
   };
 }
 
-/** The position that a cursor contains; `pattern` is the format of the positions of this list. */
+/** Returns the position that a cursor contains. `pattern` is the format of the positions of this list. */
 export function readCursor(cursor: string | undefined, pattern: RegExp): string | undefined {
   if (cursor === undefined) return undefined;
   const position = Buffer.from(cursor, 'base64url').toString('utf8');
   if (pattern.test(position)) return position;
-  throw new ApiError('CURSOR_INVALID', 'Pass `cursor` exactly as `nextCursor` gave it for this list, or leave it out.');
+  throw new ApiError('CURSOR_INVALID', 'Send a `nextCursor` of this list, unchanged, as `cursor`, or leave it out.');
 }

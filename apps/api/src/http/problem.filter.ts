@@ -5,7 +5,7 @@ import { replyProblem } from './problem.reply.js';
 import { bodyTooLarge } from './route.limits.js';
 import type { RouteTable } from './route.table.js';
 
-/** The one place where an error becomes an HTTP answer. */
+/** Converts every error that Nest catches to an HTTP answer. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly routes: RouteTable) {}
@@ -16,9 +16,9 @@ export class ProblemFilter implements ExceptionFilter {
     replyProblem(http.getResponse<FastifyReply>(), this.refine(error, request));
   }
 
-  /** What Nest and Fastify say in general, said for this route. */
+  /** Replaces general errors of Nest and Fastify by errors with details of this route. */
   private refine(error: unknown, request: FastifyRequest): unknown {
-    if (statusOf(error) === 404) return this.routes.missing(request.method, request.url);
+    if (statusOf(error) === 404) return this.routes.notFound(request.method, request.url);
     return statusOf(error) === 413 ? bodyTooLarge(request.routeOptions.bodyLimit) : error;
   }
 }

@@ -4,7 +4,7 @@ import { type Problem, toProblem } from './problem.js';
 
 const log = new Logger('http');
 
-/** What is to be answered. What nobody foresaw is logged whole, because it is answered bare. */
+/** Converts an error to a problem. Unexpected errors are logged in full, because the answer has no details. */
 export function problemOf(error: unknown, requestId: string): Problem {
   const problem = toProblem(error, requestId);
   if (problem.unexpected) log.error({ event: 'http.unexpected_error', requestId, err: error });
@@ -14,6 +14,6 @@ export function problemOf(error: unknown, requestId: string): Problem {
 export function replyProblem(reply: FastifyReply, error: unknown): void {
   const { status, headers, body } = problemOf(error, reply.request.id);
   if (reply.sent) return;
-  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // the next may reach another replica
+  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // the client may then reach another replica
   void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

@@ -15,17 +15,17 @@ export interface Problem {
   status: number;
   headers: Record<string, string>;
   body: Record<string, unknown>;
-  /** Not one of ours: to be logged whole, because it is answered bare. */
+  /** The error has no known code. Log it in full, because the answer has no details. */
   unexpected: boolean;
 }
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json; charset=utf-8';
 
-/** Any thrown thing as an RFC 9457 answer. */
+/** Converts any thrown value to an answer as defined in RFC 9457. */
 export function toProblem(error: unknown, requestId: string): Problem {
   const known = recognise(error);
   if (known) return render(known.code, known.message, known.extras, requestId);
-  const message = 'The fault was logged with this request id; tell it to the operator of this service.';
+  const message = 'The error was logged with this request id. Include it when you report the problem to the operator.';
   return { ...render('INTERNAL', message, {}, requestId), unexpected: true };
 }
 
@@ -38,13 +38,13 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
     const { code, message, retryAfterMs } = error;
     return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
   }
-  if (isHungUp(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client hung up.', extras: {} };
+  if (isAborted(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client closed the connection.', extras: {} };
   const status = statusOf(error);
   const code = status === undefined ? undefined : frameworkCode(status);
   return code && { code, message: (error as Error).message, extras: {} };
 }
 
-/** Where a consumer goes from here, when it cannot go on from its cursor. */
+/** A consumer that cannot continue from its cursor reads this path. */
 const SNAPSHOT = '/v1/events/snapshot';
 
 function detailsOf(error: DomainError): Record<string, unknown> | undefined {
@@ -55,7 +55,7 @@ function detailsOf(error: DomainError): Record<string, unknown> | undefined {
   return error.details;
 }
 
-/** What Nest and Fastify themselves refuse, before our code sees the request. */
+/** Errors that Nest and Fastify throw before a handler is called. */
 const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   400: 'MALFORMED_REQUEST',
   404: 'ROUTE_NOT_FOUND',
@@ -67,18 +67,18 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   503: 'TIMED_OUT',
 };
 
-/** A status of the framework that the table lacks is still the client's fault when it is a 4xx: 412 and 416 of a file. */
+/** Any other 4xx of the framework, such as 412 and 416 for a file, is also an error of the client. */
 function frameworkCode(status: number): ApiErrorCode | undefined {
   return FRAMEWORK_CODES[status] ?? (status >= 400 && status < 500 ? 'MALFORMED_REQUEST' : undefined);
 }
 
-/** The client closed the connection before its request had arrived; no one reads the answer. */
-function isHungUp(error: unknown): boolean {
+/** Whether the client closed the connection before its request had arrived. Then nobody reads the answer. */
+function isAborted(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return code === 'ECONNRESET' || message === 'aborted';
 }
 
-/** Of an error that Nest or Fastify made. */
+/** The HTTP status of an error that Nest or Fastify created. */
 export function statusOf(error: unknown): number | undefined {
   if (error instanceof HttpException) return error.getStatus();
   if (error instanceof Error && error.name === 'FastifyError')
@@ -107,7 +107,7 @@ function render(code: ErrorCode, detail: string, extras: ApiErrorExtras, request
   };
 }
 
-/** HTTP counts whole seconds; the exact time is in the body. */
+/** The header has whole seconds; the exact time is in the body. */
 function retryAfter(milliseconds: number | undefined): Record<string, string> {
   return milliseconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(milliseconds / 1_000))) };
 }

@@ -1,8 +1,8 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import type { FieldFault } from './api.error.js';
+import type { FieldError } from './api.error.js';
 import { type ErrorCode, PROBLEMS } from './problem.table.js';
 
-class FieldFaultView implements FieldFault {
+class FieldErrorView implements FieldError {
   @ApiProperty({ example: 'budget.totalTokens', description: 'The path of the field.' }) field: string;
   @ApiProperty({ example: 'totalTokens must be an integer number', description: 'What is wrong with it.' })
   message: string;
@@ -10,7 +10,7 @@ class FieldFaultView implements FieldFault {
 
 @ApiSchema({
   name: 'Problem',
-  description: 'An error, as RFC 9457 defines it. Programs compare `code`; the texts may change.',
+  description: 'An error, as defined in RFC 9457. Programs should compare `code`; the texts may change.',
 })
 export class ProblemView {
   @ApiProperty({ example: 'urn:rollcall:problem:validation-failed', description: 'The code as a URI.' }) type: string;
@@ -26,8 +26,8 @@ export class ProblemView {
   requestId: string;
   @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'Repeat the request after this time.' })
   retryAfterMs?: number;
-  @ApiPropertyOptional({ type: [FieldFaultView], description: 'VALIDATION_FAILED: the fields to correct.' })
-  errors?: FieldFaultView[];
+  @ApiPropertyOptional({ type: [FieldErrorView], description: 'VALIDATION_FAILED: the fields to correct.' })
+  errors?: FieldErrorView[];
   @ApiPropertyOptional({ type: 'integer', example: 283, description: 'How many errors `errors` leaves out.' })
   moreErrors?: number;
   @ApiPropertyOptional({
@@ -42,7 +42,7 @@ export class ProblemView {
   oldest?: string;
   @ApiPropertyOptional({ example: '1042', description: 'CURSOR_AHEAD: the `sequence` of the newest event.' })
   head?: string;
-  @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, where that is known.' })
+  @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, if known.' })
   reason?: string;
   @ApiPropertyOptional({
     type: 'object',

@@ -3,7 +3,7 @@ import { ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { type ErrorCode, PROBLEMS } from './problem.table.js';
 import { ProblemView } from './problem.view.js';
 
-/** Error codes with the sentence that explains each of them on a route. */
+/** Error codes with the sentence that explains each code for a route. */
 type Explained = Partial<Record<ErrorCode, string>>;
 
 /** The body of every error response. */

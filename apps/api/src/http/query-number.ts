@@ -1,13 +1,13 @@
 import { Transform } from 'class-transformer';
 
-const LONGEST = 20;
+const MAX_LENGTH = 20;
 
 /**
- * A number in an address, where everything is text. What is not the text of a number stays as it is, for the rules of the
- * field to reject; `Number` alone would make 0 of a blank.
+ * Converts a query parameter to a number. Blank or long text is not converted, so that the rules of the field reject it:
+ * `Number` alone would convert a blank to 0.
  */
 export function QueryNumber(): PropertyDecorator {
   return Transform(({ value }: { value: unknown }) =>
-    typeof value === 'string' && value.length <= LONGEST && value.trim() !== '' ? Number(value) : value,
+    typeof value === 'string' && value.length <= MAX_LENGTH && value.trim() !== '' ? Number(value) : value,
   );
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { FastifyRequest } from 'fastify';
 
-/** The request, wherever its work leads: logs, audit records and traces read its id and its caller from here. */
+/** The current request. Logs, audit records and traces read its id and its caller. */
 export const requestContext = new AsyncLocalStorage<FastifyRequest>();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
-/** As unique as a UUID, for a fraction of the time: this process, and a number. */
+/** A request id is this random part and a number: unique as a UUID, but faster to create. */
 const PROCESS_ID = randomBytes(9).toString('base64url');
 let requests = 0;
 
@@ -9,8 +9,8 @@ export function newRequestId(): string {
   return `${PROCESS_ID}-${(requests += 1).toString(36)}`;
 }
 
-/** The caller's, if it has one. */
+/** Returns the request id that the caller sent, or a new one. */
 export function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && ACCEPTABLE_ID.test(given) ? given : newRequestId();
+  const received = request.headers['x-request-id'];
+  return typeof received === 'string' && ACCEPTABLE_ID.test(received) ? received : newRequestId();
 }

@@ -11,18 +11,18 @@ export interface AnsweredRequest {
   ip?: string;
 }
 
-/** A line for those requests that the operator wants one of. */
+/** Logs the requests that the setting `log.requests` selects. */
 export class RequestLog {
   constructor(
     private readonly pino: Pino,
     private readonly which: Config['log']['requests'],
   ) {}
 
-  wants(status: number): boolean {
+  includes(status: number): boolean {
     return this.which === 'all' || (this.which === 'errors' && status >= 500);
   }
 
-  /** No header, no body and no query string: any of them may hold a secret. */
+  /** The line contains no header, body or query string, because they may contain secrets. */
   write({ requestId, method, url, status, ms, caller, ip }: AnsweredRequest): void {
     const path = url.split('?', 1)[0];
     const line = { event: 'http.request', requestId, method, path, status, ms: Math.round(ms * 10) / 10, caller, ip };

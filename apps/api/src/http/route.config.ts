@@ -3,8 +3,8 @@ import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constant
 import type { FastifyContextConfig } from 'fastify';
 
 /**
- * Adds to what Fastify knows about a route, so that hooks can act before the body is parsed. Nest hands the configuration of a
- * method to Fastify, so a class decorator adds it to every method of the class; what a method says itself takes precedence.
+ * Adds to the configuration of a Fastify route, which hooks read before the body is parsed. Nest passes the configuration of a
+ * method to Fastify, so a class decorator adds it to every method of the class. The configuration of a method takes precedence.
  */
 export function routeConfig(config: FastifyContextConfig): ClassDecorator & MethodDecorator {
   return (target: object, _name?: string | symbol, descriptor?: PropertyDescriptor): void => {

@@ -2,10 +2,10 @@ import type { Config } from '../config/config.schema.js';
 import { ApiError } from './api.error.js';
 import { routeConfig } from './route.config.js';
 
-/** `small`: a few fields. `ordinary`: the configured limit. `batch`: what 1,000 beats need. */
+/** `small`: a few fields. `ordinary`: the configured limit. `batch`: 1,000 heartbeats. */
 export type BodyClass = 'small' | 'ordinary' | 'batch';
 
-/** `streams` are requests that stay open or read much: they have a limit of their own. */
+/** `streams` are requests that stay open or read a lot. They have their own limit. */
 export type RequestKind = 'requests' | 'streams';
 
 declare module 'fastify' {
@@ -17,11 +17,11 @@ declare module 'fastify' {
   }
 }
 
-/** An agent's own writes are small, whatever the route would accept from an operator. */
+/** Requests with a lease token are small, even if the route accepts larger bodies from an operator. */
 export const LEASE_BODY_LIMIT = 16 * 1_024;
 const BATCH_BODY_LIMIT = 1_024 * 1_024;
 
-/** On a route whose limits are not the ordinary ones. */
+/** Sets limits of a route that differ from the defaults. */
 export function Limits(limits: { body?: BodyClass; kind?: RequestKind }): MethodDecorator & ClassDecorator {
   return routeConfig(limits);
 }

@@ -13,7 +13,7 @@ interface Route {
   pattern: RegExp;
 }
 
-/** Every route the server has, collected while they are added. */
+/** All routes of the server, collected when they are added. */
 export class RouteTable {
   private readonly routes: Route[] = [];
   private readonly sockets = new Set<string>();
@@ -24,31 +24,31 @@ export class RouteTable {
     });
   }
 
-  /** A plain GET of the address of a WebSocket is answered with 426. */
+  /** A GET without an upgrade to the path of a WebSocket is answered with 426. */
   addSocket(path: string, server: FastifyInstance): void {
     this.sockets.add(path);
     server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));
   }
 
-  /** Whether a request asks to become a WebSocket that exists. All others are ordinary requests, whatever else they offer. */
+  /** Whether a request is an upgrade to an existing WebSocket. All other requests are ordinary, with any Upgrade header. */
   isSocket({ method, url = '', headers }: IncomingMessage): boolean {
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     return this.sockets.has(url.split('?', 1)[0] ?? '');
   }
 
   methodsOf(path: string): string[] {
-    const found = this.routes.filter((route) => !route.url.includes('*') && route.pattern.test(path));
-    return [...new Set(found.map((route) => route.method))].toSorted();
+    const matches = this.routes.filter((route) => !route.url.includes('*') && route.pattern.test(path));
+    return [...new Set(matches.map((route) => route.method))].toSorted();
   }
 
-  /** The answer to a request that no route takes: the path may exist for other methods. */
-  missing(method: string, url: string): ApiError {
+  /** The answer to a request without a route. The path may support other methods. */
+  notFound(method: string, url: string): ApiError {
     const path = url.split('?', 1)[0] ?? '';
     const allowed = this.methodsOf(path);
     if (allowed.length === 0)
-      return new ApiError('ROUTE_NOT_FOUND', `Nothing is served at ${method} ${path}. See /docs for what is.`);
+      return new ApiError('ROUTE_NOT_FOUND', `There is no route ${method} ${path}. See /docs for all routes.`);
     const allow = allowed.join(', ');
-    return new ApiError('METHOD_NOT_ALLOWED', `${path} takes ${allow}, not ${method}.`, { headers: { allow } });
+    return new ApiError('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${method}.`, { headers: { allow } });
   }
 
   all(): string[] {

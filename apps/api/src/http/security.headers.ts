@@ -1,11 +1,11 @@
-/** What an API needs of Helmet's set: no cache may keep it, no page may embed it, no browser may guess about it. */
+/** The headers of Helmet that an API needs: no caching, no embedding in a page, no MIME sniffing. */
 export const API_HEADERS: Record<string, string> = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
 };
 
-/** A page needs more: its own scripts and styles (Swagger UI writes styles into its elements), and protection from other pages. */
+/** A page also needs scripts, styles (Swagger UI uses inline styles), and protection from other pages. */
 export const PAGE_HEADERS: Record<string, string> = {
   ...API_HEADERS,
   'content-security-policy':
@@ -17,5 +17,5 @@ export const PAGE_HEADERS: Record<string, string> = {
   'x-frame-options': 'DENY',
 };
 
-/** RFC 6797 forbids it on plain HTTP, so it is sent only where the gateway says that it speaks HTTPS. */
+/** RFC 6797 forbids it on plain HTTP, so it is sent only if the proxy reports that the client uses HTTPS. */
 export const HSTS = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler }
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
-import { addressFault, LONGEST_PARAMETER } from './address.check.js';
+import { urlError, LONGEST_PARAMETER } from './url.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
@@ -14,10 +14,10 @@ import { replyProblem } from './problem.reply.js';
 import { requestContext } from './request.context.js';
 import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
-import { answerKnown } from './request.places.js';
+import { releaseOnAnswer } from './request.slots.js';
 import type { RouteTable } from './route.table.js';
 import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
-import { endSilentConnections } from './silent.connections.js';
+import { closeUnusedConnections } from './unused.connections.js';
 import { TrustedProxies } from './trusted-proxies.js';
 
 export interface ServerParts {
@@ -31,13 +31,13 @@ export interface ServerParts {
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
-const LEAVING = new ApiError('SHUTTING_DOWN', 'Send the request again; another replica will take it.', {
+const SHUTTING_DOWN = new ApiError('SHUTTING_DOWN', 'Send the request again to reach another replica.', {
   retryAfterMs: 1_000,
 });
 
 /**
- * Fastify with every limit set: its own defaults are "none". A connection on which nothing arrives falls under the time for
- * headers; one that is idle between requests under the time to keep it alive.
+ * Creates Fastify with all limits set; its defaults are unlimited. A connection without any data ends after the headers
+ * timeout, and a connection that is idle between requests ends after the keep-alive timeout.
  */
 export function createServer(parts: ServerParts): FastifyAdapter {
   const { http } = parts.config;
@@ -63,17 +63,17 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   parts.routes.collectFrom(server);
   useJsonBodies(server);
   observeRequests(server, parts);
-  endSilentConnections(server);
+  closeUnusedConnections(server);
   ignoreUnknownExpectations(server);
   return adapter;
 }
 
-/** Node answers an `Expect` header other than 100-continue with a bare 417. RFC 9110 allows to ignore it. */
+/** Node answers an `Expect` header other than 100-continue with 417 and no body. RFC 9110 allows ignoring it. */
 function ignoreUnknownExpectations({ server }: FastifyInstance): void {
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
 }
 
-/** The one hook at the start of every request, and the one at the end of those that have a route. */
+/** Adds one hook at the start of every request, and one at the end of every request that has a route. */
 function observeRequests(server: FastifyInstance, parts: ServerParts): void {
   const { config, log, metrics, lifecycle, inFlight, routes } = parts;
   const unmatched = metrics.timerOf('ANY', 'unmatched');
@@ -85,19 +85,19 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     else inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
     if (lifecycle.phase !== 'serving') void reply.header('connection', 'close');
-    if (lifecycle.phase === 'closing') return replyProblem(reply, LEAVING);
-    const fault = addressFault(request.url);
-    if (fault) return replyProblem(reply, fault);
-    if (request.is404) return replyProblem(reply, routes.missing(request.method, request.url));
+    if (lifecycle.phase === 'closing') return replyProblem(reply, SHUTTING_DOWN);
+    const invalid = urlError(request.url);
+    if (invalid) return replyProblem(reply, invalid);
+    if (request.is404) return replyProblem(reply, routes.notFound(request.method, request.url));
     requestContext.run(request, done);
   });
   server.addHook('onRoute', (route) => {
     const timer = metrics.timerOf(String(route.method), route.url);
     const onSend: onSendHookHandler = (request, reply, payload, done) => {
       const ms = inFlight.end(reply);
-      answerKnown(reply);
+      releaseOnAnswer(reply);
       timer.observe(reply.statusCode, ms);
-      if (log.wants(reply.statusCode)) log.write(answered(request, reply, ms));
+      if (log.includes(reply.statusCode)) log.write(answered(request, reply, ms));
       done(null, payload);
     };
     route.onSend = [route.onSend ?? [], onSend].flat();
@@ -109,7 +109,7 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
   inFlight.start();
 }
 
-/** Whatever else a proxy forwarded, `request.ip` is an address from here on. */
+/** Replaces an invalid `X-Forwarded-For`, so that `request.ip` is always an address. */
 function readProxyHeaders(request: FastifyRequest, reply: FastifyReply, proxies: TrustedProxies): void {
   if (request.protocol === 'https') void reply.header(...HSTS);
   const { headers } = request.raw;
@@ -129,10 +129,10 @@ async function sendProblem(reply: FastifyReply, error: unknown, requestId: strin
     .send(JSON.stringify(problem.body));
 }
 
-/** What is not even HTTP gets its answer on the bare socket. */
+/** Answers input that is not valid HTTP directly on the socket. */
 function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const { status, body } = toProblem(refuse(error.code), newRequestId());
+  const { status, body } = toProblem(parseError(error.code), newRequestId());
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} ${String(body['title'])}\r\nContent-Type: ${PROBLEM_CONTENT_TYPE}\r\n` +
@@ -140,8 +140,9 @@ function clientErrorHandler(error: Error & { code?: string }, socket: Socket): v
   );
 }
 
-function refuse(code: string | undefined): ApiError {
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers may have 16 KB together.');
+function parseError(code: string | undefined): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new ApiError('HEADERS_TOO_LARGE', 'All headers together may have at most 16 KB.');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ApiError('REQUEST_TIMEOUT', 'The request did not arrive in time.');
   return new ApiError('MALFORMED_REQUEST', 'This is not a valid HTTP request.');

@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /**
- * The address of the client that sent a request. `X-Forwarded-For` counts only when a trusted proxy sent it, and only when it
- * names an address: anything else in it is the address of the proxy.
+ * Finds the address of the client of a request. `X-Forwarded-For` is used only if a trusted proxy sent it and its value is an
+ * address. Otherwise the result is the address of the peer.
  */
 export class TrustedProxies {
   private readonly trusts?: (address: string, hop: number) => boolean;

@@ -1,25 +1,25 @@
-import { ApiError, type FieldFault } from './api.error.js';
+import { ApiError, type FieldError } from './api.error.js';
 
-const MOST_REPORTED = 20;
-const LONGEST_NAME = 80;
+const MAX_REPORTED = 20;
+const MAX_NAME_LENGTH = 80;
 
-/** VALIDATION_FAILED with the first faults in full, and how many more there are. */
-export function validationFailed(faults: readonly FieldFault[]): ApiError {
-  const errors = faults.slice(0, MOST_REPORTED);
+/** VALIDATION_FAILED with the first errors and the number of further ones. */
+export function validationFailed(all: readonly FieldError[]): ApiError {
+  const errors = all.slice(0, MAX_REPORTED);
   const fields = [...new Set(errors.map(({ field }) => field))].join(', ');
-  const moreErrors = faults.length - errors.length;
+  const moreErrors = all.length - errors.length;
   if (moreErrors === 0) return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors });
   const detail = `Please correct: ${fields}. There are ${moreErrors} more errors.`;
   return new ApiError('VALIDATION_FAILED', detail, { errors, details: { moreErrors } });
 }
 
-/** The fault of a field that no rule names. */
-export function unknownField(path: string, name: string): FieldFault {
+/** The error for a field that has no rule. */
+export function unknownField(path: string, name: string): FieldError {
   const shown = shortened(name);
   return { field: path + shown, message: `${shown} is not a known field` };
 }
 
-/** A name the caller chose, short enough to be repeated in an answer. */
+/** Shortens a name that the caller chose, so that an answer can repeat it. */
 export function shortened(name: string): string {
-  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}…`;
+  return name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH)}…`;
 }

@@ -1,11 +1,11 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
-import type { FieldFault } from './api.error.js';
+import type { FieldError } from './api.error.js';
 import { checkInput } from './input.check.js';
 import { unknownField, validationFailed } from './validation.error.js';
 
 /**
- * Every field of a DTO is checked, and unknown fields are rejected. Of one field only the first fault is reported: a DTO
- * puts the rule about its length next to the property, where class-validator begins, so that later rules see short values.
+ * Every field of a DTO is checked, and unknown fields are rejected. Only the first error of each field is reported. In a DTO,
+ * the rule about the length stands next to the property: class-validator checks it first, so later rules get short values.
  */
 export const VALIDATION = {
   whitelist: true,
@@ -18,11 +18,11 @@ export function validationPipe(): ValidationPipe {
   return new ObjectsPipe({
     ...VALIDATION,
     transform: true,
-    exceptionFactory: (faults) => validationFailed(faults.flatMap((fault) => flatten(fault))),
+    exceptionFactory: (errors) => validationFailed(errors.flatMap((error) => flatten(error))),
   });
 }
 
-/** Checks the size of its input before class-transformer and class-validator see it; a body is an object or nothing. */
+/** Checks the size of the input before class-transformer and class-validator process it. A body must be an object or absent. */
 class ObjectsPipe extends ValidationPipe {
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     if (metadata.type === 'custom') return (await super.transform(value, metadata)) as unknown;
@@ -33,9 +33,9 @@ class ObjectsPipe extends ValidationPipe {
   }
 }
 
-function flatten(fault: ValidationError, parent = ''): FieldFault[] {
-  const own = Object.entries(fault.constraints ?? {}).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownField(parent, fault.property) : { field: parent + fault.property, message },
+function flatten(error: ValidationError, parent = ''): FieldError[] {
+  const own = Object.entries(error.constraints ?? {}).map(([rule, message]) =>
+    rule === 'whitelistValidation' ? unknownField(parent, error.property) : { field: parent + error.property, message },
   );
-  return [...own, ...(fault.children ?? []).flatMap((child) => flatten(child, `${parent}${fault.property}.`))];
+  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${parent}${error.property}.`))];
 }

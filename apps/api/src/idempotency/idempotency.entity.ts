@@ -1,8 +1,8 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * The remembered answer to a request. It is sealed with the Idempotency-Key, of which only a hash is kept,
- * and with a secret that is not in the database.
+ * The stored answer to a request. It is encrypted with the Idempotency-Key, of which only a hash is stored, and with a secret
+ * that is not in the database.
  */
 @Entity('idempotency_key')
 export class IdempotencyEntity {

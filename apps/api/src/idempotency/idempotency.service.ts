@@ -17,8 +17,8 @@ export interface OnceResult {
 }
 
 /**
- * One effect for one Idempotency-Key. Only an effect is remembered: a request that failed changed nothing, so its key
- * stays free and the repetition tries again.
+ * Guarantees one effect for one Idempotency-Key. Only the answer of a successful request is stored: a failed request changed
+ * nothing, so a repetition with its key is executed.
  */
 @Injectable()
 export class IdempotencyService {
@@ -30,7 +30,7 @@ export class IdempotencyService {
 
   async once(callerId: string, key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
     if (!ACCEPTABLE.test(key)) {
-      throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, best a UUID.');
+      throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
     }
     const slot = { callerId, keyHash: sha256(key) };
     const seals = this.sealsFor(key, request);
@@ -39,7 +39,7 @@ export class IdempotencyService {
       if (!(await this.claim(slot, fingerprint)))
         return { answer: await this.replay(slot, seals, fingerprint), replayed: true };
       const answer = await act();
-      this.store.remember(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
+      this.store.save(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
       return { answer, replayed: false };
     });
   }
@@ -58,7 +58,7 @@ export class IdempotencyService {
     }
   }
 
-  /** The first one seals, each of them opens. The key of the deployment outlives a token that is renewed meanwhile. */
+  /** The first key encrypts, and all keys decrypt. The key of the deployment still works after the caller renewed its token. */
   private sealsFor(idempotencyKey: string, { headers }: FastifyRequest): [Seal, ...Seal[]] {
     const credential = { idempotencyKey, secret: headers.authorization?.split(' ').at(-1) ?? '' };
     const [first, ...older] = this.config.auth.sealingKey.map((secret) => ({ idempotencyKey, secret }));
@@ -66,24 +66,24 @@ export class IdempotencyService {
   }
 
   private async replay(slot: KeySlot, seals: readonly Seal[], fingerprint: Buffer): Promise<unknown> {
-    const found = await this.store.find(slot);
-    if (!found?.fingerprint.equals(fingerprint)) {
+    const stored = await this.store.find(slot);
+    if (!stored?.fingerprint.equals(fingerprint)) {
       throw new ApiError(
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key was sent with another method, address or body. Use a new one for a new request.',
+        'This Idempotency-Key was sent with another method, URL or body. Use a new one for a new request.',
       );
     }
-    const text = unseal(found.answer, seals);
-    if (text === undefined) throw sealedOtherwise();
+    const text = unseal(stored.answer, seals);
+    if (text === undefined) throw notDecrypted();
     return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
   }
 }
 
-function sealedOtherwise(): ApiError {
+function notDecrypted(): ApiError {
   return new ApiError(
     'IDEMPOTENCY_KEY_REUSED',
-    'This request was done, but its answer can be read only with the credential it was sent with first. Repeat it with that ' +
-      'credential, or look at what it changed. With ROLLCALL_SEALING_KEY set, a renewed token can read it too.',
+    'This request was executed, but its stored answer can be decrypted only with the credential of the first request. Repeat ' +
+      'it with that credential, or read the changed objects. If ROLLCALL_SEALING_KEY is set, a renewed token works too.',
   );
 }
 

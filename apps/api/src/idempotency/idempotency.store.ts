@@ -11,8 +11,8 @@ export class IdempotencyStore {
   constructor(private readonly db: Database) {}
 
   /**
-   * Takes the key for this transaction; false when it was used. A second request with the same key waits here until the
-   * first is done, so that it finds either the answer or, if the first failed, a free key.
+   * Claims the key for this transaction; returns false if it was used. A second request with the same key waits here until the
+   * first one ends. Then it finds the answer or, if the first one failed, a free key.
    */
   async claim({ callerId, keyHash }: KeySlot, fingerprint: Buffer, keepMs: number): Promise<boolean> {
     const rows = await this.db.query(
@@ -27,8 +27,8 @@ export class IdempotencyStore {
     return rows.length > 0;
   }
 
-  /** Together with the COMMIT of the open transaction. */
-  remember({ callerId, keyHash }: KeySlot, answer: Buffer): void {
+  /** Stores the answer together with the COMMIT of the open transaction. */
+  save({ callerId, keyHash }: KeySlot, answer: Buffer): void {
     this.db.withCommit({
       sql: 'UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2',
       parameters: [callerId, keyHash, answer],
@@ -43,7 +43,7 @@ export class IdempotencyStore {
     return rows[0];
   }
 
-  /** Answers how many went, so that a large backlog is pruned in several short steps. */
+  /** Returns the number of deleted rows, so that a large backlog is pruned in several short steps. */
   async prune(limit: number): Promise<number> {
     const rows = await this.db.query(
       `DELETE FROM idempotency_key WHERE (caller_id, key_hash) IN (

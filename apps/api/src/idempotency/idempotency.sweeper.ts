@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
 import { IdempotencyStore } from './idempotency.store.js';
 
-const EVERY_MS = 10 * 60_000;
+const SWEEP_EVERY_MS = 10 * 60_000;
 const STEP = 1_000;
 
 /** Deletes stored responses that have expired. */
@@ -10,7 +10,7 @@ const STEP = 1_000;
 export class IdempotencySweeper {
   constructor(private readonly store: IdempotencyStore) {}
 
-  @Periodic('idempotency.sweep', EVERY_MS)
+  @Periodic('idempotency.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<number> {
     let total = 0;
     for (let pruned = STEP; pruned === STEP; total += pruned) pruned = await this.store.prune(STEP);

@@ -6,15 +6,15 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * What an answer is sealed with. An Idempotency-Key may be easy to guess, and its hash is stored beside the answer, so a
- * secret that is not in the database is part of the seal.
+ * The key material of an encrypted answer. An Idempotency-Key may be easy to guess, and its hash is stored with the answer. So
+ * a secret that is not in the database is needed, too.
  */
 export interface Seal {
   idempotencyKey: string;
   secret: string;
 }
 
-/** An answer may hold a secret that is shown once. Sealed like this, a reader of the database cannot read it. */
+/** Encrypts an answer, which may contain a secret that is shown only once. The database alone does not reveal it. */
 export function seal(answer: string, by: Seal): Buffer {
   const salt = randomBytes(SALT);
   const iv = randomBytes(IV);
@@ -23,7 +23,7 @@ export function seal(answer: string, by: Seal): Buffer {
   return Buffer.concat([salt, iv, cipher.getAuthTag(), text]);
 }
 
-/** Undefined when none of the seals is the one that the answer was sealed with. */
+/** Decrypts an answer. Returns undefined when none of the seals encrypted it. */
 export function unseal(sealed: Buffer, seals: readonly Seal[]): string | undefined {
   for (const by of seals) {
     const text = tryToOpen(sealed, by);
@@ -40,11 +40,11 @@ function tryToOpen(sealed: Buffer, by: Seal): string | undefined {
   try {
     return Buffer.concat([decipher.update(sealed.subarray(SALT + IV + TAG)), decipher.final()]).toString('utf8');
   } catch {
-    return undefined; // the tag does not fit: it was sealed with something else
+    return undefined; // the authentication tag does not match: another seal was used
   }
 }
 
-/** An Idempotency-Key has no line break, so that no two pairs make the same text. */
+/** An Idempotency-Key contains no line break, so two different pairs never give the same text. */
 function derive({ idempotencyKey, secret }: Seal, salt: Buffer): Buffer {
   return Buffer.from(hkdfSync('sha256', `${idempotencyKey}\n${secret}`, salt, 'rollcall idempotency 2', 32));
 }

@@ -23,9 +23,9 @@ import { PageView } from '../http/page.js';
 import { validationFailed } from '../http/validation.error.js';
 
 const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
-const USUAL_OVERLAP_S = 60;
+const DEFAULT_OVERLAP_S = 60;
 const SHORTEST_OWN_OVERLAP_S = 30;
-/** With six decimals of a second and a zone it has 32 characters. */
+/** A date with microseconds and a time zone has 32 characters. */
 const LONGEST_DATE = 40;
 const DATE_TIME = /^[^T]{4,15}T[^T]{2,20}(?:Z|[+-]\d\d:\d\d)$/;
 const LONGEST_LIFE_MS = 10 * 365 * 24 * 3_600_000;
@@ -37,7 +37,7 @@ export class IssueKeyBody {
   @Length(1, 100)
   name: string;
 
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'What the key may do.' })
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'The roles of the key.' })
   @ArrayUnique()
   @IsIn(ROLES, { each: true })
   @ArrayMinSize(1)
@@ -45,7 +45,7 @@ export class IssueKeyBody {
   roles: Role[];
 
   @ApiPropertyOptional({
-    description: 'Absent: it never expires.',
+    description: 'When the key expires. Absent: it does not expire.',
     format: 'date-time',
     example: '2027-06-30T00:00:00Z',
   })
@@ -60,26 +60,26 @@ export class RotateKeyBody {
   @ApiPropertyOptional({
     type: 'integer',
     description: 'How long the old secret stays valid.',
-    default: USUAL_OVERLAP_S,
+    default: DEFAULT_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
     example: 3600,
   })
-  @Optional(USUAL_OVERLAP_S)
+  @Optional(DEFAULT_OVERLAP_S)
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)
-  overlapSeconds: number = USUAL_OVERLAP_S;
+  overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 
-const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
+const TIMESTAMP = { type: String, format: 'date-time', nullable: true, example: null } as const;
 const SOURCES = ['issued', 'first-start', 'environment'];
 const STATUSES = ['active', 'expired', 'revoked'];
 
 export class KeyView {
   @ApiProperty({ example: '4fT9sKq2Lm', description: 'The id of the key; a part of its secret.' }) id: string;
   @ApiProperty({ example: 'ci-deployer', description: 'What the key is for.' }) name: string;
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'What the key may do.' })
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'The roles of the key.' })
   roles: Role[];
   @ApiProperty({ enum: SOURCES, description: 'Where the key comes from.' }) source: string;
   @ApiProperty({ enum: STATUSES, description: 'Only active keys are accepted.' }) status: string;
@@ -91,11 +91,16 @@ export class KeyView {
   })
   createdAt: Date;
   @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who issued it.' }) createdBy: string;
-  @ApiProperty({ ...MOMENT, description: 'When it expires; null never.' }) expiresAt: Date | null;
-  @ApiProperty({ ...MOMENT, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null, description: 'The key that rotation replaced it by.' })
+  @ApiProperty({ ...TIMESTAMP, description: 'When it expires; null if it does not expire.' }) expiresAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'The key that replaced it, if it was rotated.',
+  })
   replacedBy: string | null;
-  @ApiProperty({ ...MOMENT, description: 'The last use, to the minute.' }) lastUsedAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'The last use, with a precision of one minute.' }) lastUsedAt: Date | null;
 }
 
 export class IssuedKeyView extends OmitType(KeyView, []) {
@@ -120,16 +125,17 @@ export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
 /** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
 export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, caller: Principal): void {
   if (caller.id !== keyPrincipalId(id) || overlapSeconds >= SHORTEST_OWN_OVERLAP_S) return;
-  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_S} for the key that sends this request: you could not repeat it if the response is lost`;
+  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_S} for the key that sends this request: otherwise you cannot repeat it if the response is lost`;
   throw validationFailed([{ field: 'overlapSeconds', message }]);
 }
 
-/** Null when the key does not expire. */
+/** Returns null when the key does not expire. */
 export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);
   const fromNow = moment.getTime() - Date.now();
   if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
-  const message = 'expiresAt must lie in the future, ten years away at the most; leave it out for a key without end';
+  const message =
+    'expiresAt must be in the future, at most ten years from now; leave it out for a key that does not expire';
   throw validationFailed([{ field: 'expiresAt', message }]);
 }

@@ -7,9 +7,9 @@ import { AuditService } from '../audit/audit.service.js';
 import { callerOf } from '../auth/caller.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
 import type { Effect } from './effect.js';
-import { MUTATION, type MutationFacts } from './mutation.facts.js';
+import { MUTATION, type MutationOptions } from './mutation.options.js';
 
-/** Makes a route's effect, its audit record and its remembered answer one transaction. */
+/** Commits the effect of a route, its audit record and its stored answer in one transaction. */
 @Injectable()
 export class MutationInterceptor implements NestInterceptor {
   constructor(
@@ -20,30 +20,34 @@ export class MutationInterceptor implements NestInterceptor {
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const declared = this.reflector.get<MutationFacts>(MUTATION, context.getHandler());
+    const declared = this.reflector.get<MutationOptions>(MUTATION, context.getHandler());
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const facts = forCaller(declared, request);
-    if (!facts.prepares && !needsTransaction(facts, request)) return next.handle();
-    return from(this.mutate(facts, context, next));
+    const options = forCaller(declared, request);
+    if (!options.prepares && !needsTransaction(options, request)) return next.handle();
+    return from(this.mutate(options, context, next));
   }
 
-  private async mutate(facts: MutationFacts, context: ExecutionContext, next: CallHandler): Promise<unknown> {
+  private async mutate(options: MutationOptions, context: ExecutionContext, next: CallHandler): Promise<unknown> {
     const http = context.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const handle = async (): Promise<unknown> => await lastValueFrom(next.handle(), { defaultValue: undefined });
-    const effect = facts.prepares ? await prepare(handle, request) : handle;
-    if (!needsTransaction(facts, request)) return await effect();
-    const act = async (): Promise<unknown> => await this.act(facts, request, effect);
+    const effect = options.prepares ? await prepare(handle, request) : handle;
+    if (!needsTransaction(options, request)) return await effect();
+    const act = async (): Promise<unknown> => await this.act(options, request, effect);
     const key = request.headers['idempotency-key'];
     if (key === undefined) return await this.db.transaction(act);
     return await this.once(String(key), request, http.getResponse<FastifyReply>(), act);
   }
 
-  private async act(facts: MutationFacts, request: FastifyRequest, effect: () => Promise<unknown>): Promise<unknown> {
+  private async act(
+    options: MutationOptions,
+    request: FastifyRequest,
+    effect: () => Promise<unknown>,
+  ): Promise<unknown> {
     const result = await effect();
-    if (facts.audit !== null) {
-      const details = { ...pick(request.body, facts.record), ...rename(result, facts.recordResult) };
-      await this.audit.record(facts.audit, targetOf(request, result), details);
+    if (options.audit !== null) {
+      const details = { ...pick(request.body, options.record), ...rename(result, options.recordResult) };
+      await this.audit.record(options.audit, targetOf(request, result), details);
     }
     return result;
   }
@@ -60,7 +64,10 @@ export class MutationInterceptor implements NestInterceptor {
   }
 }
 
-/** With an Idempotency-Key, a failed preparation fails as the effect: a repetition must return the first answer instead. */
+/**
+ * With an Idempotency-Key, a failed preparation does not throw immediately, because a repeated request must get the stored answer.
+ * The effect throws the error instead.
+ */
 async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<() => Promise<unknown>> {
   try {
     return ((await handle()) as Effect<unknown>).run;
@@ -72,12 +79,12 @@ async function prepare(handle: () => Promise<unknown>, { headers }: FastifyReque
   }
 }
 
-function needsTransaction({ audit }: MutationFacts, { headers }: FastifyRequest): boolean {
+function needsTransaction({ audit }: MutationOptions, { headers }: FastifyRequest): boolean {
   return audit !== null || headers['idempotency-key'] !== undefined;
 }
 
-function forCaller(facts: MutationFacts, request: FastifyRequest): MutationFacts {
-  return facts.unlessBy === callerOf(request).kind ? { ...facts, audit: null } : facts;
+function forCaller(options: MutationOptions, request: FastifyRequest): MutationOptions {
+  return options.unlessBy === callerOf(request).kind ? { ...options, audit: null } : options;
 }
 
 function targetOf(request: FastifyRequest, result: unknown): string | null {

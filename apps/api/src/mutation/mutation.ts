@@ -1,16 +1,16 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import { Problems } from '../http/problems.js';
-import { MUTATION, type MutationFacts } from './mutation.facts.js';
+import { MUTATION, type MutationOptions } from './mutation.options.js';
 import { MutationInterceptor } from './mutation.interceptor.js';
 
 /**
  * For every route that changes state. The change and its audit record are committed in one transaction, and a repetition
  * with the same Idempotency-Key returns the first response without a second effect.
  */
-export function Mutation(facts: MutationFacts): MethodDecorator {
+export function Mutation(options: MutationOptions): MethodDecorator {
   return applyDecorators(
-    SetMetadata(MUTATION, facts),
+    SetMetadata(MUTATION, options),
     UseInterceptors(MutationInterceptor),
     ApiHeader({
       name: 'Idempotency-Key',

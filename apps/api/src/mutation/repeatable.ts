@@ -1,15 +1,15 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
-import { MUTATION, type MutationFacts } from './mutation.facts.js';
+import { MUTATION, type MutationOptions } from './mutation.options.js';
 
 /**
  * For a POST that is safe to repeat: a query or a heartbeat. It is executed each time, because a stored response would be
- * stale, so an Idempotency-Key has no effect. Nothing of it is audited.
+ * stale. An Idempotency-Key has no effect, and nothing is audited.
  */
 export function Repeatable(): MethodDecorator {
-  const facts: MutationFacts = { audit: null, repeatable: true };
+  const options: MutationOptions = { audit: null, repeatable: true };
   return applyDecorators(
-    SetMetadata(MUTATION, facts),
+    SetMetadata(MUTATION, options),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,

@@ -21,7 +21,7 @@ const ClaudeSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
 });
 
-/** What agents of other makes may use on this machine. Without a word from the operator: nothing. */
+/** What agents of other providers may use on this machine. By default they may use nothing. */
 export const providers = z.strictObject({
   programs: setting(json().pipe(ProgramsSchema).default({}), {
     env: 'ROLLCALL_PROGRAMS',
@@ -32,14 +32,14 @@ export const providers = z.strictObject({
   }),
   credentials: setting(json().pipe(CredentialsSchema).default({}), {
     env: 'ROLLCALL_AGENT_CREDENTIALS',
-    about: 'Environment variables whose keys may be sent to remote agents, each with the origins it may go to.',
+    about: 'Environment variables whose values may be sent to remote agents, each with its allowed origins.',
     expects: 'origins by variable, such as {"MY_AGENT_KEY": "https://agents.example"}',
     defaultText: 'none',
   }),
   claude: setting(json().pipe(ClaudeSchema).default({}), {
     env: 'ROLLCALL_CLAUDE',
     about:
-      'Tools that `claude-sdk` agents may be given, the folder they work in, and what else their environment holds.',
+      'Tools that `claude-sdk` agents may use, their working folder, and additional variables of their environment.',
     expects: 'tools, folder and env, such as {"tools": ["Read"], "folder": "/srv/work"}',
     defaultText: 'no tools',
   }),

@@ -26,7 +26,7 @@ export class ProvidersController {
   @ApiOperation({
     operationId: 'providers.list',
     summary: 'List agent providers and model vendors',
-    description: 'With what each of them needs, and whether it can be used on this replica.',
+    description: 'Each item lists what it needs, and whether it can be used on this replica.',
   })
   @ApiOkResponse({ type: ProviderList, description: 'All providers of this deployment.' })
   list(@Query() { kind }: ProvidersQuery): ProviderList {

@@ -16,10 +16,10 @@ export class ProvidersQuery {
 
 export class NeedView implements Need {
   @ApiProperty({ example: 'the package @anthropic-ai/claude-agent-sdk', description: 'What is needed.' }) what: string;
-  @ApiProperty({ example: false, description: 'Whether it is there.' }) met: boolean;
+  @ApiProperty({ example: false, description: 'Whether the need is met.' }) met: boolean;
   @ApiPropertyOptional({
     example: 'Install it where Rollcall runs: npm install --no-save @anthropic-ai/claude-agent-sdk@^0.3.325',
-    description: 'What to do, if it is not there.',
+    description: 'What to do, if the need is not met.',
   })
   how?: string;
 }

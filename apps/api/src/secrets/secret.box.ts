@@ -7,14 +7,14 @@ const IV = 12;
 const TAG = 16;
 
 interface SealingKey {
-  /** Says which key something was sealed with, and nothing about it. */
+  /** Identifies the key that encrypted a secret without revealing anything about the key. */
   id: Buffer;
   key: Buffer;
 }
 
 /**
- * Seals secrets that we must be able to read again. What is sealed for one owner cannot be opened for another, so rows
- * cannot be swapped. The first key seals, all of them open.
+ * Encrypts (seals) secrets that must be read again. A secret that is sealed for one owner cannot be opened for another, so an
+ * attacker cannot swap rows. The first key seals, and all keys open.
  */
 export class SecretBox {
   private readonly keys: SealingKey[];
@@ -39,7 +39,7 @@ export class SecretBox {
   open(sealed: Buffer, owner: string): Secret {
     const sealing = this.keys.find(({ id }) => id.equals(sealed.subarray(0, ID)));
     if (!sealing)
-      throw new Error(`the secret of ${owner} was sealed with a key that ROLLCALL_SEALING_KEY does not have any more`);
+      throw new Error(`the secret of ${owner} was sealed with a key that ROLLCALL_SEALING_KEY no longer contains`);
     const rest = sealed.subarray(ID);
     const decipher = createDecipheriv(CIPHER, sealing.key, rest.subarray(0, IV)).setAAD(Buffer.from(owner));
     decipher.setAuthTag(rest.subarray(IV, IV + TAG));

@@ -22,6 +22,6 @@ describe('the sealing key in the data folder', () => {
 
   it('that a crash left empty seals nothing, and says so', () => {
     writeFileSync(join(folder, 'sealing.key'), '');
-    expect(() => service().seal(new Secret('whsec_x'), 'wh_1')).toThrow('holds no key');
+    expect(() => service().seal(new Secret('whsec_x'), 'wh_1')).toThrow('contains no key');
   });
 });

@@ -12,7 +12,7 @@ import { SecretBox } from './secret.box.js';
 const FILE = 'sealing.key';
 const SHORTEST_KEY = 32;
 
-/** Seals with the key of the deployment; with the embedded Postgres, one beside its data, made when it is first needed. */
+/** Seals with the key of the deployment. With the embedded Postgres, a key file in the data folder is created on first use. */
 @Injectable()
 export class SecretsService implements WebhookSecrets {
   private box?: SecretBox;
@@ -43,23 +43,23 @@ export class SecretsService implements WebhookSecrets {
   }
 }
 
-/** Whole or not there at all, whatever happens while it is made: half a key would seal as well as a whole one. */
+/** The file is created atomically: a truncated key would work, but would be weak. */
 function keyInFolder(folder: string): string {
   const file = join(folder, FILE);
   mkdirSync(folder, { recursive: true });
-  if (!existsSync(file)) makeKey(file);
+  if (!existsSync(file)) createKey(file);
   const key = readFileSync(file, 'utf8').trim();
   if (key.length >= SHORTEST_KEY) return key;
-  throw new Error(`${file} holds no key. Put it back from a backup, or remove it together with all webhooks.`);
+  throw new Error(`${file} contains no key. Restore it from a backup, or delete it together with all webhooks.`);
 }
 
-function makeKey(file: string): void {
+function createKey(file: string): void {
   const fresh = `${file}.${randomBytes(6).toString('hex')}`;
   writeFileSync(fresh, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   try {
     linkSync(fresh, file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // else: someone else made it in this moment
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process created the file at the same time
   } finally {
     rmSync(fresh);
   }

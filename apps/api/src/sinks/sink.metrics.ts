@@ -15,7 +15,7 @@ export class SinkMetrics {
     const registers = [registry];
     const tried: Counter = new Counter({
       name: 'rollcall_sink_deliveries_total',
-      help: 'Events this replica tried to deliver, by what became of the try.',
+      help: 'Events that this replica tried to deliver, by outcome.',
       labelNames: ['kind', 'outcome'],
       registers,
       collect: () => {
@@ -25,20 +25,20 @@ export class SinkMetrics {
     });
     const behind: Gauge = new Gauge({
       name: 'rollcall_sink_lag_seconds',
-      help: 'How long the oldest event that a sink has not got has waited. The same on every replica.',
+      help: 'How long the oldest undelivered event of a sink has waited. The same on every replica.',
       labelNames: ['sink', 'kind', 'state'],
       registers,
     });
     const labels = ['sink', 'kind'];
     const parked: Gauge = new Gauge({
       name: 'rollcall_sink_parked_events',
-      help: 'Events that were given up.',
+      help: 'Events whose delivery failed permanently.',
       labelNames: labels,
       registers,
     });
     const lag: Gauge = new Gauge({
       name: 'rollcall_sink_lag_events',
-      help: 'How many events of the log a sink has not looked at. The same on every replica.',
+      help: 'How many events a sink is behind the log. The same on every replica.',
       labelNames: labels,
       registers,
       collect: async () => this.fill(await this.statuses(), lag, behind, parked),
@@ -47,14 +47,14 @@ export class SinkMetrics {
 
   private fill(statuses: SinkStatus[], lag: Gauge, behind: Gauge, parked: Gauge): void {
     for (const gauge of [lag, behind, parked]) gauge.reset();
-    for (const { id: sink, kind, state, head, cursor, lagMs, parked: given } of statuses) {
+    for (const { id: sink, kind, state, head, cursor, lagMs, parked: parkedEvents } of statuses) {
       lag.set({ sink, kind }, Math.max(0, head - cursor));
       behind.set({ sink, kind, state }, (lagMs ?? 0) / 1_000);
-      parked.set({ sink, kind }, given);
+      parked.set({ sink, kind }, parkedEvents);
     }
   }
 
-  /** Without a database there is nothing to tell, and the other metrics are wanted all the more. */
+  /** If the database is unavailable, the metrics of sinks are missing, and all other metrics are still served. */
   private async statuses(): Promise<SinkStatus[]> {
     try {
       return await this.sinks.list();

@@ -16,7 +16,7 @@ export class SinksController {
   @ApiOperation({
     operationId: 'sinks.list',
     summary: 'List the progress of all webhooks and of NATS',
-    description: 'Without addresses and secrets.',
+    description: 'The response contains no URLs and no secrets.',
   })
   @ApiOkResponse({ type: SinkList, description: 'All sinks.' })
   async list(): Promise<SinkList> {

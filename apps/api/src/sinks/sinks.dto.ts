@@ -3,7 +3,7 @@ import { IsString, Matches } from 'class-validator';
 import type { SinkStatus } from '#rollcall/platform';
 
 const STATES: SinkStatus['state'][] = ['delivering', 'retrying', 'paused', 'stopped'];
-const MOMENT = { type: String, format: 'date-time', nullable: true, example: null } as const;
+const TIMESTAMP = { type: String, format: 'date-time', nullable: true, example: null } as const;
 
 export class SinkStatusView {
   @ApiProperty({
@@ -12,7 +12,7 @@ export class SinkStatusView {
       '`retrying`: the last delivery failed. `stopped`: the events after `cursor` are no longer kept; replay from a later one.',
   })
   state: SinkStatus['state'];
-  @ApiProperty({ example: '1042', description: 'The `sequence` of the last event that is done.' }) cursor: string;
+  @ApiProperty({ example: '1042', description: 'The `sequence` of the last processed event.' }) cursor: string;
   @ApiProperty({ type: 'integer', example: 0, description: 'How many events it is behind, including filtered ones.' })
   lagEvents: number;
   @ApiProperty({
@@ -22,15 +22,19 @@ export class SinkStatusView {
     description: 'How long the oldest of them has waited; null when there is none.',
   })
   lagMs: number | null;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Events that failed for good and can be replayed.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 0,
+    description: 'Events whose delivery failed permanently. They can be replayed.',
+  })
   parked: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'Failed attempts of the next event.' }) attempts: number;
-  @ApiProperty({ ...MOMENT, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The error of the last failed attempt.' })
   lastError: string | null;
-  @ApiProperty({ ...MOMENT, description: 'The last successful delivery; null before the first.' })
+  @ApiProperty({ ...TIMESTAMP, description: 'The last successful delivery; null before the first.' })
   deliveredAt: Date | null;
-  @ApiProperty({ example: true, description: 'Whether a replica works on it now.' }) held: boolean;
+  @ApiProperty({ example: true, description: 'Whether a replica delivers to it now.' }) held: boolean;
 }
 
 export class SinkView extends SinkStatusView {

@@ -5,7 +5,7 @@ import { SinkKinds } from './sink.kinds.js';
 import { SinkMetrics } from './sink.metrics.js';
 import { SinksController } from './sinks.controller.js';
 
-/** A new kind of sink is one class, and its line in `SinkKinds`. */
+/** A new kind of sink needs one class and one line in `SinkKinds`. */
 @Module({
   imports: [WebhooksModule, NatsModule],
   controllers: [SinksController],

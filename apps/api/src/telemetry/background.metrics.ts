@@ -9,7 +9,7 @@ export class BackgroundMetrics {
   constructor(faults: BackgroundFaults, { registry }: HttpMetrics) {
     const failed: Counter = new Counter({
       name: 'rollcall_background_failures_total',
-      help: 'Failed passes of background work, such as sweeps and the event sequencer. Each is tried again.',
+      help: 'Failed passes of background work, such as sweeps and the event sequencer. Each pass is repeated.',
       labelNames: ['part'],
       registers: [registry],
       collect: () => {

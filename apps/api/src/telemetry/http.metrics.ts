@@ -8,7 +8,7 @@ export interface RouteTimer {
   observe(status: number, milliseconds: number): void;
 }
 
-/** Counts and times every request by route, not by address, so that the number of series stays bounded. */
+/** Counts and times every request. The label is the route, not the URL, so that the number of series stays bounded. */
 export class HttpMetrics {
   readonly registry = new Registry();
   private readonly durations: Histogram<'method' | 'route' | 'status'>;
@@ -25,7 +25,7 @@ export class HttpMetrics {
     });
     const gauge: Gauge = new Gauge({
       name: 'rollcall_http_requests_in_flight',
-      help: 'Requests that have arrived and are not answered yet.',
+      help: 'Requests in progress.',
       registers,
       collect: () => gauge.set(inFlight()),
     });

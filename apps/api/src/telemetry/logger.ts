@@ -3,7 +3,7 @@ import type { LoggerService } from '@nestjs/common';
 import type { Config } from '../config/config.schema.js';
 import { requestContext } from '../http/request.context.js';
 
-/** JSON lines for machines, readable ones for people at a terminal. Only what is named here or at the call gets in. */
+/** Writes JSON lines, or readable lines on a terminal. A line has only the fields named here and at the call. */
 export function createPino({ level, format }: Config['log'], terminal = process.stdout.isTTY): Pino {
   const options: LoggerOptions = {
     level,
@@ -16,19 +16,19 @@ export function createPino({ level, format }: Config['log'], terminal = process.
       return request ? { requestId: request.id } : {};
     },
   };
-  if (!isForPeople(format, terminal)) return pino(options, pino.destination({ fd: 1, sync: false }));
+  if (!isPretty(format, terminal)) return pino(options, pino.destination({ fd: 1, sync: false }));
   return pino({
     ...options,
     transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
   });
 }
 
-/** Whether the output is read by people; otherwise a log collector reads and keeps it. */
-export function isForPeople(format: Config['log']['format'], terminal = process.stdout.isTTY): boolean {
+/** Whether lines are formatted for a terminal. Otherwise they are JSON, which a log collector stores. */
+export function isPretty(format: Config['log']['format'], terminal = process.stdout.isTTY): boolean {
   return format === 'pretty' || (format === 'auto' && terminal);
 }
 
-/** Of an error only what helps to find it: other properties may hold queries, parameters or credentials. */
+/** Logs selected properties of an error: the others may contain queries, parameters or credentials. */
 function errorFacts(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;
@@ -42,12 +42,12 @@ function errorFacts(error: unknown): unknown {
   };
 }
 
-/** Nest's own parts tell every module and route at each start; that is for looking closely. */
+/** Nest logs every module and route at each start. These lines get the level debug. */
 const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
 
 type Level = 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal';
 
-/** Lets Nest and our own classes log through pino: `logger.log({ event: 'agent.joined', agentId })`. */
+/** Passes the log lines of Nest and of our classes to pino: `logger.log({ event: 'agent.joined', agentId })`. */
 export class NestLogger implements LoggerService {
   constructor(private readonly sink: Pino) {}
 
@@ -70,7 +70,7 @@ export class NestLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Nest passes the logger's name last, and for errors a stack before it. */
+  /** Nest passes the name of the logger as the last argument, and the stack of an error before it. */
   private write(wanted: Level, message: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
     const level = wanted === 'info' && FRAMEWORK.has(String(context)) ? 'debug' : wanted;

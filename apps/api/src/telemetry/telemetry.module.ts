@@ -5,7 +5,7 @@ import { MetricsController } from './metrics.controller.js';
 
 @Module({ controllers: [MetricsController], providers: [BackgroundMetrics] })
 export class TelemetryModule {
-  /** The server counts requests before there are modules, so the metrics exist already. */
+  /** The server is created before the modules and needs the metrics, so they are passed in. */
   static forRoot(metrics: HttpMetrics): DynamicModule {
     const provider = { provide: HttpMetrics, useValue: metrics };
     return { module: TelemetryModule, global: true, providers: [provider], exports: [HttpMetrics] };

@@ -1,15 +1,15 @@
-/** The variables of the OpenTelemetry standard that say someone wants traces. */
+/** Standard variables of OpenTelemetry. If one of them is set, tracing is on. */
 const SWITCHES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_TRACES_EXPORTER'];
 
 export interface Tracing {
-  /** To be registered with Fastify before any route. */
+  /** Must be registered with Fastify before any route. */
   fastifyPlugin: unknown;
   stop(): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry when its standard variables ask for it, and costs nothing otherwise: its packages are loaded
- * here only. Must run before Postgres' driver is loaded. Everything else is read from OTEL_* by the SDK.
+ * Starts OpenTelemetry if one of its standard variables is set. Otherwise its packages are not loaded. Call this before the
+ * Postgres driver is loaded. The SDK reads all other settings from OTEL_*.
  */
 export async function startTracing(environment: NodeJS.ProcessEnv): Promise<Tracing | undefined> {
   const wanted = SWITCHES.some((name) => environment[name] && environment[name] !== 'none');

@@ -43,7 +43,8 @@ export class DeliveriesController {
   @ApiOperation({
     operationId: 'webhooks.replayDelivery',
     summary: 'Deliver one event again',
-    description: 'Once, at once, and before all other events. If it fails, the event is parked.',
+    description:
+      'The event is sent once, immediately, and before all other events. If this fails, the event is parked.',
   })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })

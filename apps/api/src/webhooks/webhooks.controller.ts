@@ -62,8 +62,8 @@ export class WebhooksController {
   @ApiOkResponse({ type: WebhookPage, description: 'A page of webhooks.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor }: PageQuery): Promise<WebhookPage> {
-    const found = await this.webhooks.list(limit + 1, readCursor(cursor, /^\d{1,18}$/));
-    return toPage(found, limit, toWebhookView, ({ row }) => row.seq);
+    const rows = await this.webhooks.list(limit + 1, readCursor(cursor, /^\d{1,18}$/));
+    return toPage(rows, limit, toWebhookView, ({ row }) => row.seq);
   }
 
   @Get(':id')
@@ -80,7 +80,7 @@ export class WebhooksController {
   @ApiOperation({
     operationId: 'webhooks.update',
     summary: 'Update or pause a webhook',
-    description: 'Null removes a filter. After a change, the next event is delivered at once.',
+    description: 'Null removes a filter. After a change, the next event is delivered immediately.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ type: WebhookView, description: 'The updated webhook.' })

@@ -13,7 +13,7 @@ import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
-const USUAL_OVERLAP_S = 24 * 3_600;
+const DEFAULT_OVERLAP_S = 24 * 3_600;
 const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
@@ -29,7 +29,7 @@ class WebhookBody extends EventFilterQuery {
   @MaxLength(200)
   description?: string | null;
 
-  @ApiPropertyOptional({ example: false, description: 'While it is true, events wait. None is lost.' })
+  @ApiPropertyOptional({ example: false, description: 'While this is true, events wait. No event is lost.' })
   @Optional()
   @IsBoolean()
   paused?: boolean;
@@ -38,7 +38,7 @@ class WebhookBody extends EventFilterQuery {
 export class ChangeWebhookBody extends WebhookBody {
   @ApiPropertyOptional({
     example: 'https://ops.example/rollcall',
-    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
+    description: 'An https URL, or an http URL in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
   @Optional()
   @IsString()
@@ -49,7 +49,7 @@ export class ChangeWebhookBody extends WebhookBody {
 export class CreateWebhookBody extends WebhookBody {
   @ApiProperty({
     example: 'https://ops.example/rollcall',
-    description: 'An https address, or an http address in a network that `ROLLCALL_EGRESS_ALLOW` names.',
+    description: 'An https URL, or an http URL in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
   @IsString()
   @Length(1, 2_000)
@@ -70,17 +70,17 @@ export class CreateWebhookBody extends WebhookBody {
 export class RotateSecretBody {
   @ApiPropertyOptional({
     type: 'integer',
-    default: USUAL_OVERLAP_S,
+    default: DEFAULT_OVERLAP_S,
     minimum: 0,
     maximum: LONGEST_OVERLAP_S,
     example: 3_600,
     description: 'How long deliveries also have the signature of the old secret.',
   })
-  @Optional(USUAL_OVERLAP_S)
+  @Optional(DEFAULT_OVERLAP_S)
   @IsInt()
   @Min(0)
   @Max(LONGEST_OVERLAP_S)
-  overlapSeconds: number = USUAL_OVERLAP_S;
+  overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 
 export class ReplayBody {
@@ -101,7 +101,7 @@ export class DeliveriesQuery extends PageQuery {
   state?: DeliveryState;
 }
 
-const MOMENT = { type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z' } as const;
+const TIMESTAMP = { type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z' } as const;
 const FILTER = { type: String, isArray: true, nullable: true, example: null } as const;
 
 export class WebhookView {
@@ -116,13 +116,14 @@ export class WebhookView {
   capabilities: string[] | null;
   @ApiProperty({ type: SinkStatusView, description: 'The progress of the deliveries.' }) status: SinkStatusView;
   @ApiProperty({
-    ...MOMENT,
+    ...TIMESTAMP,
     nullable: true,
     example: null,
-    description: 'Until when the old secret signs too; null if there is none.',
+    description:
+      'Until this time, deliveries also have the signature of the old secret; null if there is no old secret.',
   })
   oldSecretUntil: Date | null;
-  @ApiProperty({ ...MOMENT, description: 'When it was created.' }) createdAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'When it was created.' }) createdAt: Date;
   @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
 }
 
@@ -153,8 +154,8 @@ export class DeliveryView {
   @ApiProperty({ type: String, nullable: true, example: null, description: 'Why the last attempt failed.' })
   error: string | null;
   @ApiProperty({ type: 'integer', example: 12, description: 'How long the last attempt took.' }) tookMs: number;
-  @ApiProperty({ ...MOMENT, description: 'The first attempt.' }) firstAt: Date;
-  @ApiProperty({ ...MOMENT, description: 'The last attempt.' }) lastAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'The first attempt.' }) firstAt: Date;
+  @ApiProperty({ ...TIMESTAMP, description: 'The last attempt.' }) lastAt: Date;
 }
 
 export class DeliveryPage extends PageView {

@@ -1,6 +1,6 @@
 import { type Database, DatabaseUnavailableError } from '#rollcall/platform';
 import { type LeaseTokenStore } from '#rollcall/registry';
-import { LeaseProofs } from './lease.proofs.js';
+import { LeaseTokenVerifier } from './lease-token.verifier.js';
 
 const database: Pick<Database, 'detached'> = { detached: (work) => work() };
 
@@ -17,11 +17,11 @@ class OneToken {
   }
 }
 
-function prove(store: OneToken): LeaseProofs {
-  return new LeaseProofs(database as Database, store as unknown as LeaseTokenStore);
+function prove(store: OneToken): LeaseTokenVerifier {
+  return new LeaseTokenVerifier(database as Database, store as unknown as LeaseTokenStore);
 }
 
-describe('LeaseProofs', () => {
+describe('LeaseTokenVerifier', () => {
   it('A7 looks up all tokens that arrive at the same time by one statement', async () => {
     const store = new OneToken();
     const proofs = prove(store);

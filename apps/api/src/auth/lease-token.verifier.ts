@@ -10,10 +10,10 @@ interface Waiting {
 const LARGEST_BATCH = 1_000;
 
 /**
- * Proves lease tokens that this replica has not seen yet. While one look-up is in progress the next ones collect, so that a fleet
- * that reconnects after a restart costs a few statements and not one for each agent.
+ * Looks up lease tokens that this replica has not cached. While one look-up is in progress, further tokens collect in a batch.
+ * So a fleet that reconnects after a restart needs a few statements, not one for each agent.
  */
-export class LeaseProofs {
+export class LeaseTokenVerifier {
   private waiting: Waiting[] = [];
   private isRunning = false;
 
@@ -22,7 +22,7 @@ export class LeaseProofs {
     private readonly store: LeaseTokenStore,
   ) {}
 
-  /** Whether the token with this hash is, or was, an agent's. */
+  /** Whether the token with this hash belongs, or belonged, to an agent. */
   async isKnown(hash: string): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.waiting.push({ hash, done: resolve, failed: reject });
@@ -32,12 +32,12 @@ export class LeaseProofs {
 
   private async run(): Promise<void> {
     this.isRunning = true;
-    await new Promise(setImmediate); // requests that arrive in the same turn of the event loop share a statement
-    while (this.waiting.length > 0) await this.look(this.waiting.splice(0, LARGEST_BATCH));
+    await new Promise(setImmediate); // requests of the same event loop iteration share a statement
+    while (this.waiting.length > 0) await this.lookUp(this.waiting.splice(0, LARGEST_BATCH));
     this.isRunning = false;
   }
 
-  private async look(batch: readonly Waiting[]): Promise<void> {
+  private async lookUp(batch: readonly Waiting[]): Promise<void> {
     try {
       const known = await this.store.findKnown(batch.map(({ hash }) => hash));
       for (const { hash, done } of batch) done(known.has(hash));

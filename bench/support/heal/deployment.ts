@@ -5,42 +5,42 @@ import { type Server, startRollcall } from '../servers.js';
 
 const KEY = randomBytes(32).toString('hex');
 
-/** The defaults, but for a shorter interval: a storm has time for many faults. */
+/** The defaults with a shorter interval, so that there is time for many faults. */
 const settings = (intervalMs: number): Record<string, string> => ({
   ROLLCALL_ADMIN_KEY: KEY,
   ROLLCALL_HEARTBEAT_EVERY: `${intervalMs}ms`,
 });
 
 export interface Replica extends Server {
-  /** Between this replica and Postgres. */
+  /** The proxy between this replica and Postgres. */
   database: CuttableProxy;
 }
 
-/** Two replicas on one Postgres, behind a gateway that takes them in turn. */
-export class Stage {
+/** Two replicas on one Postgres, behind a proxy that alternates between them. */
+export class Deployment {
   readonly key = KEY;
 
   private constructor(
     readonly postgres: FreezablePostgres,
     readonly replicas: readonly Replica[],
-    readonly gateway: CuttableProxy,
+    readonly proxy: CuttableProxy,
     readonly leaseMs: number,
   ) {}
 
-  static async start(intervalMs: number): Promise<Stage> {
+  static async start(intervalMs: number): Promise<Deployment> {
     const postgres = await FreezablePostgres.start();
     const replicas = [await startReplica(postgres.url, intervalMs), await startReplica(postgres.url, intervalMs)];
     const targets = replicas.map(({ url }) => ({ host: '127.0.0.1', port: Number(new URL(url).port) }));
     const leaseMs = leaseTtlMs({ ...DEFAULT_LEASE_POLICY, intervalMs });
-    return new Stage(postgres, replicas, await CuttableProxy.start(...targets), leaseMs);
+    return new Deployment(postgres, replicas, await CuttableProxy.start(...targets), leaseMs);
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.gateway.port}`;
+    return `http://127.0.0.1:${this.proxy.port}`;
   }
 
   async stop(): Promise<void> {
-    await this.gateway.stop();
+    await this.proxy.stop();
     await Promise.all(this.replicas.map(async (replica) => await replica.stop()));
     await Promise.all(this.replicas.map(async ({ database }) => await database.stop()));
     await this.postgres.stop();

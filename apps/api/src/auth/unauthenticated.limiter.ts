@@ -1,18 +1,17 @@
 import type { FastifyReply } from 'fastify';
 import { ApiError } from '../http/api.error.js';
 import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { holdPlace } from '../http/request.places.js';
+import { holdSlot } from '../http/request.slots.js';
 import { FailureLimiter } from './failure.limiter.js';
 
-/** How many unknown credentials one address may present in a second. */
+/** How many unknown credentials one address may send in a second. */
 const FAILURES_PER_SECOND = 100;
 
 /**
- * Limits by address what a client costs before it has proven who it is: how many of its requests are worked on at the same
- * time, and how many look-ups may fail in a second. Look-ups that succeed do not count, so a fleet behind one address may
- * reconnect at once.
+ * Limits the cost of clients that are not authenticated yet, by address: the number of concurrent requests, and the number of
+ * failed look-ups in a second. Successful look-ups do not count, so a fleet behind one address may reconnect at the same time.
  */
-export class UnprovenRequests {
+export class UnauthenticatedLimiter {
   private readonly failures = new FailureLimiter(FAILURES_PER_SECOND);
   private readonly concurrency: ConcurrencyLimiter;
 
@@ -20,21 +19,21 @@ export class UnprovenRequests {
     this.concurrency = new ConcurrencyLimiter({ requests: limit, streams: limit });
   }
 
-  async lookUp<Found>(address: string, find: () => Promise<Found>): Promise<Found> {
+  async lookUp<Result>(address: string, find: () => Promise<Result>): Promise<Result> {
     this.failures.check(address);
-    const places = this.concurrency.enter({ id: address }, 'requests');
+    const slots = this.concurrency.acquire({ id: address }, 'requests');
     try {
       return await find();
     } catch (error) {
       if (error instanceof ApiError && error.code === 'UNAUTHENTICATED') this.failures.count(address);
       throw error;
     } finally {
-      places.requests -= 1;
+      slots.requests -= 1;
     }
   }
 
-  /** For a route that needs no credential. */
+  /** Holds a slot for a request to a public route. */
   hold(reply: FastifyReply): void {
-    holdPlace(reply, this.concurrency, { id: reply.request.ip }, 'requests');
+    holdSlot(reply, this.concurrency, { id: reply.request.ip }, 'requests');
   }
 }

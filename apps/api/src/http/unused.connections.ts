@@ -10,7 +10,7 @@ const GRACE_MS = 1_000;
  * gateways open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
  * leaves them open and the server would never stop. Requests that the server is working on are answered first.
  */
-export function endSilentConnections(server: FastifyInstance): void {
+export function closeUnusedConnections(server: FastifyInstance): void {
   /** The response to the latest request of each connection. */
   const latest = new Map<Socket, ServerResponse>();
   server.server.on('request', ({ socket }, response) => {

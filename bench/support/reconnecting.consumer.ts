@@ -9,12 +9,12 @@ interface Frame {
 const RETRY_MS = 20;
 
 /**
- * A consumer over a WebSocket that is killed again and again, in the middle of its work: every other time before it has
- * dealt with what it got. It remembers what it dealt with, as one that stores its cursor does, and resumes after that.
+ * A consumer over a WebSocket that is killed repeatedly while it receives events: every other time before it has processed them.
+ * It keeps its cursor, as a consumer with a stored cursor does, and resumes from it.
  */
-export class RestlessConsumer {
+export class ReconnectingConsumer {
   readonly ids: string[] = [];
-  /** Places where an event was not the next one. */
+  /** Sequence numbers that did not follow the previous one. */
   readonly wrong: number[] = [];
   kills = 0;
   private cursor = 0;
@@ -25,7 +25,7 @@ export class RestlessConsumer {
     private readonly url: string,
     private readonly headers: Record<string, string>,
     private readonly killEveryMs: number,
-    private readonly mostKills: number,
+    private readonly maxKills: number,
   ) {}
 
   get seq(): number {
@@ -49,26 +49,26 @@ export class RestlessConsumer {
     socket.on('open', () => {
       socket.send(JSON.stringify({ event: 'subscribe', data: { after: String(this.cursor) } }));
     });
-    socket.on('message', (text: Buffer) => this.hear(JSON.parse(text.toString()) as Frame, socket));
-    socket.on('error', () => socket.terminate()); // refused while the database is cut off from the server: try again
+    socket.on('message', (text: Buffer) => this.onFrame(JSON.parse(text.toString()) as Frame, socket));
+    socket.on('error', () => socket.terminate()); // rejected while the server cannot reach its database: try again
     socket.on('close', over.resolve);
     const watch = setInterval(() => this.stopped && socket.terminate(), 50);
     await over.promise;
     clearInterval(watch);
   }
 
-  private hear({ event, data }: Frame, socket: WebSocket): void {
+  private onFrame({ event, data }: Frame, socket: WebSocket): void {
     if (event === 'error') return socket.terminate();
     if (event !== 'events' || socket.readyState !== socket.OPEN) return;
-    const killed = this.kills < this.mostKills && performance.now() >= this.nextKill;
-    if (!killed || this.kills % 2 === 0) this.deal(data);
+    const killed = this.kills < this.maxKills && performance.now() >= this.nextKill;
+    if (!killed || this.kills % 2 === 0) this.process(data);
     if (!killed) return;
     this.kills += 1;
     this.nextKill = performance.now() + this.killEveryMs;
     socket.terminate();
   }
 
-  private deal(events: Frame['data']): void {
+  private process(events: Frame['data']): void {
     for (const { sequence, id } of events) {
       if (Number(sequence) !== this.cursor + 1) this.wrong.push(Number(sequence));
       this.cursor = Number(sequence);

@@ -1,21 +1,21 @@
 /**
- * Lets any number of requests run at once, or a single one alone. A late request is repeated alone, so that it is not
- * blamed for a slow neighbour.
+ * A lock with shared and exclusive mode: any number of requests run at once, or a single one alone. A late request is repeated
+ * alone, so that other requests cannot be the cause.
  */
-export class Crossing {
+export class SharedLock {
   private running = 0;
   private alone = false;
   private readonly waiting: { exclusive: boolean; enter: () => void }[] = [];
 
-  async together<T>(work: () => Promise<T>): Promise<T> {
-    return await this.pass(false, work);
+  async shared<T>(work: () => Promise<T>): Promise<T> {
+    return await this.run(false, work);
   }
 
-  async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    return await this.pass(true, work);
+  async exclusive<T>(work: () => Promise<T>): Promise<T> {
+    return await this.run(true, work);
   }
 
-  private async pass<T>(exclusive: boolean, work: () => Promise<T>): Promise<T> {
+  private async run<T>(exclusive: boolean, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((enter) => {
       this.waiting.push({ exclusive, enter });
       this.admit();
@@ -29,7 +29,7 @@ export class Crossing {
     }
   }
 
-  /** In the order of arrival, except that those who must be alone go first: the others would keep them waiting. */
+  /** Admits in the order of arrival. Exclusive work has priority, because shared work could delay it forever. */
   private admit(): void {
     if (this.alone) return;
     const at = this.waiting.findIndex(({ exclusive }) => exclusive);

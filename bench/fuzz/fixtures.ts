@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient } from './api.client.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
@@ -16,17 +15,15 @@ interface AgentSlot {
 
 const ROLES = ['admin', 'operator', 'agent', 'viewer'];
 const PREFIX = 'fuzz-agent-';
-/** So many things that the fuzzer created by chance may exist at once. */
-const MOST_STRAYS = 20;
-const QUICK_MS = 200;
-const SETTLE_MS = 40_000;
+/** The maximum number of objects that fuzzed requests may have created and that are not deleted yet. */
+const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
 
 /**
- * What exists on the server, so that requests have something to act on: agents, keys, webhooks, budgets and reservations.
- * Requests delete and change them, so `tend` puts one of them right again at each call.
+ * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets and reservations. Requests delete and
+ * change them, so each call of `maintain` restores some of them.
  */
-export class World {
+export class Fixtures {
   readonly values: SlotValues = (slot, which) => this.valueOf(slot, which);
   private readonly api: ApiClient;
   private readonly secrets: Record<string, string> = {};
@@ -38,7 +35,8 @@ export class World {
     reservation: [],
   };
   private readonly cursors = new Map<string, string>();
-  private readonly strays: string[] = [];
+  /** The paths of objects that fuzzed requests created. */
+  private readonly created: string[] = [];
   private readonly receiver: Server = createServer((request, response) => {
     request.resume();
     response.writeHead(204).end();
@@ -70,28 +68,17 @@ export class World {
     await new Promise((done) => this.receiver.close(done));
   }
 
-  /** One round of upkeep. */
-  async tend(): Promise<void> {
+  /** Restores some of the objects. */
+  async maintain(): Promise<void> {
     this.round += 1;
     await this.renewAgent(this.round % AGENTS);
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
     if (this.round % 5 === 0) await this.liftBudgets();
-    while (this.strays.length > MOST_STRAYS) await this.api.call('DELETE', this.strays.shift() ?? '');
+    while (this.created.length > MAX_CREATED) await this.api.call('DELETE', this.created.shift() ?? '');
   }
 
-  /** Waits until a plain read of the database is quick again, but not for ever: the server may be what is slow. */
-  async settle(): Promise<void> {
-    const endsAt = performance.now() + SETTLE_MS;
-    while (performance.now() < endsAt) {
-      const askedAt = performance.now();
-      const { status } = await this.api.call('GET', '/v1/audit?limit=1');
-      if (status === 200 && performance.now() - askedAt < QUICK_MS) return;
-      await delay(QUICK_MS);
-    }
-  }
-
-  /** Remembers what an answer created, so that it can be deleted, and its cursor, so that pages are turned. */
-  notice(operationId: string, { head, body }: Exchange): void {
+  /** Records what a request created, so that it can be deleted, and the cursor of a page, for requests for the next page. */
+  record(operationId: string, { head, body }: Exchange): void {
     if (!head || head.status >= 300 || body.length === 0 || body[0] !== 0x7b) return;
     const path = operationId.split(' ')[1] ?? '';
     const fields = parse(body);
@@ -99,7 +86,7 @@ export class World {
     const id = fields['agentId'] ?? fields['id'];
     if (head.status !== 201 || typeof id !== 'string' || id.startsWith(PREFIX)) return;
     const undo = this.operations.find(({ method, path: other }) => method === 'DELETE' && isBelow(other, path));
-    if (undo) this.strays.push(undo.path.replace(/\{\w+\}$/, encodeURIComponent(id)));
+    if (undo) this.created.push(undo.path.replace(/\{\w+\}$/, encodeURIComponent(id)));
   }
 
   private valueOf(slot: Slot, which: string): string {
@@ -129,7 +116,7 @@ export class World {
     }
   }
 
-  /** Registered, active and not held back by an operator. */
+  /** Makes an agent registered, active, and neither draining nor quarantined. */
   private async renewAgent(at: number): Promise<void> {
     const agentId = `${PREFIX}${at}`;
     const join = {
@@ -171,7 +158,7 @@ export class World {
     this.head = /^\d+/.exec(String(events['head']))?.[0] ?? '1';
   }
 
-  /** Budgets that requests opened would refuse every later reservation. */
+  /** Removes the limits of budgets that requests opened: they would reject all later reservations. */
   private async liftBudgets(): Promise<void> {
     const { body } = await this.api.call('GET', '/v1/budgets?kind=fleet');
     const fleet = (body['items'] ?? []) as { id: string }[];

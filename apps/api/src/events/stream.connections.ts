@@ -3,22 +3,22 @@ import { CredentialWatch } from '../auth/credential.watch.js';
 import type { Principal } from '../auth/principal.js';
 import { credentialEnded, shuttingDown, type StreamEnd } from './stream.end.js';
 
-export interface KeptConnection {
-  /** Until one side has said goodbye. */
+export interface StreamConnection {
+  /** False as soon as one side has closed the connection. */
   readonly open: boolean;
   /** Undefined before the first subscription. */
   readonly cursor: string | undefined;
-  /** A sign of life, and a look for one. */
+  /** Sends a sign of life, and checks that the client is alive where the protocol allows it. */
   beat(): void;
   end(reason: StreamEnd): void;
 }
 
 const BEAT_EVERY_MS = 15_000;
 
-/** Keeps the connections that stay open: beats for all, and ends them with their credential or with the process. */
+/** The open connections: sends beats on all of them, and closes them when their credential ends or the process stops. */
 @Injectable()
-export class StreamKeeper implements OnModuleInit, OnModuleDestroy {
-  private readonly kept = new Set<KeptConnection>();
+export class StreamConnections implements OnModuleInit, OnModuleDestroy {
+  private readonly connections = new Set<StreamConnection>();
   private timer?: NodeJS.Timeout;
 
   constructor(private readonly credentials: CredentialWatch) {}
@@ -27,15 +27,15 @@ export class StreamKeeper implements OnModuleInit, OnModuleDestroy {
     return this.open().length;
   }
 
-  /** Answers how to let go of it. */
-  keep(principal: Principal, connection: KeptConnection): () => void {
-    this.kept.add(connection);
+  /** Returns a function that removes the connection. */
+  add(principal: Principal, connection: StreamConnection): () => void {
+    this.connections.add(connection);
     const unwatch = this.credentials.watch(principal, () => {
       if (connection.open) connection.end(credentialEnded(connection.cursor));
     });
     return () => {
       unwatch();
-      this.kept.delete(connection);
+      this.connections.delete(connection);
     };
   }
 
@@ -47,13 +47,13 @@ export class StreamKeeper implements OnModuleInit, OnModuleDestroy {
     this.timer = setInterval(() => this.beat(), BEAT_EVERY_MS).unref();
   }
 
-  /** Before the server stops, or it would wait for them. */
+  /** Runs before the server stops, because the server waits for open connections. */
   onModuleDestroy(): void {
     clearInterval(this.timer);
     for (const connection of this.open()) connection.end(shuttingDown(connection.cursor));
   }
 
-  private open(): KeptConnection[] {
-    return [...this.kept].filter((connection) => connection.open);
+  private open(): StreamConnection[] {
+    return [...this.connections].filter((connection) => connection.open);
   }
 }

@@ -15,17 +15,17 @@ const STRATEGIES = ['cheapest', 'fastest', 'least-loaded', 'round-robin'] as con
 const LIMITS = [5, 10, 20] as const;
 
 /** Different queries: one or two capabilities, all or any or none of them, labels, sandbox levels, every strategy. */
-export function differentQuestions(count: number): BenchQuery[] {
+export function differentQueries(count: number): BenchQuery[] {
   const random = randomFrom(count);
-  const questions = new Map<string, BenchQuery>();
-  while (questions.size < count) {
-    const question = anyQuestion(random);
-    questions.set(JSON.stringify(question), question);
+  const queries = new Map<string, BenchQuery>();
+  while (queries.size < count) {
+    const query = anyQuery(random);
+    queries.set(JSON.stringify(query), query);
   }
-  return [...questions.values()];
+  return [...queries.values()];
 }
 
-function anyQuestion(random: () => number): BenchQuery {
+function anyQuery(random: () => number): BenchQuery {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)];
   const prefer = pick(STRATEGIES);
   return { ...anyCapabilities(random), ...anyFilter(random, pick), prefer, limit: pick(LIMITS) };

@@ -7,8 +7,8 @@ import { API_HEADERS } from '../http/security.headers.js';
 
 const log = new Logger('socket');
 
-/** Answers a request to upgrade that is refused: an ordinary HTTP answer, and then the connection ends. */
-export function refuseUpgrade(socket: Duplex, error: unknown): void {
+/** Rejects an upgrade request with an ordinary HTTP answer and closes the connection. */
+export function rejectUpgrade(socket: Duplex, error: unknown): void {
   const requestId = newRequestId();
   const { status, headers, body, unexpected } = toProblem(error, requestId);
   if (unexpected) log.error({ event: 'socket.unexpected_error', requestId, err: error });

@@ -1,0 +1,41 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { ConcurrencyLimiter, ConcurrentCaller, Slots } from './concurrency.limiter.js';
+import type { RequestKind } from './route.limits.js';
+
+const HELD = Symbol('held');
+
+type Holder = ServerResponse & { [HELD]?: { slots: Slots; kind: RequestKind } };
+
+/**
+ * A request holds a slot of its caller until it is answered: a client that closes the connection early does not free a slot
+ * while the server still processes the request. A stream also holds its slot until its connection is closed.
+ */
+export function holdSlot(
+  reply: FastifyReply,
+  limiter: ConcurrencyLimiter,
+  caller: ConcurrentCaller,
+  kind: RequestKind,
+): void {
+  const response: Holder = reply.raw;
+  response[HELD] = { slots: limiter.acquire(caller, kind), kind };
+  if (kind === 'streams') response.on('close', onClose);
+}
+
+/** Call this when a request is answered, also if the client has closed the connection. */
+export function releaseOnAnswer(reply: FastifyReply): void {
+  const response: Holder = reply.raw;
+  if (response[HELD]?.kind === 'requests' || response.closed) release(response);
+}
+
+/** If no answer was sent, the client closed the connection, and the slot is held until the request is processed. */
+function onClose(this: Holder): void {
+  if (this.headersSent) release(this);
+}
+
+function release(response: Holder): void {
+  const held = response[HELD];
+  if (!held) return;
+  response[HELD] = undefined;
+  held.slots[held.kind] -= 1;
+}

@@ -1,0 +1,18 @@
+import type { Principal } from '../auth/principal.js';
+
+export const MUTATION = 'rollcall:mutation';
+
+export interface MutationOptions {
+  /** The name of the action in the audit log; null for frequent actions of agents, which are not audited. */
+  audit: string | null;
+  /** The handler returns an `Effect`: it runs before the transaction opens, and only its effect runs in the transaction. */
+  prepares?: true;
+  /** The route is executed each time, and an Idempotency-Key has no effect. */
+  repeatable?: true;
+  /** Actions of this kind of principal are not audited, such as those of agents with their lease tokens. */
+  unlessBy?: Principal['kind'];
+  /** The fields of the body that the audit log contains. Other fields are not recorded. */
+  record?: string[];
+  /** Fields of the answer that the audit log contains, with their names there. */
+  recordResult?: Record<string, string>;
+}
