@@ -9,21 +9,29 @@ export default {
       comment: 'libs/platform holds Postgres access, events and background work, and depends on no other library.',
       severity: 'error',
       from: { path: '^libs/platform/' },
-      to: to('^(libs/(?!platform/)|apps/)'),
+      to: to('^(libs/(?!platform/|test-support/)|apps/)'),
     },
     {
       name: 'registry-depends-on-platform-only',
       comment: 'libs/registry depends on libs/platform, and on neither providers, runtime nor the edge.',
       severity: 'error',
       from: { path: '^libs/registry/' },
-      to: to('^(libs/(?!registry/|platform/)|apps/)'),
+      to: to('^(libs/(?!registry/|platform/|test-support/)|apps/)'),
     },
     {
       name: 'providers-is-a-leaf',
       comment: 'libs/providers knows wires, and neither Postgres, registry, runtime nor the edge.',
       severity: 'error',
       from: { path: '^libs/providers/' },
-      to: to('^(libs/(?!providers/)|apps/)'),
+      to: to('^(libs/(?!providers/|test-support/)|apps/)'),
+    },
+    {
+      name: 'test-helpers-are-a-leaf',
+      comment:
+        'libs/test-support holds test helpers that know no other library, so that the tests of every library can use them.',
+      severity: 'error',
+      from: { path: '^libs/test-support/' },
+      to: to('^(libs/(?!test-support/)|apps/)'),
     },
     {
       name: 'runtime-does-not-know-the-edge',
@@ -42,7 +50,7 @@ export default {
       name: 'testing-stays-in-tests',
       severity: 'error',
       from: { path: '^(apps|libs)/', pathNot: ['\\.spec\\.ts$', '/testing/'] },
-      to: { path: '(/testing/|^test/)' },
+      to: { path: '(/testing/|^libs/test-support/|^test/)' },
     },
     {
       name: 'libs-know-no-http',

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { prepareStorm, settleStorm, stormKiller, testDatabase, until } from '#rollcall/platform/testing';
+import { prepareStorm, settleStorm, stormKiller, testDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startPostgres } from './support/postgres.js';
 import { ReconnectingConsumer } from './support/reconnecting.consumer.js';
 import { startRollcall } from './support/servers.js';

@@ -5,7 +5,7 @@
  * `node heal-storm.js <seconds> <seed> <agents> <consumers> <heartbeat interval in ms>`
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { Clients } from './support/heal/clients.js';
 import { type FaultWindow, faultStorm } from './support/heal/faults.js';
 import { evictionsIn, keepChanging, type LoggedEvent, readLog, routable } from './support/heal/observer.js';

@@ -1,4 +1,4 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { compare, print, type Contestant } from './support/compare.js';
 import type { ChangeOrder, ChangeReport } from './support/fleet.changes.js';
 import type { Load } from './support/load.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import type { LoadRequest } from './load.js';
 import { freePort } from './nginx.js';
 

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 
 /** Whether nginx is installed. */
 export const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0;

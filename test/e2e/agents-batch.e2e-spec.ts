@@ -1,5 +1,6 @@
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 interface Result {
   status: number;
@@ -10,7 +11,7 @@ interface Result {
 let api: TestApi;
 let key: string;
 beforeAll(async () => void (api = await startApi({ ROLLCALL_QUOTA_AGENTS: '1200' })));
-beforeEach(async () => void (key = await api.keyFor('agent')));
+beforeEach(async () => void (key = await api.given.key('agent')));
 afterAll(async () => await api.stop());
 
 const agent = (agentId: string, more: object = {}): object => ({
@@ -57,7 +58,7 @@ describe('a batch of registrations', () => {
 
   it('answers the registration of a single route, and a problem for each that is rejected', async () => {
     const [first] = await register(agent('taken'));
-    key = await api.keyFor('agent');
+    key = await api.given.key('agent');
     const results = await register(
       agent('free'),
       agent('taken'),
@@ -125,7 +126,7 @@ describe('a batch of registrations', () => {
   });
 
   it('needs the permission of a single registration, and has the body limit of a batch', async () => {
-    const viewer = await api.keyFor('viewer');
+    const viewer = await api.given.key('viewer');
     const refused = await api.call('POST', '/v1/agents/batch', { key: viewer, body: { agents: [agent('no')] } });
     expect(refused).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
     const large = await api.call('POST', '/v1/agents/batch', { key, body: `"${'x'.repeat(1 << 20)}"` });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { CuttableProxy, proxyPostgres, until } from '#rollcall/platform/testing';
+import { CuttableProxy, proxyPostgres } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { ExampleRunner, type RunningExample } from '../support/doc-example.js';
 
@@ -24,7 +25,7 @@ beforeEach(async () => {
   api = { ...direct, stop };
   examples = new ExampleRunner({
     ROLLCALL_URL: `http://127.0.0.1:${gateway.port}`,
-    ROLLCALL_KEY: await api.keyFor('agent'),
+    ROLLCALL_KEY: await api.given.key('agent'),
   });
 });
 afterEach(async () => {

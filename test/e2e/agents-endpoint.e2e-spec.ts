@@ -1,7 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { EndpointCheck } from '#rollcall/providers';
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 type Resolved = (error: Error | null, found: LookupAddress[]) => void;
 

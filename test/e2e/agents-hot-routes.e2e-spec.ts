@@ -4,15 +4,10 @@ let api: TestApi;
 let leaseToken: string;
 beforeAll(async () => {
   api = await startApi();
-  leaseToken = await join('builder-01');
-  await join('other');
+  ({ leaseToken } = await api.given.agent({ agentId: 'builder-01' }));
+  await api.given.agent({ agentId: 'other' });
 });
 afterAll(async () => await api.stop());
-
-async function join(agentId: string): Promise<string> {
-  const body = { agentId, name: 'swarm-builder', capabilities: ['build'] };
-  return (await api.call<{ leaseToken: string }>('POST', '/v1/agents', { body })).body.leaseToken;
-}
 
 const BEAT = '/v1/agents/builder-01/heartbeat';
 const QUERY = '/v1/agents/query';

@@ -1,5 +1,7 @@
-import { type Answer, startApi, type TestApi } from '../support/api.js';
-import { refusal } from '../support/event-client.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+import { registrationBody } from '../support/given.js';
+import { refusal } from '../support/socket-client.js';
 
 interface Registered {
   agentId: string;
@@ -11,13 +13,12 @@ let api: TestApi;
 let agentKey: string;
 beforeAll(async () => {
   api = await startApi({ DATABASE_URL: 'postgresql://elsewhere/rollcall', ROLLCALL_EGRESS_ALLOW: '10.7.0.0/16' });
-  agentKey = await api.keyFor('agent');
+  agentKey = await api.given.key('agent');
 });
 afterAll(async () => await api.stop());
 
 async function register(body: object = {}): Promise<Answer<Registered>> {
-  const whole = { name: 'swarm-builder', capabilities: ['build'], ...body };
-  return await api.call<Registered>('POST', '/v1/agents', { key: agentKey, body: whole });
+  return await api.call<Registered>('POST', '/v1/agents', { key: agentKey, body: registrationBody(body) });
 }
 
 async function beat(agent: Registered, body: object): Promise<Answer> {

@@ -1,4 +1,4 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 
 interface Ranking {
@@ -33,8 +33,7 @@ const FLEET = {
 let api: TestApi;
 beforeAll(async () => {
   api = await startApi({ ROLLCALL_CAPABILITY_ALIASES: '{"coding":"code"}', ROLLCALL_BUDGET_LOW_PERCENT: '50' });
-  for (const [agentId, facts] of Object.entries(FLEET))
-    expect((await api.call('POST', '/v1/agents', { body: { agentId, name: agentId, ...facts } })).status).toBe(201);
+  for (const [agentId, facts] of Object.entries(FLEET)) await api.given.agent({ agentId, ...facts });
   await until('all are listed', async () => (await found({})).length === 3);
 });
 afterAll(async () => await api.stop());
@@ -95,12 +94,8 @@ describe('a query', () => {
 
 describe('operators', () => {
   it('S3.3 drain an agent, which leaves as drained, and quarantine another with force', async () => {
-    const join = async (agentId: string): Promise<string> => {
-      const body = { agentId, name: agentId, capabilities: ['leave'] };
-      return (await api.call<{ leaseToken: string }>('POST', '/v1/agents', { body })).body.leaseToken;
-    };
-    const key = await join('tired');
-    await join('bad');
+    const { leaseToken: key } = await api.given.agent({ agentId: 'tired', capabilities: ['leave'] });
+    await api.given.agent({ agentId: 'bad', capabilities: ['leave'] });
     expect((await api.call('POST', '/v1/agents/tired/drain', { body: {} })).body).toMatchObject({ status: 'draining' });
     expect((await api.call('DELETE', '/v1/agents/tired?generation=1&reason=shutdown', { key })).status).toBe(204);
     expect(
@@ -114,9 +109,10 @@ describe('operators', () => {
   });
 
   it('B4 act in the place of an agent without its generation, and the audit log says so', async () => {
-    const body = { agentId: 'foundling', name: 'foundling', capabilities: ['leave'] };
-    await api.call('POST', '/v1/agents', { body });
-    expect((await api.call('DELETE', '/v1/agents/foundling', { key: await api.keyFor('operator') })).status).toBe(204);
+    await api.given.agent({ agentId: 'foundling', capabilities: ['leave'] });
+    expect((await api.call('DELETE', '/v1/agents/foundling', { key: await api.given.key('operator') })).status).toBe(
+      204,
+    );
     const { items } = (await api.call<{ items: object[] }>('GET', '/v1/audit?target=foundling')).body;
     expect(items).toMatchObject([{ action: 'agent.deregistered' }]);
   });

@@ -1,21 +1,20 @@
+import type { AgentSpec } from '../support/given.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
-import { refusal } from '../support/event-client.js';
+import { refusal } from '../support/socket-client.js';
 
 let api: TestApi;
 let agentKey: string;
 let operator: string;
 beforeEach(async () => {
   api = await startApi();
-  agentKey = await api.keyFor('agent');
-  operator = await api.keyFor('operator');
+  agentKey = await api.given.key('agent');
+  operator = await api.given.key('operator');
 });
 afterEach(async () => await api.stop());
 
-async function register(body: object = {}): Promise<Life> {
-  const facts = { agentId: 'builder-01', name: 'swarm-builder', capabilities: ['build'], ...body };
-  return (await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { key: agentKey, body: facts })).body;
-}
+const register = async (spec: AgentSpec = {}): Promise<Life> =>
+  await api.given.agent({ agentId: 'builder-01', ...spec }, agentKey);
 
 async function recordOf({ agentId }: Life): Promise<Record<string, unknown>> {
   return (await api.call('GET', `/v1/agents/${agentId}`)).body;
@@ -30,15 +29,15 @@ describe("the agent's own socket", () => {
   it('S3.4 takes beats as frames, durable when answered, and says when the next is due', async () => {
     const life = await register();
     const agent = await AgentClient.connect(api.url, life);
-    expect(await agent.heard('welcome')).toEqual({
+    expect(await agent.received('welcome')).toEqual({
       agentId: 'builder-01',
       generation: 1,
       desiredState: 'active',
       heartbeat: { intervalMs: 10_000, leaseMs: 31_000 },
     });
-    agent.say({ event: 'beat' });
-    agent.say({ event: 'beat', data: { inFlight: 7, load: 0.5 } });
-    const { beatAt, nextIntervalMs } = await agent.heard('beaten', 2);
+    agent.send('beat');
+    agent.send('beat', { inFlight: 7, load: 0.5 });
+    const { beatAt, nextIntervalMs } = await agent.received('beaten', 2);
     expect(nextIntervalMs).toBeGreaterThanOrEqual(9_000);
     expect(nextIntervalMs).toBeLessThanOrEqual(10_000);
     expect(await recordOf(life)).toMatchObject({
@@ -53,7 +52,7 @@ describe("the agent's own socket", () => {
     agent.socket.terminate();
     await agent.closed();
     expect(await recordOf(life)).toMatchObject({ status: 'active' });
-    await (await AgentClient.connect(api.url, life)).heard('welcome');
+    await (await AgentClient.connect(api.url, life)).received('welcome');
   });
 
   it('B4 is opened to nobody but the agent, in its current life, and the refusal says why', async () => {
@@ -75,35 +74,35 @@ describe("the agent's own socket", () => {
   it('says what is wrong with a frame, and goes on', async () => {
     const life = await register();
     const agent = await AgentClient.connect(api.url, life);
-    agent.say('not json');
-    agent.say({ event: 'dance' });
-    agent.say({ event: 'beat', data: { inFlight: -1, mood: 'fine' } });
+    agent.socket.send('not json');
+    agent.send('dance');
+    agent.send('beat', { inFlight: -1, mood: 'fine' });
     agent.socket.send(Buffer.from('{"event":"beat"}'), { binary: true });
-    await agent.heard('error', 4);
+    await agent.received('error', 4);
     expect(agent.of('error').map(({ code }) => code)).toEqual([
       'MALFORMED_REQUEST',
       'MALFORMED_REQUEST',
       'VALIDATION_FAILED',
       'MALFORMED_REQUEST',
     ]);
-    agent.say({ event: 'beat' });
-    await agent.heard('beaten');
+    agent.send('beat');
+    await agent.received('beaten');
   });
 
   it('B4 carries what an operator wants, said to any replica', async () => {
     const other = await api.replica();
     const life = await register();
     const agent = await AgentClient.connect(api.url, life);
-    await agent.heard('welcome');
+    await agent.received('welcome');
     await operate('drain', life, other);
-    expect(await agent.heard('control')).toMatchObject({ action: 'drain' });
+    expect(await agent.received('control')).toMatchObject({ action: 'drain' });
     await operate('quarantine', life, other);
-    expect(await agent.heard('control', 2)).toMatchObject({ action: 'quarantine' });
+    expect(await agent.received('control', 2)).toMatchObject({ action: 'quarantine' });
     await operate('resume', life);
-    expect(await agent.heard('control', 3)).toMatchObject({ action: 'resume' });
+    expect(await agent.received('control', 3)).toMatchObject({ action: 'resume' });
     await operate('drain', life);
     const late = await AgentClient.connect(other.url, life);
-    expect(await late.heard('welcome')).toMatchObject({ desiredState: 'draining' });
+    expect(await late.received('welcome')).toMatchObject({ desiredState: 'draining' });
     await other.stop();
     expect(await late.closed()).toMatchObject({ code: 1001 });
   });
@@ -111,20 +110,20 @@ describe("the agent's own socket", () => {
   it('S3.5 tells an evicted agent to register again, and ends', async () => {
     const life = await register();
     const agent = await AgentClient.connect(api.url, life);
-    await agent.heard('welcome');
+    await agent.received('welcome');
     await operate('evict', life);
-    expect(await agent.heard('control')).toEqual({ action: 'register', reason: 'evicted' });
-    expect(await agent.closed()).toEqual({ code: 4404, reason: '{"code":"REGISTER_AGAIN"}' });
+    expect(await agent.received('control')).toEqual({ action: 'register', reason: 'evicted' });
+    expect(await agent.closed()).toEqual({ code: 4404, reason: { code: 'REGISTER_AGAIN' } });
   });
 
   it('B4 of a life that was replaced ends, and the next life beats on', async () => {
     const life = await register();
     const before = await AgentClient.connect(api.url, life);
-    await before.heard('welcome');
+    await before.received('welcome');
     const next = await register({ leaseToken: life.leaseToken });
     expect(await before.closed()).toMatchObject({ code: 4409 });
     const after = await AgentClient.connect(api.url, next);
-    after.say({ event: 'beat' });
-    await after.heard('beaten');
+    after.send('beat');
+    await after.received('beaten');
   });
 });

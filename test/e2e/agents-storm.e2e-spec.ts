@@ -26,8 +26,7 @@ const tokenOf = (index: number): string => `rl_${String(index).padStart(43, '0')
 
 /** Written as registrations would have written them, only all at once. */
 async function joinAll(): Promise<void> {
-  const body = { agentId: 'pattern', name: 'storm', capabilities: ['storm'] };
-  expect((await api.call('POST', '/v1/agents', { body })).status).toBe(201);
+  await api.given.agent({ agentId: 'pattern', name: 'storm', capabilities: ['storm'] });
   const indexes = Array.from({ length: FLEET }, (_, index) => index);
   const facts = [indexes.map(idOf), indexes.map((index) => hashOfToken(tokenOf(index)))];
   for (const table of ['agent', 'agent_lease']) {

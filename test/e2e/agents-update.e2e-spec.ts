@@ -1,5 +1,6 @@
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 let api: TestApi;
 let agentKey: string;
@@ -8,13 +9,11 @@ let token: string;
 let count = 0;
 beforeAll(async () => {
   api = await startApi();
-  agentKey = await api.keyFor('agent');
+  agentKey = await api.given.key('agent');
 });
 beforeEach(async () => {
   agentId = `builder-${(count += 1)}`;
-  const body = { agentId, name: 'swarm-builder', capabilities: ['build'], labels: { team: 'a' } };
-  const joined = await api.call<{ leaseToken: string }>('POST', '/v1/agents', { key: agentKey, body });
-  token = joined.body.leaseToken;
+  ({ leaseToken: token } = await api.given.agent({ agentId, labels: { team: 'a' } }, agentKey));
 });
 afterAll(async () => await api.stop());
 
@@ -80,15 +79,12 @@ describe('PATCH /v1/agents/{id}', () => {
       body: { code: 'GENERATION_AHEAD' },
     });
     expect((await patch({ name: 'x', generation: 1 }, agentKey)).status).toBe(403);
-    const stranger = await api.call<{ leaseToken: string }>('POST', '/v1/agents', {
-      key: agentKey,
-      body: { name: 'other', capabilities: ['x'] },
-    });
-    expect(await patch({ name: 'x', generation: 1 }, stranger.body.leaseToken)).toMatchObject({
+    const stranger = await api.given.agent({}, agentKey);
+    expect(await patch({ name: 'x', generation: 1 }, stranger.leaseToken)).toMatchObject({
       status: 403,
       body: { code: 'LEASE_TOKEN_REFUSED' },
     });
-    expect((await patch({ labels: { ring: '1' } }, await api.keyFor('operator'))).status).toBe(200);
+    expect((await patch({ labels: { ring: '1' } }, await api.given.key('operator'))).status).toBe(200);
     const { body } = await api.call<{ items: { action: string; details: unknown }[] }>(
       'GET',
       `/v1/audit?target=${agentId}`,

@@ -1,5 +1,6 @@
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 interface Registered {
   agentId: string;
@@ -23,7 +24,7 @@ let api: TestApi;
 let agentKey: string;
 beforeEach(async () => {
   api = await startApi();
-  agentKey = await api.keyFor('agent');
+  agentKey = await api.given.key('agent');
 });
 afterEach(async () => await api.stop());
 
@@ -164,7 +165,7 @@ describe('who can do this?', () => {
 
   it('B4 a quarantine survives re-registration, and is on record', async () => {
     const { body: agent } = await register({ agentId: 'bad' });
-    const operator = await api.keyFor('operator');
+    const operator = await api.given.key('operator');
     expect(
       (await api.call('POST', '/v1/agents/bad/quarantine', { key: operator, body: { note: 'leaks' } })).status,
     ).toBe(200);

@@ -1,9 +1,10 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { LangfuseServer } from '#rollcall/providers/testing';
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import type { ForecastView, LedgerEntryView } from '../../apps/api/src/budgets/ledger.view.js';
 import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 let langfuse: LangfuseServer;
 let api: TestApi;
@@ -35,10 +36,7 @@ const reserve = async (
   await api.call('POST', '/v1/budgets/reservations', { body, key });
 
 async function join(agentId: string, budget: object): Promise<void> {
-  const { status } = await api.call('POST', '/v1/agents', {
-    body: { agentId, name: agentId, capabilities: [agentId], budget },
-  });
-  expect(status).toBe(201);
+  await api.given.agent({ agentId, capabilities: [agentId], budget });
 }
 
 async function candidates(capability: string): Promise<unknown[]> {
@@ -109,7 +107,7 @@ describe('budgets over REST', () => {
   });
 
   it('S3.10 are spent by runtimes that are not ours: reserve, settle by the price list, release', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     const agent = 'spender';
     await join(agent, { totalTokens: 10_000, source: 'ledger' });
     const run = await open({ kind: 'run', subject: 'run-1', limit: { microUsd: 50_000 } });
@@ -156,7 +154,7 @@ describe('budgets over REST', () => {
   });
 
   it('B2 bind a tree of runs that an outside runtime opens, and tell own and subtree of each', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     const openRun = async (body: object): Promise<BudgetView> =>
       (await api.call<BudgetView>('POST', '/v1/budgets/runs', { key, body })).body;
     const root = await openRun({ runId: 'tree', limit: { tokens: 100 } });
@@ -182,13 +180,13 @@ describe('budgets over REST', () => {
     expect([status, body.state]).toEqual([200, 'held']);
     const longer = Date.parse(body.expiresAt) - Date.parse(held.body.expiresAt);
     expect(longer).toBeGreaterThanOrEqual(540_000);
-    expect(await renew(await api.keyFor('agent'))).toMatchObject({ status: 404 });
+    expect(await renew(await api.given.key('agent'))).toMatchObject({ status: 404 });
     await api.call('POST', '/v1/budgets/reservations/long/release');
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
   it('S3.10 bind the caller by its own key', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
     expect((await reserve({ key: 'a', tokens: 5 }, key)).status).toBe(201);
@@ -297,9 +295,9 @@ describe('bad input', () => {
     expect((await reserve({ key: 'k', agentId: 'nobody', tokens: 1 })).body).toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
-    const viewer = await api.keyFor('viewer');
+    const viewer = await api.given.key('viewer');
     expect((await reserve({ key: 'k', tokens: 1 }, viewer)).status).toBe(403);
     expect((await open({ kind: 'fleet', limit: {} }, viewer)).status).toBe(403);
-    expect((await open({ kind: 'fleet', limit: {} }, await api.keyFor('agent'))).status).toBe(403);
+    expect((await open({ kind: 'fleet', limit: {} }, await api.given.key('agent'))).status).toBe(403);
   });
 });

@@ -1,7 +1,8 @@
 import { EventLog } from '#rollcall/platform';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import type { Life } from '../support/agent-client.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 type Found = Answer<{ candidates: { agent: Life }[]; code?: string }>;
 
@@ -36,8 +37,7 @@ function holdBack(replica: TestApi): () => void {
 
 describe('a replica that has not followed the log for some seconds', () => {
   it('D10 names no agent that left meanwhile: it answers 503, and correctly as soon as it has caught up', async () => {
-    const body = { agentId: 'leaver', name: 'swarm-builder', capabilities: ['build'] };
-    expect((await other.call('POST', '/v1/agents', { body })).status).toBe(201);
+    await other.given.agent({ agentId: 'leaver' });
     await until('it is found', async () => (await ask()).body.candidates.length === 1);
     release = holdBack(api);
     expect((await other.call('POST', '/v1/agents/leaver/evict')).status).toBe(204);

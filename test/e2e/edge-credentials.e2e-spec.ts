@@ -1,24 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { WebSocket } from 'ws';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import { AgentClient, type Life } from '../support/agent-client.js';
-import { refusal } from '../support/event-client.js';
+import type { AgentSpec } from '../support/given.js';
+import { refusal } from '../support/socket-client.js';
 import { rawHttp, withoutItsBody } from '../support/raw-http.js';
 
 let api: TestApi;
 let agentKey: string;
 beforeAll(async () => {
   api = await startApi();
-  agentKey = await api.keyFor('agent');
+  agentKey = await api.given.key('agent');
 });
 afterAll(async () => await api.stop());
 
 const madeUpToken = (): string => `rl_${randomBytes(32).toString('base64url')}`;
 
-async function register(body: Record<string, unknown> = {}): Promise<Life> {
-  const facts = { name: 'builder', capabilities: ['build'], ...body };
-  return (await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { key: agentKey, body: facts })).body;
-}
+const register = async (spec: AgentSpec = {}): Promise<Life> => await api.given.agent(spec, agentKey);
 
 async function beat({ agentId, generation, leaseToken }: Life, at = api): Promise<[number, unknown]> {
   const path = `/v1/agents/${agentId}/heartbeat`;
@@ -152,7 +151,7 @@ describe('a WebSocket upgrade', () => {
 
   it('A11 is limited by the address of the client and not of the proxy', async () => {
     const behind = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
-    const key = await behind.keyFor('viewer');
+    const key = await behind.given.key('viewer');
     const open = async (credential: string, address: string): Promise<number | undefined> =>
       await new Promise((done) => {
         const headers = { authorization: `Bearer ${credential}`, 'x-forwarded-for': address };
@@ -171,7 +170,7 @@ describe('a WebSocket upgrade', () => {
 
   it('A7 of a proven agent opens its socket', async () => {
     const agent = await AgentClient.connect(api.url, await register());
-    await agent.heard('welcome');
+    await agent.received('welcome');
     agent.socket.terminate();
   });
 });

@@ -1,20 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
-import type { Life } from '../support/agent-client.js';
-import { refusal } from '../support/event-client.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+import { refusal } from '../support/socket-client.js';
 import { rawHttp } from '../support/raw-http.js';
 
 let api: TestApi;
 afterEach(async () => await api.stop());
-
-async function register(): Promise<Life> {
-  return (
-    await api.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body: { name: 'a', capabilities: ['x'] } })
-  ).body;
-}
 
 /** Holds a lock that requests for API keys wait for, until it is released. */
 async function lockKeys(): Promise<() => Promise<void>> {
@@ -42,7 +36,7 @@ describe('the size of a body', () => {
   beforeEach(async () => void (api = await startApi()));
 
   it('A1 with a lease token is at most 16 KB, and the refusal names the limit', async () => {
-    const { agentId, leaseToken } = await register();
+    const { agentId, leaseToken } = await api.given.agent();
     const body = { generation: 1, name: 'x'.repeat(17_000) };
     for (const [method, path] of [
       ['PATCH', `/v1/agents/${agentId}`],
@@ -56,7 +50,7 @@ describe('the size of a body', () => {
   });
 
   it('A1 must be announced with a lease token', async () => {
-    const { agentId, leaseToken } = await register();
+    const { agentId, leaseToken } = await api.given.agent();
     const head = `PATCH /v1/agents/${agentId} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${leaseToken}\r\n`;
     const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":';
     expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 411 [\s\S]*"code":"LENGTH_REQUIRED"/);
@@ -83,7 +77,7 @@ describe('the size of a body', () => {
 describe('concurrent requests', () => {
   it('A8 of one credential are limited, and those of others are not', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '3' });
-    const other = await api.keyFor('viewer');
+    const other = await api.given.key('viewer');
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     expect((await api.call('GET', '/v1/me', { key: other })).status).toBe(200);
     const unlock = await lockKeys();

@@ -1,4 +1,5 @@
-import { CuttableProxy, proxyPostgres, until } from '#rollcall/platform/testing';
+import { CuttableProxy, proxyPostgres } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { exampleOf, ExampleRunner, type RunningExample } from '../support/doc-example.js';
 import { joined, left, tell } from '../support/events.js';
@@ -70,8 +71,7 @@ describe('the consumers of docs/events.md', () => {
   );
 
   it('D2 continue with a snapshot when their cursor is not of this log', async () => {
-    const body = { agentId: 'b-1', name: 'b-1', capabilities: ['build'] };
-    await api.call('POST', '/v1/agents', { body });
+    await api.given.agent({ agentId: 'b-1' });
     const consumer = examples.program('consumer.js', { AFTER: '1000000' });
     await until('it has the snapshot', () => consumer.output().includes('snapshot of 1 agents\n'));
     await tell(api, joined('a-2'));

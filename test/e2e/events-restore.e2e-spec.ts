@@ -1,4 +1,4 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
 import { joined, many, seqOf, tell } from '../support/events.js';
@@ -55,7 +55,7 @@ describe('a consumer that returns after an older backup was restored', () => {
 
   it('D9 is closed with 4410 over a WebSocket', async () => {
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
-    client.say('subscribe', { after: cursor });
+    client.send('subscribe', { after: cursor });
     const { code, reason } = await client.closed();
     expect([code, reason['code'], reason['snapshot']]).toEqual([4410, 'CURSOR_FOREIGN', '/v1/events/snapshot']);
     expect(client.events).toEqual([]);

@@ -1,9 +1,10 @@
 import { request } from 'node:http';
 import { once } from 'node:events';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import type { CloudEvent } from '#rollcall/platform';
 import { startApi, type TestApi } from '../support/api.js';
 import { seqOf } from '../support/events.js';
+import { registrationBody } from '../support/given.js';
 import { EventClient } from '../support/event-client.js';
 
 interface Document {
@@ -19,7 +20,7 @@ afterEach(async () => await api.stop());
 
 const take = async (): Promise<Document> => (await api.call<Document>('GET', '/v1/events/snapshot')).body;
 const join = async (agentId: string, at = api): Promise<number> =>
-  (await at.call('POST', '/v1/agents', { body: { agentId, name: 'one', capabilities: ['build'] } })).status;
+  (await at.call('POST', '/v1/agents', { body: registrationBody({ agentId }) })).status;
 const evict = async (agentId: string, at = api): Promise<number> =>
   (await at.call('POST', `/v1/agents/${agentId}/evict`)).status;
 
@@ -62,7 +63,7 @@ describe('GET /v1/events/snapshot', () => {
   });
 
   it('is where a consumer with an expired cursor is sent, and gets it going again', async () => {
-    await join('a-1');
+    await api.given.agent({ agentId: 'a-1' });
     await until('logged', async () => seqOf((await api.call('GET', '/v1/events')).body['head']) === '1');
     await api.database.db.query('DELETE FROM event_log');
     const refused = await api.call('GET', '/v1/events?after=0');
@@ -81,7 +82,7 @@ describe('GET /v1/events/snapshot', () => {
   });
 
   it('that nobody reads to its end lets go of what it holds', async () => {
-    await join('a-1');
+    await api.given.agent({ agentId: 'a-1' });
     const headers = { authorization: `Bearer ${api.adminKey}` };
     for (let round = 0; round < 10; round++) {
       const call = request(`${api.url}/v1/events/snapshot`, { agent: false, headers });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Database } from '#rollcall/platform';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
@@ -90,7 +90,7 @@ describe('the WebSocket of events', () => {
     await until('the other has all', () => other.events.length === 500);
     expect(client.events).toHaveLength(100);
     for (let received = 100; received < 500; received += 100) {
-      client.say('ack', { sequence: String(received) });
+      client.send('ack', { sequence: String(received) });
       await until('the next came', () => client.events.length === received + 100);
     }
     expect(client.seqs).toEqual(upTo(500));
@@ -99,7 +99,7 @@ describe('the WebSocket of events', () => {
 
   it('answers a wrong message with what is wrong, and stays open', async () => {
     const client = await connect();
-    client.say('subscribe', { types: ['agent.exploded'], colour: 'red' });
+    client.send('subscribe', { types: ['agent.exploded'], colour: 'red' });
     await until('it is told', () => client.count('error') === 1);
     expect(client.frames[0]).toMatchObject({ data: { code: 'VALIDATION_FAILED', status: 400 } });
     await client.subscribe();
@@ -143,8 +143,8 @@ describe('the WebSocket of events', () => {
     const hasty = await connect();
     for (let round = 0; round < 20; round++) {
       const before = hasty.count('subscribed');
-      hasty.say('subscribe', { after: '0' });
-      hasty.say('subscribe', { after: 'latest' });
+      hasty.send('subscribe', { after: '0' });
+      hasty.send('subscribe', { after: 'latest' });
       await until(
         'the second is',
         () => seqOf(hasty.frames.at(-1)?.data['after']) === '3' && hasty.count('subscribed') > before,
@@ -162,7 +162,7 @@ describe('the WebSocket of events', () => {
     await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 5');
     const client = await connect();
-    client.say('subscribe', { after: '2' });
+    client.send('subscribe', { after: '2' });
     expect(await client.closed()).toEqual({
       code: 4410,
       reason: { code: 'CURSOR_EXPIRED', snapshot: '/v1/events/snapshot' },
@@ -205,7 +205,7 @@ describe('who may open it', () => {
   it('is asked before the socket opens', async () => {
     expect(await EventClient.refusal(api.url, {})).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     expect(await EventClient.refusal(api.url, { key: 'nope' })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
-    expect(await EventClient.refusal(api.url, { key: await api.keyFor('agent') })).toEqual({
+    expect(await EventClient.refusal(api.url, { key: await api.given.key('agent') })).toEqual({
       status: 403,
       code: 'FORBIDDEN',
     });
@@ -213,7 +213,7 @@ describe('who may open it', () => {
 
   it('a ticket opens one socket, on any replica, for 30 seconds', async () => {
     const other = await api.replica();
-    const ticket = await ticketFrom(await api.keyFor('viewer'));
+    const ticket = await ticketFrom(await api.given.key('viewer'));
     const entries = await Promise.allSettled([
       EventClient.connect(api.url, { ticket }),
       EventClient.connect(other.url, { ticket }),
@@ -229,7 +229,7 @@ describe('who may open it', () => {
   });
 
   it('a ticket is not kept as it is, and ends with the key it was made with', async () => {
-    const key = await api.keyFor('viewer');
+    const key = await api.given.key('viewer');
     const ticket = await ticketFrom(key);
     const rows = await api.database.db.query<{ text: string }>('SELECT event_ticket::text AS text FROM event_ticket');
     expect(rows[0]?.text).not.toContain(ticket);
@@ -240,7 +240,7 @@ describe('who may open it', () => {
 
   it('is asked again all the time: a revoked or expired key closes it, on every replica', async () => {
     const other = await api.replica();
-    const [revoked, expired] = [await api.keyFor('viewer'), await api.keyFor('viewer')];
+    const [revoked, expired] = [await api.given.key('viewer'), await api.given.key('viewer')];
     const idOf = async (key: string): Promise<string> =>
       (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
     const clients = [await connect(api, revoked), await connect(other, revoked), await connect(other, expired)];

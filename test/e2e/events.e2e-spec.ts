@@ -1,7 +1,8 @@
 import { type CloudEvent, EventFeed } from '#rollcall/platform';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
 
 interface Page {
@@ -114,9 +115,9 @@ describe('GET /v1/events', () => {
   });
 
   it('is for those who may read events', async () => {
-    expect((await api.call('GET', '/v1/events', { key: await api.keyFor('viewer') })).status).toBe(200);
-    expect((await api.call('GET', '/v1/events', { key: await api.keyFor('operator') })).status).toBe(200);
-    expect(await api.call('GET', '/v1/events', { key: await api.keyFor('agent') })).toMatchObject({ status: 403 });
+    expect((await api.call('GET', '/v1/events', { key: await api.given.key('viewer') })).status).toBe(200);
+    expect((await api.call('GET', '/v1/events', { key: await api.given.key('operator') })).status).toBe(200);
+    expect(await api.call('GET', '/v1/events', { key: await api.given.key('agent') })).toMatchObject({ status: 403 });
   });
 
   it('has one log for all replicas', async () => {
@@ -187,7 +188,7 @@ describe('GET /v1/events/stream', () => {
   });
 
   it('ends with the credential, and with the replica', async () => {
-    const key = await api.keyFor('viewer');
+    const key = await api.given.key('viewer');
     const id = (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
     const [revoked, other] = [await openStream('', {}, key), await openStream()];
     await api.call('DELETE', `/v1/keys/${id}`);

@@ -1,7 +1,9 @@
 import { connect } from 'node:net';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { AgentClient, type Life } from '../support/agent-client.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+import { registrationBody } from '../support/given.js';
 import { EventClient } from '../support/event-client.js';
 
 interface Fault {
@@ -17,7 +19,7 @@ const keys = (count: number): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
 const faultsOf = ({ body }: Answer): Fault[] => body['errors'] as Fault[];
 const register = async (body: object): Promise<Answer> =>
-  await api.call('POST', '/v1/agents', { body: { name: 'builder', capabilities: ['build'], ...body } });
+  await api.call('POST', '/v1/agents', { body: registrationBody(body) });
 
 describe('a body beyond the limits', () => {
   it('A1 is rejected when a capability has 120,000 blanks, also with an unknown lease token', async () => {
@@ -181,7 +183,7 @@ describe('a frame on a WebSocket', () => {
     ['10,000 names', { agentIds: Array.from({ length: 10_000 }, () => 'a') }, 'VALIDATION_FAILED'],
   ])('A4 A14 with %s is answered with an error, and the socket stays open', async (_what, data, code) => {
     const client = await EventClient.connect(api.url, { key: api.adminKey });
-    client.say('subscribe', data);
+    client.send('subscribe', data);
     await until('an error', () => client.count('error') === 1);
     expect(client.frames[0]?.data).toMatchObject({ status: 400, code });
     await client.subscribe();
@@ -191,10 +193,10 @@ describe('a frame on a WebSocket', () => {
   it('A4 of more than 4 KB is not read as a beat', async () => {
     const { body } = await register({ agentId: 'verbose' });
     const agent = await AgentClient.connect(api.url, body as unknown as Life);
-    agent.say({ event: 'beat', data: keys(2_000) });
-    expect(await agent.heard('error')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
-    agent.say({ event: 'beat' });
-    await agent.heard('beaten');
+    agent.send('beat', keys(2_000));
+    expect(await agent.received('error')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
+    agent.send('beat');
+    await agent.received('beaten');
     agent.socket.close();
   });
 });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Server } from 'node:net';
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 let api: TestApi;
 beforeAll(async () => void (api = await startApi()));

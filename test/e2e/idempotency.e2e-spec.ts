@@ -1,5 +1,6 @@
 import { createDecipheriv, createHash, hkdfSync, randomUUID } from 'node:crypto';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
@@ -56,7 +57,7 @@ describe('an Idempotency-Key', () => {
 
   it('belongs to its caller: another one may use the same value', async () => {
     const key = randomUUID();
-    const other = await api.keyFor('admin');
+    const other = await api.given.key('admin');
     const mine = await issue(key, 'shared');
     const theirs = await issue(key, 'shared', api, other);
     expect(theirs.status).toBe(201);

@@ -1,4 +1,4 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 
 interface Key {
@@ -45,7 +45,7 @@ describe('API keys', () => {
 
   it('allow what their roles allow', async () => {
     for (const role of ['operator', 'agent', 'viewer'] as const) {
-      const key = await api.keyFor(role);
+      const key = await api.given.key(role);
       expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
       expect(await api.call('POST', '/v1/keys', { key, body: { name: 'x', roles: ['admin'] } })).toMatchObject({
         status: 403,
@@ -174,7 +174,7 @@ describe('API keys', () => {
 describe('the rate limit', () => {
   it('holds for each credential alone, and says when to come back', async () => {
     const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
-    const other = await limited.keyFor('viewer');
+    const other = await limited.given.key('viewer');
     const answers = await Promise.all(Array.from({ length: 30 }, async () => await limited.call('GET', '/v1/me')));
     const refused = answers.filter((answer) => answer.status === 429);
     expect(refused.length).toBeGreaterThan(0);

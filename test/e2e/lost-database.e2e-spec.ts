@@ -1,7 +1,9 @@
-import { type CuttableProxy, proxyPostgres, until } from '#rollcall/platform/testing';
+import { type CuttableProxy, proxyPostgres } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { EventClient, refusal } from '../support/event-client.js';
+import { EventClient } from '../support/event-client.js';
+import { refusal } from '../support/socket-client.js';
 import { joined, seqOf, tell } from '../support/events.js';
 
 let healthy: TestApi;
@@ -22,10 +24,7 @@ afterEach(async () => {
   await proxy.stop();
 });
 
-async function register(agentId: string): Promise<Life> {
-  const body = { agentId, name: agentId, capabilities: ['build'] };
-  return (await healthy.call<Life & Record<string, unknown>>('POST', '/v1/agents', { body })).body;
-}
+const register = async (agentId: string): Promise<Life> => await healthy.given.agent({ agentId });
 
 const ends: ['cut' | 'stall'][] = [['cut'], ['stall']];
 
@@ -33,16 +32,16 @@ describe('the agent sockets of a replica that lost its database', () => {
   it.each(ends)('D3 are closed with 1013 after a failed beat, and the agents continue elsewhere (%s)', async (how) => {
     const lives = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
     const agents = await Promise.all(lives.map(async (life) => await AgentClient.connect(replica.url, life)));
-    for (const agent of agents) await agent.heard('welcome');
+    for (const agent of agents) await agent.received('welcome');
     proxy[how]();
-    agents[0]?.say({ event: 'beat' });
-    const reason = '{"code":"DATABASE_UNAVAILABLE"}';
+    agents[0]?.send('beat');
+    const reason = { code: 'DATABASE_UNAVAILABLE' };
     for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
-    expect(await agents[0]?.heard('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    expect(await agents[1]?.heard('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await agents[0]?.received('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    expect(await agents[1]?.received('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     const again = await AgentClient.connect(healthy.url, lives[1]);
-    again.say({ event: 'beat' });
-    await again.heard('beaten');
+    again.send('beat');
+    await again.received('beaten');
     again.socket.close();
   });
 });
@@ -71,7 +70,7 @@ describe('a replica that lost its database', () => {
   it('D2 closes a socket whose subscribe it cannot serve with 1013', async () => {
     const client = await EventClient.connect(replica.url, { key: replica.adminKey });
     proxy.cut();
-    client.say('subscribe', { after: 'oldest' });
+    client.send('subscribe', { after: 'oldest' });
     expect(await client.closed()).toEqual({ code: 1013, reason: { code: 'DATABASE_UNAVAILABLE' } });
     expect(client.frames.at(-1)).toMatchObject({ event: 'error', data: { code: 'DATABASE_UNAVAILABLE', status: 503 } });
   });

@@ -1,7 +1,7 @@
 import { jetstreamManager, type JetStreamManager, type StoredMsg } from '@nats-io/jetstream';
 import { connect, nanos, type NatsConnection } from '@nats-io/transport-node';
 import { type CloudEvent, SinksService } from '#rollcall/platform';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { joined, left, many, tell, upTo } from '../support/events.js';

@@ -1,5 +1,6 @@
-import { until } from '#rollcall/platform/testing';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import { documentOf, type OpenApiDocument, type Operation, operationsOf, prefilled } from '../support/openapi.js';
 import { ResponseCheck } from '../support/response-check.js';
 
@@ -74,7 +75,7 @@ async function reserveUnused(): Promise<void> {
 }
 
 async function registerAgain(): Promise<void> {
-  await api.call('POST', '/v1/agents', { body: { agentId: 'builder-01', name: 'again', capabilities: ['build'] } });
+  await api.given.agent({ agentId: 'builder-01' });
 }
 
 /** No endpoint exists at the example address, so the delivery fails and is parked; that is a delivery, too. */

@@ -1,4 +1,6 @@
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+import { registrationBody } from '../support/given.js';
 
 let api: TestApi;
 
@@ -13,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await api.stop());
 
 const register = async (key: string, agentId: string, more: object = {}): Promise<Answer> =>
-  await api.call('POST', '/v1/agents', { body: { agentId, name: agentId, capabilities: ['x'], ...more }, key });
+  await api.call('POST', '/v1/agents', { body: registrationBody({ agentId, ...more }), key });
 const reserve = async (key: string, reservation: string): Promise<Answer> =>
   await api.call('POST', '/v1/budgets/reservations', { body: { key: reservation, tokens: 1 }, key });
 const statuses = (answers: readonly Answer[]): number[] =>
@@ -21,7 +23,7 @@ const statuses = (answers: readonly Answer[]): number[] =>
 
 describe('the quota of live agents', () => {
   it('A6 rejects the registration after the last one allowed, and names the setting', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     for (const id of ['q-1', 'q-2', 'q-3']) expect((await register(key, id)).status).toBe(201);
     const refused = await register(key, 'q-4');
     expect(refused).toMatchObject({
@@ -30,11 +32,11 @@ describe('the quota of live agents', () => {
     });
     expect(refused.body['detail']).toContain('ROLLCALL_QUOTA_AGENTS');
     expect((await api.call('GET', '/v1/agents/q-4')).status).toBe(404);
-    expect((await register(await api.keyFor('agent'), 'q-4')).status).toBe(201);
+    expect((await register(await api.given.key('agent'), 'q-4')).status).toBe(201);
   });
 
   it('A6 does not count an agent twice that registers again, and frees its place when it leaves', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     const first = await register(key, 'r-1');
     for (const id of ['r-2', 'r-3']) expect((await register(key, id)).status).toBe(201);
     expect((await register(key, 'r-1', { leaseToken: first.body['leaseToken'] })).status).toBe(201);
@@ -45,7 +47,7 @@ describe('the quota of live agents', () => {
   });
 
   it('A6 is exact for registrations that race', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 12 }, async (_, n) => await register(key, `race-${n}`)));
     expect(statuses(answers)).toEqual([
       ...Array.from({ length: 3 }, () => 201),
@@ -54,14 +56,14 @@ describe('the quota of live agents', () => {
   });
 
   it('A6 still answers 409 for a live agent of somebody else', async () => {
-    await register(await api.keyFor('agent'), 'taken');
-    expect(await register(await api.keyFor('agent'), 'taken')).toMatchObject({ status: 409 });
+    await register(await api.given.key('agent'), 'taken');
+    expect(await register(await api.given.key('agent'), 'taken')).toMatchObject({ status: 409 });
   });
 });
 
 describe('the quota of held reservations', () => {
   it('A6 rejects the reservation after the last one allowed until one has ended', async () => {
-    const key = await api.keyFor('agent');
+    const key = await api.given.key('agent');
     for (const name of ['a', 'b', 'c']) expect((await reserve(key, name)).status).toBe(201);
     const refused = await reserve(key, 'd');
     expect(refused).toMatchObject({
@@ -69,14 +71,14 @@ describe('the quota of held reservations', () => {
       body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
     });
     expect((await reserve(key, 'b')).status).toBe(201); // the same again is the same reservation
-    expect((await reserve(await api.keyFor('agent'), 'd')).status).toBe(201);
+    expect((await reserve(await api.given.key('agent'), 'd')).status).toBe(201);
     await api.call('POST', '/v1/budgets/reservations/a/release', { body: {}, key });
     expect((await reserve(key, 'd')).status).toBe(201);
   });
 
   it('A6 counts in the statement that locks the budgets when there are some', async () => {
-    await api.call('POST', '/v1/budgets', { body: { kind: 'fleet', limit: { tokens: 1_000 } } });
-    const key = await api.keyFor('agent');
+    await api.given.budget();
+    const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 9 }, async (_, n) => await reserve(key, `held-${n}`)));
     expect(statuses(answers).filter((status) => status === 201).length).toBeGreaterThanOrEqual(3);
     expect((await reserve(key, 'one-more')).status).toBe(403);
@@ -87,7 +89,7 @@ describe('the quota of webhooks', () => {
   it('A6 rejects the webhook after the last one allowed, however many are created at once', async () => {
     const create = async (key: string): Promise<Answer> =>
       await api.call('POST', '/v1/webhooks', { body: { url: 'https://hooks.example.com/' }, key });
-    const [key, other] = [await api.keyFor('operator'), await api.keyFor('operator')];
+    const [key, other] = [await api.given.key('operator'), await api.given.key('operator')];
     const answers = await Promise.all(Array.from({ length: 6 }, async () => await create(key)));
     expect(statuses(answers)).toEqual([201, 201, 403, 403, 403, 403]);
     expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { Database } from '#rollcall/platform';
-import { SlowProxy, testDatabase, type TestDatabase, until } from '#rollcall/platform/testing';
+import { SlowProxy, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
-import { type Answer, call } from '../support/api.js';
+import { type Answer, call } from '../support/call.js';
 
 let database: TestDatabase;
 let proxy: SlowProxy;

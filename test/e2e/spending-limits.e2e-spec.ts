@@ -1,6 +1,7 @@
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 
 type Refusable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
 
@@ -15,8 +16,8 @@ beforeAll(async () => {
     ROLLCALL_BUDGET_LONGEST_RESERVATION: '1h',
     ROLLCALL_BUDGET_RUN_DEPTH: '4',
   });
-  agentKey = await api.keyFor('agent');
-  operatorKey = await api.keyFor('operator');
+  agentKey = await api.given.key('agent');
+  operatorKey = await api.given.key('operator');
 });
 afterAll(async () => await api.stop());
 

@@ -1,7 +1,8 @@
 import { Webhook } from 'standardwebhooks';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
-import { type Answer, startApi, type TestApi } from '../support/api.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import { joined, left, seqOf, tell } from '../support/events.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
@@ -233,10 +234,10 @@ describe('a webhook', () => {
   });
 
   it('is managed by operators, and by nobody with less', async () => {
-    const viewer = await api.keyFor('viewer', 'agent');
+    const viewer = await api.given.key('viewer', 'agent');
     expect((await api.call('GET', '/v1/webhooks', { key: viewer })).status).toBe(403);
     expect((await api.call('GET', '/v1/sinks', { key: viewer })).status).toBe(200);
-    expect((await api.call('GET', '/v1/webhooks', { key: await api.keyFor('operator') })).status).toBe(200);
+    expect((await api.call('GET', '/v1/webhooks', { key: await api.given.key('operator') })).status).toBe(200);
   });
 
   it('goes on, from another replica, when the one that delivers leaves', async () => {

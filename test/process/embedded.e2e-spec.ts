@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { until } from '#rollcall/platform/testing';
-import { call } from '../support/api.js';
+import { until } from '#rollcall/test-support';
+import { call } from '../support/call.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
 
 const FOR_PEOPLE = { LOG_FORMAT: 'pretty' };

@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
 import { Client } from 'pg';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
-import { call } from '../support/api.js';
+import { call } from '../support/call.js';
+import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { rawHttp } from '../support/raw-http.js';
 
@@ -35,10 +36,7 @@ afterAll(async () => {
   await dropDatabase(url);
 });
 
-async function newKey(): Promise<string> {
-  const body = { name: 'reader', roles: ['viewer'] };
-  return (await call<{ key: string }>(rollcall.url, 'POST', '/v1/keys', { key: ADMIN_KEY, body })).body.key;
-}
+const newKey = async (): Promise<string> => await Given.at(rollcall.url, ADMIN_KEY).key('viewer');
 
 async function readPage(key: string): Promise<string> {
   const head = `Host: here\r\nConnection: close\r\nAuthorization: Bearer ${key}`;

@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { freePort, HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
-import { type Answer, call, type CallOptions } from '../support/api.js';
+import { type Answer, call, type CallOptions } from '../support/call.js';
 import { AgentClient, type Life } from '../support/agent-client.js';
+import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { rawHttp } from '../support/raw-http.js';
 
@@ -37,10 +38,7 @@ async function ask<Body = Record<string, unknown>>(
   return await call<Body>(nginx.url, method, path, { key: ADMIN_KEY, ...options });
 }
 
-async function register(): Promise<Life> {
-  const body = { name: 'builder', capabilities: ['build'] };
-  return (await ask<Life & Record<string, unknown>>('POST', '/v1/agents', { body })).body;
-}
+const register = async (): Promise<Life> => await Given.at(nginx.url, ADMIN_KEY).agent();
 
 /** Sends the request over and over until the work is done, and returns how often each status came. */
 async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
@@ -101,9 +99,9 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
 
   it('passes WebSockets', async () => {
     const agent = await AgentClient.connect(nginx.url, await register());
-    await agent.heard('welcome');
-    agent.say({ event: 'beat' });
-    await agent.heard('beaten');
+    await agent.received('welcome');
+    agent.send('beat');
+    await agent.received('beaten');
     agent.socket.terminate();
   });
 

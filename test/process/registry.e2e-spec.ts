@@ -1,17 +1,14 @@
 import { rmSync } from 'node:fs';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
-import { type Answer, call } from '../support/api.js';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import type { Life } from '../support/agent-client.js';
+import { type Answer, call } from '../support/call.js';
+import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
 const KEY = 'k'.repeat(40);
 /** The second process believes it is an hour later than it is. */
 const AN_HOUR_AHEAD = 'const now = Date.now; Date.now = () => now() + 3600000;';
-
-interface Agent {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
-}
 
 let folder: string;
 let url: string;
@@ -40,17 +37,16 @@ function start(environment: Record<string, string> = {}): RollcallProcess {
   });
 }
 
-async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Agent> {
-  const body = { agentId, name: agentId, capabilities: [capability] };
-  return (await call<Agent>(at.url, 'POST', '/v1/agents', { key: KEY, body })).body;
+async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Life> {
+  return await Given.at(at.url, KEY).agent({ agentId, capabilities: [capability] });
 }
 
-async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Agent): Promise<Answer> {
+async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<Answer> {
   const body = { generation };
   return await call(at.url, 'POST', `/v1/agents/${agentId}/heartbeat`, { key: leaseToken, body });
 }
 
-async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Agent): Promise<void> {
+async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<void> {
   const path = `/v1/agents/${agentId}?generation=${generation}`;
   expect((await call(at.url, 'DELETE', path, { key: leaseToken })).status).toBe(204);
 }
@@ -99,9 +95,7 @@ describe('two processes on one database', () => {
   });
 
   it('S3.8 an open circuit is open on both, also where the clock is an hour ahead, and both say when to come back', async () => {
-    await register(one, 'flaky', 'risky');
-    for (let failure = 0; failure < 5; failure++)
-      await call(one.url, 'POST', '/v1/agents/flaky/outcomes', { key: KEY, body: { ok: false } });
+    await Given.at(one.url, KEY).agent({ agentId: 'flaky', capabilities: ['risky'], circuit: 'open' });
     for (const at of [one, two]) {
       await until('it is left out', async () => (await listed(at, 'risky')).length === 0);
       const { retryAfterMs } = await ask(at, 'risky');
@@ -115,7 +109,7 @@ describe('two processes on one database', () => {
     const tries = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Agent>(at.url, 'POST', '/v1/agents', { key: KEY, body });
+        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', { key: KEY, body });
       }),
     );
     const winners = tries.filter(({ status }) => status === 201).map(({ body: agent }) => agent);
@@ -124,7 +118,7 @@ describe('two processes on one database', () => {
     const again = await Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Agent>(at.url, 'POST', '/v1/agents', {
+        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', {
           key: KEY,
           body: { ...body, leaseToken: winners[0]?.leaseToken },
         });

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
-import { call } from '../support/api.js';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { call } from '../support/call.js';
+import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
 let folder: string;
@@ -70,14 +72,11 @@ describe('replicas on one DATABASE_URL', () => {
     const three = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
     expect([await statusWith(three, first), await statusWith(three, second)]).toEqual([200, 401]);
     expect([one, two, three].map(({ output }) => output).join()).not.toContain(first);
-    const other = await call<{ key: string }>(three.url, 'POST', '/v1/keys', {
-      key: first,
-      body: { name: 'lasting', roles: ['admin'] },
-    });
+    const other = await Given.at(three.url, first).key('admin');
     const four = await start().ready();
-    expect([await statusWith(four, first), await statusWith(four, other.body.key)]).toEqual([401, 200]);
+    expect([await statusWith(four, first), await statusWith(four, other)]).toEqual([401, 200]);
     const audit = await call<{ items: { action: string }[] }>(four.url, 'GET', '/v1/audit?actorId=system:start', {
-      key: other.body.key,
+      key: other,
     });
     expect(audit.body.items.map(({ action }) => action)).toEqual([
       'key.revoked',
@@ -88,12 +87,7 @@ describe('replicas on one DATABASE_URL', () => {
       'key.adopted',
     ]);
     const twice = start({
-      ROLLCALL_ADMIN_KEY: (
-        await call<{ key: string }>(four.url, 'POST', '/v1/keys', {
-          key: other.body.key,
-          body: { name: 'v', roles: ['viewer'] },
-        })
-      ).body.key,
+      ROLLCALL_ADMIN_KEY: await Given.at(four.url, other).key('viewer'),
     });
     expect(await twice.exit()).toBe(1);
     expect(twice.output).toContain('which is not a permanent admin key');

@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { WebSocket } from 'ws';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
-import { call } from '../support/api.js';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { call } from '../support/call.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
 const KEY = 'k'.repeat(40);

@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs';
-import { dropDatabase, emptyDatabase, until } from '#rollcall/platform/testing';
-import { call } from '../support/api.js';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { call } from '../support/call.js';
+import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
@@ -36,8 +38,7 @@ async function start(): Promise<RollcallProcess> {
 }
 
 async function register(at: RollcallProcess, agentId: string): Promise<void> {
-  const body = { agentId, name: 'one', capabilities: ['build'] };
-  expect((await call(at.url, 'POST', '/v1/agents', { key: KEY, body })).status).toBe(201);
+  await Given.at(at.url, KEY).agent({ agentId });
 }
 
 describe('a webhook of two processes', () => {

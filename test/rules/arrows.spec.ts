@@ -34,6 +34,7 @@ function treeWith(files: Record<string, string>): string {
     'libs/platform/src/index.ts': 'export const platform = 1;',
     'libs/registry/src/index.ts': 'export const registry = 1;',
     'libs/providers/src/index.ts': 'export const providers = 1;',
+    'libs/test-support/src/index.ts': 'export const testing = 1;',
     'libs/agent-runtime/src/index.ts': 'export const runtime = 1;',
     'apps/api/src/main.ts': 'export const main = 1;',
     'libs/registry/src/inside.ts': 'export const inside = 1;',
@@ -59,6 +60,7 @@ describe('the arrows between rooms', () => {
     ['platform-is-a-leaf', { 'libs/platform/src/a.ts': `import '#rollcall/registry';` }],
     ['registry-depends-on-platform-only', { 'libs/registry/src/a.ts': `import '#rollcall/providers';` }],
     ['providers-is-a-leaf', { 'libs/providers/src/a.ts': `import '#rollcall/registry';` }],
+    ['test-helpers-are-a-leaf', { 'libs/test-support/src/a.ts': `import '#rollcall/platform';` }],
     ['runtime-does-not-know-the-edge', { 'libs/agent-runtime/src/a.ts': `import '../../../apps/api/src/main.js';` }],
     ['one-door-per-lib', { 'apps/api/src/a.ts': `import '../../../libs/registry/src/inside.js';` }],
     ['testing-stays-in-tests', { 'apps/api/src/a.ts': `import '#rollcall/registry/testing';` }],
@@ -69,6 +71,12 @@ describe('the arrows between rooms', () => {
   ])('%s is noticed when it is broken', (rule, files) => {
     const root = treeWith(files);
     expect(brokenRules(root)).toContain(rule);
+    rmSync(root, { recursive: true });
+  });
+
+  it('production code cannot import libs/test-support', () => {
+    const root = treeWith({ 'libs/providers/src/a.ts': `import '#rollcall/test-support';` });
+    expect(brokenRules(root)).toEqual(['testing-stays-in-tests']);
     rmSync(root, { recursive: true });
   });
 });

@@ -3,7 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
 import { SocketAccess } from '../../apps/api/src/auth/socket.access.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { refusal } from '../support/event-client.js';
+import { refusal } from '../support/socket-client.js';
 import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-census.js';
 
 /** Every route, who may call it, and the name of its act in the audit log. A new route is added here, by hand. */

@@ -1,13 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 const LIBRARIES = readdirSync(join(ROOT, 'libs'));
-const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap(textsUnder);
+const WITH_TEST_HELPERS = LIBRARIES.filter((library) =>
+  existsSync(join(ROOT, 'libs', library, 'src/testing/index.ts')),
+);
+/** The code in the how-to pages imports as code of a library does. */
+const EXAMPLES = textsUnder('docs/how-to', /\.md$/);
+const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap((folder) => textsUnder(folder));
 
-function textsUnder(folder: string): string[] {
+function textsUnder(folder: string, names = /\.[jt]s$/): string[] {
   const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  return files.filter((file) => /\.[jt]s$/.test(file)).map((file) => readFileSync(join(ROOT, folder, file), 'utf8'));
+  return files.filter((file) => names.test(file)).map((file) => readFileSync(join(ROOT, folder, file), 'utf8'));
 }
 
 /** The names between the braces, without `type` and without the alias. */
@@ -16,27 +21,38 @@ function namesIn(list: string): string[] {
   return names.filter((name) => name !== '');
 }
 
-function exportedBy(library: string): string[] {
-  const entry = readFileSync(join(ROOT, 'libs', library, 'src/index.ts'), 'utf8');
+function textOf(library: string, entry: string): string {
+  return readFileSync(join(ROOT, 'libs', library, 'src', entry), 'utf8');
+}
+
+function exportedBy(entry: string): string[] {
   return [...entry.matchAll(/^export (?:type )?\{([^}]*)\} from/gm)].flatMap(([, list = '']) => namesIn(list));
 }
 
-/** The names that other libraries, the application, tests, benches and scripts import from the entry point. */
-function importedFrom(library: string): Set<string> {
-  const source = `'(?:#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js)'`;
+/** The names that these texts import from a module, whose specifier matches the pattern. */
+function importedFrom(specifier: string, texts: readonly string[]): Set<string> {
+  const source = `'(?:${specifier})'`;
   const statement = new RegExp(
     `(?:import|export|const)(?: type)? \\{([^}]*)\\}(?: from| = await import\\() ?${source}`,
     'g',
   );
-  const lists = SOURCES.flatMap((text) => [...text.matchAll(statement)].map(([, list = '']) => list));
+  const lists = texts.flatMap((text) => [...text.matchAll(statement)].map(([, list = '']) => list));
   return new Set(lists.flatMap(namesIn));
 }
 
 describe('the entry point of a library', () => {
   it.each(LIBRARIES)('exports names one by one, and only those that are imported elsewhere: %s', (library) => {
-    const entry = readFileSync(join(ROOT, 'libs', library, 'src/index.ts'), 'utf8');
+    const entry = textOf(library, 'index.ts');
     expect(entry).not.toContain('export *');
-    const imported = importedFrom(library);
-    expect(exportedBy(library).filter((name) => !imported.has(name))).toEqual([]);
+    const imported = importedFrom(`#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js`, SOURCES);
+    expect(exportedBy(entry).filter((name) => !imported.has(name))).toEqual([]);
+  });
+
+  it.each(WITH_TEST_HELPERS)('exports only test helpers that suites import from it: %s', (library) => {
+    const entry = textOf(library, 'testing/index.ts');
+    expect(entry).not.toContain('export *');
+    const outside = importedFrom(`#rollcall/${library}/testing`, SOURCES);
+    const inside = importedFrom('[./]*testing/index\\.js', [...textsUnder(`libs/${library}`), ...EXAMPLES]);
+    expect(exportedBy(entry).filter((name) => !outside.has(name) && !inside.has(name))).toEqual([]);
   });
 });

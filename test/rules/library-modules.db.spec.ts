@@ -13,7 +13,8 @@ import {
   PlatformModule,
   type Schema,
 } from '#rollcall/platform';
-import { dropDatabase, emptyDatabase, SOME_EVENTS, until } from '#rollcall/platform/testing';
+import { dropDatabase, emptyDatabase, SOME_EVENTS } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
 import { startFakeHttpAgent } from '#rollcall/providers/testing';
 import {
@@ -24,7 +25,8 @@ import {
   RegistryClock,
   RegistryModule,
 } from '#rollcall/registry';
-import { aRegistration, DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
@@ -91,7 +93,7 @@ describe('on a new database, the module alone', () => {
 
   it('of the registry boots on the platform, registers an agent, finds it and closes its connections', async () => {
     const context = await boot(REGISTRY, platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS));
-    const facts = aRegistration({ capabilities: ['build'] });
+    const facts = given.registration({ capabilities: ['build'] });
     await context.get(AgentsService).register({ agentId: 'builder', leaseToken: null, by: 'test', facts });
     await until('the agent is found', () => {
       const query = { capabilities: ['build'], limit: 10 };
@@ -115,7 +117,9 @@ describe('on a new database, the module alone', () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
     const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
-    await context.get(AgentsService).register({ agentId: 'ada', leaseToken: null, by: 'test', facts: aRegistration() });
+    await context
+      .get(AgentsService)
+      .register({ agentId: 'ada', leaseToken: null, by: 'test', facts: given.registration() });
     const server = await startFakeHttpAgent('json');
     const agent = await context
       .get(GuardedAgents)

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 
 /** Whether this machine has the program. */
 export const HAS_NATS = spawnSync('nats-server', ['--version']).status === 0;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 

@@ -57,3 +57,4 @@ export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
 export { type IssuedKey, KeysService } from './keys/keys.service.js';
 export { GroupCommit } from './work/group-commit.js';
+export { inBatches } from './work/in-batches.js';

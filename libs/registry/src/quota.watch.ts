@@ -1,7 +1,7 @@
 import type { Quota } from '#rollcall/platform';
 
 /** With fewer free objects than this, every request counts the objects, under a lock, so that the quota is exact. */
-export const NEAR_QUOTA = 100;
+const NEAR_QUOTA = 100;
 /** A replica uses at most one tenth of the free objects before it counts again, so ten replicas stay within the quota. */
 const SHARE = 10;
 const MAX_CREDENTIALS = 10_000;

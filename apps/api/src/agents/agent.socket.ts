@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { WebSocket } from 'ws';
 import type { AgentRecord, BeatResult, LeaseClaim } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
+import type { FrameSocket } from '../events/frame.socket.js';
+import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../events/stream.end.js';
 import type { StreamConnection } from '../events/stream.connections.js';
 
 /** A request to an agent. */
@@ -10,16 +11,12 @@ export type Control =
 
 /** Close codes: 1013 means "try again later"; codes from 4000 are for applications and end with the matching HTTP status. */
 const CLOSE_CODES: Record<string, number> = {
-  SHUTTING_DOWN: 1001,
-  TRY_AGAIN: 1013,
-  DATABASE_UNAVAILABLE: 1013,
-  CREDENTIAL_ENDED: 4401,
+  ...STREAM_CLOSE_CODES,
+  TRY_AGAIN: TRY_AGAIN_LATER,
   LEASE_TOKEN_REFUSED: 4403,
   REGISTER_AGAIN: 4404,
-  SLOW_CONSUMER: 4408,
   STALE_GENERATION: 4409,
 };
-const CLOSE_TIMEOUT_MS = 2_000;
 /** An agent that sends beats without reading the answers is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1_024;
 
@@ -29,17 +26,14 @@ const MAX_UNREAD_BYTES = 256 * 1_024;
  */
 export class AgentSocket implements StreamConnection {
   readonly cursor = undefined;
-  private hasPonged = true;
 
   constructor(
-    private readonly socket: WebSocket,
+    private readonly socket: FrameSocket,
     readonly claim: LeaseClaim,
-  ) {
-    socket.on('pong', () => (this.hasPonged = true));
-  }
+  ) {}
 
   get open(): boolean {
-    return this.socket.readyState === this.socket.OPEN;
+    return this.socket.open;
   }
 
   welcome(
@@ -68,10 +62,8 @@ export class AgentSocket implements StreamConnection {
     if (status < 500 && code in CLOSE_CODES) this.close(code);
   }
 
-  /** A client that did not answer the last ping is disconnected. Its lease does not change. */
+  /** Disconnects an agent that did not answer the last ping; its lease stays. */
   beat(): void {
-    if (!this.hasPonged) return this.socket.terminate();
-    this.hasPonged = false;
     this.socket.ping();
   }
 
@@ -81,8 +73,7 @@ export class AgentSocket implements StreamConnection {
   }
 
   private close(code: string): void {
-    this.socket.close(CLOSE_CODES[code], JSON.stringify({ code }));
-    setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();
+    this.socket.close(CLOSE_CODES[code], { code });
   }
 
   private send(event: string, data: unknown): void {
@@ -90,8 +81,7 @@ export class AgentSocket implements StreamConnection {
   }
 
   private write(text: string): void {
-    if (!this.open) return;
-    if (this.socket.bufferedAmount > MAX_UNREAD_BYTES) return this.close('SLOW_CONSUMER');
-    this.socket.send(text);
+    if (this.open && this.socket.buffered > MAX_UNREAD_BYTES) return this.close('SLOW_CONSUMER');
+    this.socket.write(text);
   }
 }

@@ -199,7 +199,7 @@ export class RegisterBody {
   labels?: Record<string, string>;
 }
 
-export const MAX_REGISTRATIONS = 1_000;
+const MAX_REGISTRATIONS = 1_000;
 
 export class RegisterBatchBody {
   @ApiProperty({

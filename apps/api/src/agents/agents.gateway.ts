@@ -7,6 +7,7 @@ import { AuthGuard } from '../auth/auth.guard.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { principalOf } from '../auth/socket.principal.js';
+import { FrameSocket } from '../events/frame.socket.js';
 import { ApiError } from '../http/api.error.js';
 import { AGENT_SOCKET, claimOf } from './agent-socket.access.js';
 import { AgentSocket } from './agent.socket.js';
@@ -36,7 +37,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
     const { searchParams } = new URL(request.url ?? '/', 'ws://localhost');
-    const agent = new AgentSocket(socket, claimOf(searchParams, principal));
+    const agent = new AgentSocket(new FrameSocket(socket), claimOf(searchParams, principal));
     socket.once('close', this.sockets.add(agent, principal));
     socket.on('message', (data, binary) => this.onFrame(agent, principal, binary ? undefined : data));
     void this.welcome(agent);

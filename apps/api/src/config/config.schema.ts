@@ -11,18 +11,7 @@ import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
-export const JWT_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-];
+const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
 const http = z.strictObject({
   host: setting(z.string().min(1).default('127.0.0.1'), {

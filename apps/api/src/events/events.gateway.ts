@@ -14,6 +14,7 @@ import { SocketAccess } from '../auth/socket.access.js';
 import { setPrincipal, principalOf } from '../auth/socket.principal.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
+import { FrameSocket } from './frame.socket.js';
 import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
 import { StreamConnections } from './stream.connections.js';
@@ -47,7 +48,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
     setPrincipal(socket, principal);
-    const connection = new SocketConnection(socket);
+    const connection = new SocketConnection(new FrameSocket(socket));
     this.sockets.set(socket, connection);
     const release = this.connections.add(principal, connection);
     socket.once('close', () => {

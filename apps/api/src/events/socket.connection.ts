@@ -1,29 +1,23 @@
-import type { WebSocket } from 'ws';
 import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
 import { toFrame } from './event.frame.js';
 import type { EventStream, StreamSink } from './event.stream.js';
+import type { FrameSocket } from './frame.socket.js';
 import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
 import type { StreamConnection } from './stream.connections.js';
-
-/** How long a client may take to answer a close frame. */
-const CLOSE_TIMEOUT_MS = 2_000;
 
 /** One WebSocket, with one subscription at a time. Frames are `{"event": …, "data": …}`. */
 export class SocketConnection implements StreamSink, StreamConnection {
   private stream?: EventStream;
-  private hasPonged = true;
   private queue: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly socket: WebSocket) {
-    socket.on('pong', () => (this.hasPonged = true));
-  }
+  constructor(private readonly socket: FrameSocket) {}
 
   get buffered(): number {
-    return this.socket.bufferedAmount;
+    return this.socket.buffered;
   }
 
   get open(): boolean {
-    return this.socket.readyState === this.socket.OPEN;
+    return this.socket.open;
   }
 
   get cursor(): string | undefined {
@@ -64,18 +58,14 @@ export class SocketConnection implements StreamSink, StreamConnection {
    * position, even if it has not changed: a consumer that receives nothing for several beats knows that its connection is dead.
    */
   beat(): void {
-    if (!this.hasPonged) return this.socket.terminate();
-    this.hasPonged = false;
-    this.socket.ping();
-    if (this.stream) this.sendPosition(this.stream.position);
+    if (this.socket.ping() && this.stream) this.sendPosition(this.stream.position);
   }
 
   end(reason: StreamEnd): void {
     this.stream?.close();
     this.sendFrame('end', reason);
     const { code, after } = reason;
-    this.socket.close(CLOSE_CODES[code], JSON.stringify({ code, after }));
-    setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();
+    this.socket.close(CLOSE_CODES[code], { code, after });
   }
 
   closed(): void {
@@ -83,6 +73,6 @@ export class SocketConnection implements StreamSink, StreamConnection {
   }
 
   private write(text: string | Buffer): void {
-    if (this.open) this.socket.send(text, { binary: false }, () => this.stream?.onDrain());
+    this.socket.write(text, () => this.stream?.onDrain());
   }
 }

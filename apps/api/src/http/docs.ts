@@ -29,7 +29,7 @@ const TAGS = {
   operation: 'Health checks and metrics, for the infrastructure.',
 };
 
-export function describeApi(app: NestFastifyApplication, version: string): OpenAPIObject {
+function describeApi(app: NestFastifyApplication, version: string): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Rollcall')
     .setDescription(ABOUT)

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import Fastify from 'fastify';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { InFlight } from './in-flight.js';
 
 describe('requests in flight', () => {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Periodic } from '#rollcall/platform';
+import { inBatches, Periodic } from '#rollcall/platform';
 import { IdempotencyStore } from './idempotency.store.js';
 
 const SWEEP_EVERY_MS = 10 * 60_000;
-const STEP = 1_000;
+const BATCH = 1_000;
 
 /** Deletes stored responses that have expired. */
 @Injectable()
@@ -12,8 +12,6 @@ export class IdempotencySweeper {
 
   @Periodic('idempotency.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<number> {
-    let total = 0;
-    for (let pruned = STEP; pruned === STEP; total += pruned) pruned = await this.store.prune(STEP);
-    return total;
+    return await inBatches(BATCH, async (limit) => await this.store.prune(limit));
   }
 }

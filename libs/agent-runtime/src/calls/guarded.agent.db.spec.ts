@@ -1,4 +1,3 @@
-import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import {
   A2aAgentProvider,
   HttpAgentProvider,
@@ -17,26 +16,25 @@ import {
   type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
-import { aRegistration, testRegistry, type TestRegistry } from '#rollcall/registry/testing';
+import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { GuardedAgent } from './guarded.agent.js';
 
 const FAILURES_TO_OPEN = 5;
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let here: TestRegistry;
 let there: TestRegistry;
 let closing: { close(): Promise<void> | void }[];
 let lost: unknown[];
 beforeEach(async () => {
-  database = await testDatabase();
-  here = await testRegistry(await database.connectAgain());
-  there = await testRegistry(await database.connectAgain());
+  replicas = await TwoReplicas.start();
+  ({ here, there } = replicas);
   closing = [];
   lost = [];
 });
 afterEach(async () => {
   for (const one of closing.toReversed()) await one.close();
-  await database.drop();
+  await replicas.stop();
 });
 
 /** Behind the circuit that the registry keeps for `ada`, as one replica sees it. */
@@ -46,7 +44,7 @@ function guard(agent: Agent, { circuits }: TestRegistry = here): GuardedAgent {
 
 /** `ada` joins, and is called through her circuit from here. */
 async function registered(agent: Agent): Promise<GuardedAgent> {
-  await here.agents.register({ agentId: 'ada', leaseToken: null, by: 'test', facts: aRegistration() });
+  await here.given.agent({ agentId: 'ada' });
   closing.push({ close: async () => await agent.shutdown() });
   return guard(agent);
 }
@@ -103,7 +101,7 @@ async function crashUntilOpen(agent: Agent): Promise<void> {
 
 /** Puts the end of the cool-down back instead of waiting for it. */
 async function coolDownIsOver(): Promise<void> {
-  const db = await database.connectAgain();
+  const db = await replicas.database.connectAgain();
   await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'ada'`);
 }
 

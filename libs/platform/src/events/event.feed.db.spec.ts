@@ -1,22 +1,20 @@
 import type { Database } from '../postgres/database.js';
-import { testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import { type TestDatabase, testEvents, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import { CursorAheadError, CursorExpiredError } from './event.errors.js';
 import type { RegistryEvent } from './event.types.js';
 import type { FeedSubscription } from './feed.subscription.js';
 
+let replica: TestReplica;
 let database: TestDatabase;
 let db: Database;
 let events: TestEvents;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  events = await testEvents(db);
+  replica = await testReplica();
+  ({ database, db, events } = replica);
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 async function write(count: number, through: TestEvents = events): Promise<void> {
   const data = { by: 'test' };

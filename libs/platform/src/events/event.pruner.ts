@@ -1,10 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
 import { Periodic } from '../schedule/periodic.js';
+import { inBatches } from '../work/in-batches.js';
 import { EventStore } from './event.store.js';
 
 const EVERY_MS = 60_000;
-const STEP = 1_000;
+const BATCH = 1_000;
 
 /** Deletes events beyond the retention limits, in short steps that block neither writers nor readers. */
 @Injectable()
@@ -17,8 +18,6 @@ export class EventPruner {
   @Periodic('events.prune', EVERY_MS)
   async prune(): Promise<{ pruned: number }> {
     const { keepMs, keepCount } = this.options.events;
-    let pruned = 0;
-    for (let step = STEP; step === STEP; pruned += step) step = await this.store.prune(keepMs, keepCount, STEP);
-    return { pruned };
+    return { pruned: await inBatches(BATCH, async (limit) => await this.store.prune(keepMs, keepCount, limit)) };
   }
 }

@@ -1,21 +1,18 @@
 import type { Database } from '../postgres/database.js';
-import { SOME_EVENTS, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import { SOME_EVENTS, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import type { EventFilter } from './event.catalog.js';
 import { MAX_SCANNED_EVENTS } from './event.search.js';
 
-let database: TestDatabase;
+let replica: TestReplica;
 let db: Database;
 let events: TestEvents;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  events = await testEvents(db);
+  replica = await testReplica();
+  ({ db, events } = replica);
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 const LOW = {
   kind: 'agent',

@@ -1,19 +1,24 @@
 import type { Database } from '../postgres/database.js';
-import { readAll, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import {
+  readAll,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  testReplica,
+  type TestReplica,
+} from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 
+let replica: TestReplica;
 let database: TestDatabase;
 let db: Database;
 let events: TestEvents;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  events = await testEvents(db);
+  replica = await testReplica();
+  ({ database, db, events } = replica);
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 const join = async (agentId: string, capabilities: string[] = []): Promise<void> =>
   await db.transaction(async () => await joinInside(agentId, capabilities));

@@ -1,23 +1,22 @@
-import { readAll, testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import { readAll, type TestDatabase, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 
 interface Counted {
   id: string;
   version: number;
 }
 
+let replica: TestReplica;
 let database: TestDatabase;
 let events: TestEvents;
 
 beforeEach(async () => {
-  database = await testDatabase({ poolSize: 20 });
-  events = await testEvents(database.db);
+  replica = await testReplica({ poolSize: 20 });
+  ({ database, events } = replica);
   await database.db.query('CREATE TABLE counted (id text PRIMARY KEY, version int NOT NULL)');
   await database.db.query(`INSERT INTO counted SELECT 'a-' || n, 0 FROM generate_series(0, 9) AS n`);
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 async function change(id: string): Promise<void> {
   const { db } = database;

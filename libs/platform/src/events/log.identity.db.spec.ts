@@ -1,18 +1,17 @@
 import type { Database } from '../postgres/database.js';
-import { testDatabase, type TestDatabase, testEvents, type TestEvents, until } from '../testing/index.js';
+import { type TestDatabase, testEvents, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import { CursorForeignError } from './event.errors.js';
 
+let replica: TestReplica;
 let database: TestDatabase;
 let events: TestEvents;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  events = await testEvents(database.db);
+  replica = await testReplica();
+  ({ database, events } = replica);
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 const epochOf = async (db: Database): Promise<string> => (await (await testEvents(db)).log.end()).epoch;
 

@@ -26,7 +26,7 @@ export class DatabaseBusyError extends PlatformError {
 }
 
 export const TOO_MANY_CONNECTIONS = '53300';
-export const LOCK_NOT_AVAILABLE = '55P03';
+const LOCK_NOT_AVAILABLE = '55P03';
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';

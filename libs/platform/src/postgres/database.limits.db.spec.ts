@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { SlowProxy } from '../testing/slow-proxy.js';
 import { testDatabase, type TestDatabase } from '../testing/test-database.js';
-import { until } from '../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { Database } from './database.js';
 import { sessionLimits } from './database.options.js';
 

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { dropDatabase, emptyDatabase } from '../testing/test-database.js';
-import { until } from '../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { DatabaseOptions } from './database.options.js';
 import { DatabaseRefusedError, migrate } from './migrator.js';
 

@@ -11,8 +11,8 @@ import {
   type TestDatabase,
   type TestEvents,
   testPlatformOptions,
-  until,
 } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import { DeliveryError, type SinkFactory } from './event.sink.js';
 import { SinkFactories } from './sink.factories.js';
 import { SinkSupervisor } from './sink.supervisor.js';

@@ -3,6 +3,7 @@ import { EventLog } from '../events/event.log.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
 import { Database } from '../postgres/database.js';
 import { Periodic } from '../schedule/periodic.js';
+import { inBatches } from '../work/in-batches.js';
 import type { DeliveryState } from './delivery.entity.js';
 import { type DeliveryRow, DeliveryStore } from './delivery.store.js';
 import { DeliveryNotFoundError, SinkNotFoundError } from './sink.errors.js';
@@ -27,7 +28,7 @@ export interface SinkStatus {
 
 type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: string; head: string; parked: string };
 
-const PRUNE_STEP = 1_000;
+const PRUNE_BATCH = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
 /** The records of parked events are kept this many times longer, because an operator has to inspect them. */
 const PARKED_FACTOR = 10;
@@ -126,9 +127,6 @@ export class SinksService {
 
   /** Deletes old delivery records and returns how many. */
   async deleteOldDeliveries(keepMs: number, keepParkedMs: number): Promise<number> {
-    let total = 0;
-    for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
-      pruned = await this.deliveries.prune(keepMs, keepParkedMs, PRUNE_STEP);
-    return total;
+    return await inBatches(PRUNE_BATCH, async (limit) => await this.deliveries.prune(keepMs, keepParkedMs, limit));
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
 import { readAll, testEvents, type TestEvents } from './test-events.js';
 import type { TestDatabase } from './test-database.js';
-import { until } from './until.js';
+import { until } from '#rollcall/test-support';
 
 export interface StormOptions {
   durationMs: number;

@@ -1,5 +1,4 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
-export { until } from './until.js';
 export {
   eventsOf,
   readAll,
@@ -8,16 +7,10 @@ export {
   testEvents,
   type TestEvents,
   testPlatformOptions,
+  testReplica,
+  type TestReplica,
 } from './test-events.js';
-export {
-  eventStorm,
-  prepareStorm,
-  settleStorm,
-  stormKiller,
-  stormReplica,
-  type StormOptions,
-  type StormReport,
-} from './event-storm.js';
+export { eventStorm, prepareStorm, settleStorm, stormKiller, stormReplica } from './event-storm.js';
 export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
 export { SlowProxy } from './slow-proxy.js';
 export { CountingProxy } from './counting-proxy.js';

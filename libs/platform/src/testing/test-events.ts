@@ -10,7 +10,9 @@ import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { PlatformModule } from '../platform.module.js';
 import type { PlatformOptions } from '../platform.options.js';
 import type { Database } from '../postgres/database.js';
+import type { DatabaseOptions } from '../postgres/database.options.js';
 import { PgListener } from '../postgres/pg.listener.js';
+import { type TestDatabase, testDatabase } from './test-database.js';
 
 /** Some event types of the registry, because the platform itself defines none. */
 export const SOME_EVENTS = new EventCatalog({
@@ -63,6 +65,25 @@ export async function testEvents(db: Database, options: TestEventOptions = {}): 
     .useValue(new RecordedFaults())
     .compile();
   return eventsOf(module);
+}
+
+/** One replica on a database of its own: its event parts, not started. */
+export interface TestReplica {
+  database: TestDatabase;
+  db: Database;
+  events: TestEvents;
+  /** Stops the event parts and drops the database. */
+  stop(): Promise<void>;
+}
+
+export async function testReplica(onDatabase: Partial<DatabaseOptions> = {}): Promise<TestReplica> {
+  const database = await testDatabase(onDatabase);
+  const events = await testEvents(database.db);
+  const stop = async (): Promise<void> => {
+    await events.stop();
+    await database.drop();
+  };
+  return { database, db: database.db, events, stop };
 }
 
 /** Returns the event services of a module that was compiled with `RecordedFaults`. */

@@ -6,13 +6,13 @@ import { SinkStore } from '../sinks/sink.store.js';
 import { SinksService } from '../sinks/sinks.service.js';
 import {
   SOME_EVENTS,
-  testDatabase,
   type TestDatabase,
-  testEvents,
   type TestEvents,
   testPlatformOptions,
-  until,
+  testReplica,
+  type TestReplica,
 } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import type { WebhookOptions } from './webhook.options.js';
 import { WebhookQuota } from './webhook.quota.js';
 import type { WebhookSecrets } from './webhook.secrets.js';
@@ -33,6 +33,7 @@ const FIELDS: WebhookFields = {
 
 const DRAFT: EventDraft = { type: 'agent.resumed', subject: 'a-1', data: { by: 'test' } };
 
+let replica: TestReplica;
 let database: TestDatabase;
 let events: TestEvents;
 let requests: WebhookRequest[];
@@ -51,17 +52,14 @@ const transport: WebhookTransport = {
 };
 
 beforeEach(async () => {
-  database = await testDatabase();
-  events = await testEvents(database.db);
+  replica = await testReplica();
+  ({ database, events } = replica);
   events.start();
   requests = [];
   answer = { status: 204 };
   now = NOW_MS;
 });
-afterEach(async () => {
-  await events.stop();
-  await database.drop();
-});
+afterEach(async () => await replica.stop());
 
 function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookSinks } {
   const options: WebhookOptions = {

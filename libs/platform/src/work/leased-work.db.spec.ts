@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.js';
-import { proxyPostgres, testDatabase, type TestDatabase, until } from '../testing/index.js';
+import { proxyPostgres, testDatabase, type TestDatabase } from '../testing/index.js';
+import { until } from '#rollcall/test-support';
 import { LeasedWork, type LeasedWorkOptions, type WorkClaim, type WorkEnd, type Worker } from './leased-work.js';
 
 const LEASE_MS = 60_000;

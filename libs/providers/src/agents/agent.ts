@@ -17,7 +17,7 @@ export interface AgentMessage {
 }
 
 /** What a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
-export interface AgentBudget {
+export interface CallBudget {
   tokens?: number;
   microUsd?: number;
 }
@@ -28,7 +28,7 @@ export interface HandleOptions {
    * lets a deadline decide whether the agent counts as failed.
    */
   signal?: AbortSignal;
-  budget?: AgentBudget;
+  budget?: CallBudget;
   /** Identifies the conversation. All its messages have the same id. */
   conversationId?: string;
   /** Identifies the call. All attempts have the same id, so that the agent can recognise a repetition. */

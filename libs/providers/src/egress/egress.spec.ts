@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { ProviderError } from '../errors.js';
 import { expectNoOpenResources, openResources } from '../testing/open-resources.js';
 import { LocalServer } from '../testing/local-server.js';
-import { until } from '../testing/until.js';
+import { until } from '#rollcall/test-support';
 import { EgressClient, SHORT_CALL_LIMITS, type EgressLimits } from './egress.client.js';
 import { EgressPolicy, type EgressRules } from './egress.policy.js';
 

@@ -36,7 +36,7 @@ const BaseUrl = z
 
 const VendorDefaultsSchema = z.strictObject({ baseUrl: BaseUrl.optional(), keyEnv: EnvName.optional() });
 
-export const PresetSchema = VendorDefaultsSchema.extend({
+const PresetSchema = VendorDefaultsSchema.extend({
   vendor: Name,
   model: Name,
   settings: SettingsSchema.optional(),

@@ -2,7 +2,7 @@ import type { Agent, AgentEvent, AgentResult, AgentType, HandleOptions } from '.
 import { ProviderError } from '../errors.js';
 import type { AgentScenario } from './agent-scenario.js';
 import { expectNoOpenResources, openResources } from './open-resources.js';
-import { until } from './until.js';
+import { until } from '#rollcall/test-support';
 
 /** An agent under test, and the fake remote side that it calls. */
 export interface AgentContractSubject {

@@ -30,7 +30,8 @@ describe('docs/how-to/add-a-provider.md', () => {
   let copy: string;
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), 'how-to-'));
-    cpSync(join(ROOT, 'libs/providers'), join(copy, 'libs/providers'), { recursive: true });
+    for (const library of ['libs/providers', 'libs/test-support'])
+      cpSync(join(ROOT, library), join(copy, library), { recursive: true });
     for (const file of CONFIGS) cpSync(join(ROOT, file), join(copy, file));
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   });

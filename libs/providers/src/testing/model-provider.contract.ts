@@ -2,7 +2,7 @@ import type { ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../mod
 import { userMessage, type ToolCallPart } from '../models/message.js';
 import { ProviderError, type ProviderErrorCode } from '../errors.js';
 import { expectNoOpenResources, openResources } from './open-resources.js';
-import { until } from './until.js';
+import { until } from '#rollcall/test-support';
 import type { Scenario, ScenarioCall } from './wires/scenario.js';
 
 /** A model provider under test, and the fake vendor that it calls. */

@@ -1,4 +1,4 @@
-import { until } from './until.js';
+import { until } from '#rollcall/test-support';
 
 const KINDS = ['Timeout', 'TCPSocketWrap', 'TLSWrap', 'ProcessWrap', 'PipeWrap'];
 

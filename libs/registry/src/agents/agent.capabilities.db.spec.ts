@@ -13,11 +13,11 @@ async function capabilitiesOf(...types: string[]): Promise<unknown[]> {
 describe('the capabilities of an event', () => {
   it('B3 are there when an agent falls silent and is heard again', async () => {
     const { here } = replicas;
-    const joined = await replicas.join('a-1', { capabilities: ['build', 'plan'] });
+    const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
     await here.sweeper.sweep();
     await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
-    await here.heartbeats.beatAll([replicas.claimOf(joined)]);
+    await here.heartbeats.beatAll([joined.claim]);
     await here.sweeper.sweep();
     await replicas.silence(leaseTtlMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
@@ -30,8 +30,7 @@ describe('the capabilities of an event', () => {
 
   it('B3 are there when a circuit opens and closes', async () => {
     const { circuits } = replicas.here;
-    await replicas.join('a-1');
-    for (let failures = 0; failures < 5; failures++) await circuits.report('a-1', { ok: false });
+    await replicas.given.agent({ agentId: 'a-1', circuit: 'open' });
     await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
     await circuits.report('a-1', { ok: true });
     expect(await capabilitiesOf('circuit.opened', 'circuit.half_opened', 'circuit.closed')).toEqual([
@@ -42,8 +41,8 @@ describe('the capabilities of an event', () => {
   });
 
   it('B3 are those it had, when the life that had them was replaced', async () => {
-    const { leaseToken } = await replicas.join('a-1', { capabilities: ['build'] });
-    await replicas.join('a-1', { capabilities: ['review'] }, { leaseToken });
+    const { leaseToken } = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build'] });
+    await replicas.given.agent({ agentId: 'a-1', capabilities: ['review'], leaseToken });
     expect(await capabilitiesOf('agent.joined', 'agent.left')).toEqual([
       ['agent.joined', ['build']],
       ['agent.left', ['build']],
@@ -52,8 +51,8 @@ describe('the capabilities of an event', () => {
   });
 
   it('B3 are those before and after, when it is they that change', async () => {
-    const joined = await replicas.join('a-1', { capabilities: ['build', 'plan'] });
-    await replicas.here.agents.update(replicas.claimOf(joined), { capabilities: ['plan', 'review'] });
+    const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
+    await replicas.here.agents.update(joined.claim, { capabilities: ['plan', 'review'] });
     expect(await capabilitiesOf('agent.updated')).toEqual([['agent.updated', ['build', 'plan', 'review']]]);
   });
 });

@@ -1,47 +1,23 @@
 import type { RegistryEvent } from '#rollcall/platform';
-import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
-import { aRegistration, testRegistry, type TestRegistry } from '../testing/index.js';
-import type { Joined } from './agents.service.js';
-import { hashOfToken } from './lease.token.js';
-import type { LeaseClaim } from './registration.js';
+import { type TestRegistry, TwoReplicas } from '../testing/index.js';
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let here: TestRegistry;
 let there: TestRegistry;
 
 beforeEach(async () => {
-  database = await testDatabase({ poolSize: 20 });
-  here = await testRegistry(database.db);
-  there = await testRegistry(await database.connectAgain());
+  replicas = await TwoReplicas.start({}, { poolSize: 20 });
+  ({ here, there } = replicas);
 });
-afterEach(async () => await database.drop());
-
-const join = async (agentId: string, at = here): Promise<Joined> =>
-  await at.agents.register({
-    agentId,
-    leaseToken: null,
-    by: 'test',
-    facts: aRegistration({ capabilities: ['build'] }),
-  });
-
-const claimOf = ({ record, leaseToken }: Joined): LeaseClaim => ({
-  agentId: record.agentId,
-  generation: record.generation,
-  tokenHash: hashOfToken(leaseToken),
-});
-
-async function log(): Promise<RegistryEvent[]> {
-  while ((await here.events.sequencer.runOnce()).moved > 0);
-  return await readAll(here.events);
-}
+afterEach(async () => await replicas.stop());
 
 const lines = (events: RegistryEvent[]): string[] =>
   events.map(({ type, subject, data }) => [type, subject, 'reason' in data ? data.reason : ''].join(' ').trim());
 
 /** Puts the lease's clock back, instead of waiting. */
 async function silent(agentId: string, ms: number): Promise<void> {
-  await database.db.query(
+  await replicas.database.db.query(
     `UPDATE agent_lease SET last_beat_at = clock_timestamp() - $1 * interval '1 millisecond' WHERE agent_id = $2`,
     [ms, agentId],
   );
@@ -49,8 +25,8 @@ async function silent(agentId: string, ms: number): Promise<void> {
 
 describe('the events of joining', () => {
   it('S3.2 a registration tells agent.joined once, with name, generation and capabilities', async () => {
-    await join('a-1');
-    expect(await log()).toMatchObject([
+    await here.given.agent({ agentId: 'a-1' });
+    expect(await replicas.loggedEvents()).toMatchObject([
       {
         seq: 1,
         type: 'agent.joined',
@@ -62,31 +38,30 @@ describe('the events of joining', () => {
   });
 
   it('S3.2 a registration that is refused tells nothing', async () => {
-    await join('a-1');
-    await expect(join('a-1', there)).rejects.toMatchObject({ code: 'AGENT_ALREADY_REGISTERED' });
-    expect(lines(await log())).toEqual(['agent.joined a-1']);
+    await here.given.agent({ agentId: 'a-1' });
+    await expect(there.given.agent({ agentId: 'a-1' })).rejects.toMatchObject({ code: 'AGENT_ALREADY_REGISTERED' });
+    expect(lines(await replicas.loggedEvents())).toEqual(['agent.joined a-1']);
   });
 
   it('S3.2 a registration whose transaction is rolled back tells nothing', async () => {
-    const undone = here.agents;
     await expect(
-      database.db.transaction(async () => {
-        await undone.register({ agentId: 'a-1', leaseToken: null, by: 'test', facts: aRegistration() });
+      replicas.database.db.transaction(async () => {
+        await here.given.agent({ agentId: 'a-1' });
         throw new Error('no');
       }),
     ).rejects.toThrow('no');
-    expect(await log()).toEqual([]);
+    expect(await replicas.loggedEvents()).toEqual([]);
   });
 });
 
 describe('the events of leaving', () => {
   it('S3.3 each way to leave tells agent.left with its reason and generation', async () => {
-    await here.agents.deregister(claimOf(await join('by-itself')));
-    await join('by-force');
+    await here.agents.deregister((await here.given.agent({ agentId: 'by-itself' })).claim);
+    await here.given.agent({ agentId: 'by-force' });
     await here.agents.remove('by-force', 'evicted');
-    await join('by-shutdown');
+    await here.given.agent({ agentId: 'by-shutdown' });
     await here.agents.remove('by-shutdown', 'shutdown');
-    const left = (await log()).filter(({ type }) => type === 'agent.left');
+    const left = (await replicas.loggedEvents()).filter(({ type }) => type === 'agent.left');
     expect(left.map(({ subject, data }) => [subject, data])).toEqual([
       ['by-itself', { generation: 1, reason: 'deregistered' }],
       ['by-force', { generation: 1, reason: 'evicted' }],
@@ -95,22 +70,26 @@ describe('the events of leaving', () => {
   });
 
   it('S3.3 an unknown id is refused and tells nothing, nor does one that has left, or an earlier life', async () => {
-    const nobody = { agentId: 'nobody', generation: 1, tokenHash: hashOfToken('x') };
+    const nobody = { agentId: 'nobody', generation: 1, tokenHash: 'x' };
     await expect(here.agents.deregister(nobody)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await expect(here.agents.remove('nobody', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    const first = await join('a-1');
-    await here.agents.deregister(claimOf(first));
-    await expect(here.agents.deregister(claimOf(first))).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    const first = await here.given.agent({ agentId: 'a-1' });
+    await here.agents.deregister(first.claim);
+    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     await expect(here.agents.remove('a-1', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    await join('a-1');
-    await expect(here.agents.deregister(claimOf(first))).rejects.toMatchObject({ name: expect.any(String) as string });
-    expect(lines(await log())).toEqual(['agent.joined a-1', 'agent.left a-1 deregistered', 'agent.joined a-1']);
+    await here.given.agent({ agentId: 'a-1' });
+    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ name: expect.any(String) as string });
+    expect(lines(await replicas.loggedEvents())).toEqual([
+      'agent.joined a-1',
+      'agent.left a-1 deregistered',
+      'agent.joined a-1',
+    ]);
   });
 
   it('S3.3 twenty goodbyes at once, on two replicas and in three ways, tell agent.left once', async () => {
     for (let round = 0; round < 5; round++) {
       const agentId = `a-${round}`;
-      const claim = claimOf(await join(agentId));
+      const claim = (await here.given.agent({ agentId })).claim;
       await silent(agentId, leaseTtlMs(DEFAULT_LEASE_POLICY) + 1_000);
       const goodbyes = Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? here : there;
@@ -124,7 +103,7 @@ describe('the events of leaving', () => {
         there.agents.remove('nobody', 'evicted'),
       ]);
     }
-    const left = (await log()).filter(({ type }) => type === 'agent.left');
+    const left = (await replicas.loggedEvents()).filter(({ type }) => type === 'agent.left');
     expect(left.map(({ subject }) => subject).toSorted()).toEqual(['a-0', 'a-1', 'a-2', 'a-3', 'a-4']);
   });
 
@@ -133,12 +112,12 @@ describe('the events of leaving', () => {
       const at = index % 2 ? here : there;
       for (let turn = 0; turn < 8; turn++) {
         const agentId = `a-${(index + turn) % 4}`;
-        const joined = await join(agentId, at).catch(() => undefined); // taken by another life
-        await (joined ? at.agents.deregister(claimOf(joined)) : at.agents.remove(agentId, 'evicted')).catch(() => 0);
+        const joined = await at.given.agent({ agentId }).catch(() => undefined); // taken by another life
+        await (joined ? at.agents.deregister(joined.claim) : at.agents.remove(agentId, 'evicted')).catch(() => 0);
       }
     });
     await Promise.all(lives);
-    const events = await log();
+    const events = await replicas.loggedEvents();
     const wrong = events.filter(({ type, subject, data }, index) => {
       const before = events.slice(0, index).filter((event) => event.subject === subject);
       const last = before.at(-1);
@@ -152,27 +131,27 @@ describe('the events of leaving', () => {
 
 describe('the events of falling silent', () => {
   it('S3.4 after K missed beats, and not before, tell agent.left with reason evicted, once among replicas', async () => {
-    for (const agentId of ['well-1', 'well-2', 'well-3', 'well-4', 'quiet']) await join(agentId);
+    for (const agentId of ['well-1', 'well-2', 'well-3', 'well-4', 'quiet']) await here.given.agent({ agentId });
     await here.sweeper.sweep();
     await silent('quiet', suspectAfterMs(DEFAULT_LEASE_POLICY) + 100);
     await here.sweeper.sweep();
     await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) - 5_000);
     await here.sweeper.sweep();
-    const before = lines((await log()).filter(({ subject }) => subject === 'quiet'));
+    const before = lines((await replicas.loggedEvents()).filter(({ subject }) => subject === 'quiet'));
     expect(before).toEqual(['agent.joined quiet', 'agent.suspect quiet']);
     await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) + 100);
     await Promise.all([here, there, here, there].map(async (at) => await at.sweeper.sweep()));
     await here.sweeper.sweep();
-    const after = (await log()).filter(({ subject }) => subject === 'quiet');
+    const after = (await replicas.loggedEvents()).filter(({ subject }) => subject === 'quiet');
     expect(lines(after)).toEqual([...before, 'agent.left quiet evicted']);
     expect(after.at(-1)).toMatchObject({ capabilities: ['build'], data: { generation: 1 } });
   });
 
   it('S3.4 a beat of one that was evicted says "register again", and tells nothing', async () => {
-    const joined = await join('a-1');
+    const joined = await here.given.agent({ agentId: 'a-1' });
     await here.agents.remove('a-1', 'evicted');
-    expect(await here.heartbeats.beatAll([claimOf(joined)])).toMatchObject([{ error: { code: 'REGISTER_AGAIN' } }]);
-    expect(lines(await log())).toEqual(['agent.joined a-1', 'agent.left a-1 evicted']);
+    expect(await here.heartbeats.beatAll([joined.claim])).toMatchObject([{ error: { code: 'REGISTER_AGAIN' } }]);
+    expect(lines(await replicas.loggedEvents())).toEqual(['agent.joined a-1', 'agent.left a-1 evicted']);
   });
 });
 

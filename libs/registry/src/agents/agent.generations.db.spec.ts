@@ -13,16 +13,16 @@ async function forgetAll(): Promise<void> {
 describe('the generations of an agentId', () => {
   it('B4 go on after its history is forgotten: an earlier life is never taken for a later one', async () => {
     const { here } = replicas;
-    const first = await replicas.join('a-1');
+    const first = await replicas.given.agent({ agentId: 'a-1' });
     const { leaseToken } = first;
     await here.agents.remove('a-1', 'evicted');
     await forgetAll();
-    const next = await replicas.join('a-1', {}, { leaseToken });
+    const next = await replicas.given.agent({ agentId: 'a-1', leaseToken });
     expect(next.record.generation).toBe(2);
-    expect(await here.heartbeats.beatAll([replicas.claimOf(first)])).toMatchObject([
+    expect(await here.heartbeats.beatAll([first.claim])).toMatchObject([
       { ok: false, error: { code: 'STALE_GENERATION' } },
     ]);
-    await expect(here.agents.update(replicas.claimOf(first), { name: 'ghost' })).rejects.toMatchObject({
+    await expect(here.agents.update(first.claim, { name: 'ghost' })).rejects.toMatchObject({
       code: 'STALE_GENERATION',
     });
     await expect(here.agents.deregister({ agentId: 'a-1', generation: 1, tokenHash: null })).rejects.toMatchObject({
@@ -32,12 +32,12 @@ describe('the generations of an agentId', () => {
 
   it('B4 let an agent be found again that comes back after it was forgotten', async () => {
     const { here } = replicas;
-    const { leaseToken } = await replicas.join('a-1');
-    await replicas.join('a-1', {}, { leaseToken });
+    const { leaseToken } = await replicas.given.agent({ agentId: 'a-1' });
+    await replicas.given.agent({ agentId: 'a-1', leaseToken });
     await here.agents.remove('a-1', 'evicted');
     await here.sync.idle();
     await forgetAll();
-    await replicas.join('a-1');
+    await replicas.given.agent({ agentId: 'a-1' });
     await here.sync.idle();
     const { candidates } = here.ranker.rank({ capabilities: ['build'] }, here.clock.now());
     expect(candidates.map(({ agent }) => agent.agentId)).toEqual(['a-1']);
@@ -45,26 +45,26 @@ describe('the generations of an agentId', () => {
 
   it('B4 begin at one in a registry that has forgotten nobody, and never go back', async () => {
     const { here, there } = replicas;
-    for (const agentId of ['a-1', 'a-2']) expect((await replicas.join(agentId)).record.generation).toBe(1);
+    for (const agentId of ['a-1', 'a-2']) expect((await replicas.given.agent({ agentId })).record.generation).toBe(1);
     for (let life = 1; life < 4; life++) {
       await here.agents.remove('a-1', 'evicted');
-      await replicas.join('a-1');
+      await replicas.given.agent({ agentId: 'a-1' });
     }
     await here.agents.remove('a-1', 'evicted');
     await here.agents.remove('a-2', 'evicted');
     await replicas.database.db.query(`UPDATE agent SET left_at = left_at - interval '1 year'`);
     await Promise.all([here.agents.prune(60_000), there.agents.prune(60_000)]);
-    expect((await replicas.join('a-1')).record.generation).toBe(5);
+    expect((await replicas.given.agent({ agentId: 'a-1' })).record.generation).toBe(5);
   });
 });
 
 describe('two who come at once with one lease token', () => {
   it('S3.2 are two lives, and the first is told to have left', async () => {
     const { here, there } = replicas;
-    const { leaseToken } = await replicas.join('someone');
+    const { leaseToken } = await replicas.given.agent({ agentId: 'someone' });
     for (let round = 0; round < 10; round++) {
       const agentId = `twin-${round}`;
-      await Promise.all([here, there].map(async (at) => await replicas.join(agentId, {}, { leaseToken, at })));
+      await Promise.all([here, there].map(async (at) => await at.given.agent({ agentId, leaseToken })));
     }
     const lives = Map.groupBy(await replicas.loggedEvents('agent.joined', 'agent.left'), ({ subject }) => subject);
     lives.delete('someone');

@@ -1,9 +1,9 @@
-import { anEntry } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { agentBudget, agentLoad, agentStatus, ASSUMED_CAPACITY, LEAVE_REASONS } from './agent.record.js';
 
 describe('the agent record', () => {
   it('S3.1 has the field names of the RFC', () => {
-    const { record } = anEntry();
+    const { record } = given.entry();
     const fields =
       'agentId name status endpoint agentCard capabilities sandboxLevel provider budget health registeredAt lastTaskAt';
     expect(Object.keys(record)).toEqual(expect.arrayContaining(fields.split(' ')));

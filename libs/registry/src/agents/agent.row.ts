@@ -84,13 +84,12 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
   };
 }
 
-/** `suspectAt` is null, because replicas learn from the event feed that an agent is suspect, not from their own clock. */
+/** The sweeper writes who is suspect and the feed reports it; the directory does not derive it from its own clock. */
 export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
   return {
     record: toRecord(row, now),
     revision: Number(row.revision),
     circuit: row.circuit,
-    suspectAt: null,
     dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
     budgets: budgetsOf(row, now),
     reported: Number(row.usedTokens ?? 0),

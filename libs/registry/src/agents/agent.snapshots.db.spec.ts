@@ -1,24 +1,20 @@
 import type { RegistryEvent } from '#rollcall/platform';
-import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { aRegistration, testRegistry, type TestRegistry } from '../testing/index.js';
+import { readAll } from '#rollcall/platform/testing';
+import { type TestRegistry, TwoReplicas } from '../testing/index.js';
 import type { AgentRecord } from './agent.record.js';
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let here: TestRegistry;
 let there: TestRegistry;
 
 beforeEach(async () => {
-  database = await testDatabase({ poolSize: 20 });
-  here = await testRegistry(database.db);
-  there = await testRegistry(await database.connectAgain());
+  replicas = await TwoReplicas.start({}, { poolSize: 20 });
+  ({ here, there } = replicas);
 });
 afterEach(async () => {
   for (const { events } of [here, there]) await events.stop();
-  await database.drop();
+  await replicas.stop();
 });
-
-const join = async (agentId: string, at: TestRegistry): Promise<unknown> =>
-  await at.agents.register({ agentId, leaseToken: null, by: 'test', facts: aRegistration() });
 
 async function read(at: TestRegistry): Promise<{ seq: number; agents: AgentRecord[] }> {
   const snapshot = await at.snapshots.take();
@@ -48,7 +44,9 @@ describe('a snapshot of the agents', () => {
       const at = index % 2 ? here : there;
       for (let turn = index; !done.signal.aborted; turn++) {
         const agentId = `a-${turn % 60}`;
-        await join(agentId, at).catch(async () => await at.agents.remove(agentId, 'evicted').catch(() => undefined));
+        await at.given
+          .agent({ agentId })
+          .catch(async () => await at.agents.remove(agentId, 'evicted').catch(() => undefined));
       }
     });
     const shots: Awaited<ReturnType<typeof read>>[] = [];
@@ -63,7 +61,7 @@ describe('a snapshot of the agents', () => {
   });
 
   it('is read in slices, all of the same moment', async () => {
-    await database.db.query(`
+    await replicas.database.db.query(`
       INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities, capability_keys,
         sandbox_level, provider, cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
       SELECT 'a-' || to_char(n, 'FM00000'), 1, 1, '', 'many', NULL, NULL, '{build}', '{build}', 0, '{}', '{"usdPerTask":0}', '{}', 0,
@@ -71,7 +69,7 @@ describe('a snapshot of the agents', () => {
     const snapshot = await here.snapshots.take();
     const ids: string[] = [];
     for await (const slice of snapshot.slices()) {
-      if (ids.length === 0) await database.db.query(`UPDATE agent SET left_at = clock_timestamp()`);
+      if (ids.length === 0) await replicas.database.db.query(`UPDATE agent SET left_at = clock_timestamp()`);
       ids.push(...slice.map(({ agentId }) => agentId));
     }
     expect(ids).toHaveLength(1_300);

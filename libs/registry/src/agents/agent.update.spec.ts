@@ -1,7 +1,11 @@
-import { aRegistration } from '../testing/test-registry.js';
+import { given } from '../testing/given.js';
 import { applyUpdate, type Declaration } from './agent.update.js';
 
-const { budget: _budget, definition: _definition, ...facts } = aRegistration({ labels: { team: 'a', zone: 'eu' } });
+const {
+  budget: _budget,
+  definition: _definition,
+  ...facts
+} = given.registration({ labels: { team: 'a', zone: 'eu' } });
 const before: Declaration = facts;
 
 describe('an update of a record', () => {

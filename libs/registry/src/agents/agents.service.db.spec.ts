@@ -8,7 +8,7 @@ afterEach(async () => await replicas.stop());
 describe('updating', () => {
   it('S3.1 changes the record of the life that asks, tells what changed, and tells nothing when nothing did', async () => {
     const { here } = replicas;
-    const claim = replicas.claimOf(await replicas.join('builder'));
+    const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     const { record, version } = await here.agents.update(claim, { capabilities: ['review'], version: '2.0' });
     expect(record).toMatchObject({ capabilities: ['review'], version: '2.0', name: 'swarm-builder', generation: 1 });
     expect(await here.agents.update(claim, { capabilities: ['review'] })).toMatchObject({ version });
@@ -23,7 +23,7 @@ describe('updating', () => {
 
   it('S3.11 reaches the directory of the replica at once, under the new capabilities', async () => {
     const { here } = replicas;
-    const claim = replicas.claimOf(await replicas.join('builder'));
+    const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
     await here.sync.idle();
     const ask = (capability: string): string[] =>
@@ -33,11 +33,11 @@ describe('updating', () => {
 
   it('B4 is refused to earlier and later generations, strangers, the unknown and those that have left', async () => {
     const { here } = replicas;
-    const first = await replicas.join('mine');
-    const second = await replicas.join('mine', {}, { leaseToken: first.leaseToken });
-    const now = replicas.claimOf(second);
+    const first = await replicas.given.agent({ agentId: 'mine' });
+    const second = await replicas.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
+    const now = second.claim;
     const refusals = [
-      [replicas.claimOf(first), 'STALE_GENERATION'],
+      [first.claim, 'STALE_GENERATION'],
       [{ ...now, generation: 3 }, 'GENERATION_AHEAD'],
       [{ ...now, tokenHash: 'stranger' }, 'LEASE_TOKEN_REFUSED'],
       [{ ...now, agentId: 'nobody' }, 'AGENT_NOT_FOUND'],
@@ -51,7 +51,7 @@ describe('updating', () => {
 
   it('B4 by an operator needs no generation, and by a reader of an old version is refused', async () => {
     const { here, there } = replicas;
-    await replicas.join('shared');
+    await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
     const { version } = await here.agents.getVersioned('shared');
     await there.agents.update(operator, { labels: { canary: 'yes' } }, version);
@@ -63,7 +63,7 @@ describe('updating', () => {
 
   it('B4 of different fields by twenty at once loses none of them', async () => {
     const { here, there } = replicas;
-    await replicas.join('busy');
+    await replicas.given.agent({ agentId: 'busy' });
     await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const claim = { agentId: 'busy', generation: null, tokenHash: null };
@@ -81,16 +81,15 @@ describe('the reason to leave', () => {
 
   it('S3.3 is deregistered, or shutdown when its process ends', async () => {
     const { agents } = replicas.here;
-    await agents.deregister(replicas.claimOf(await replicas.join('one')));
-    await agents.deregister(replicas.claimOf(await replicas.join('two')), 'shutdown');
+    await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
+    await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
     expect((await agents.get('two')).leaveReason).toBe('shutdown');
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
   it('S3.3 is drained for who goes while it is being drained, whatever it says', async () => {
     const { agents } = replicas.here;
-    const claim = replicas.claimOf(await replicas.join('tired'));
-    await agents.setDesiredState('tired', 'draining', null, 'key:op');
+    const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
     await agents.deregister(claim, 'shutdown');
     expect(await agents.get('tired')).toMatchObject({ status: 'left', leaveReason: 'drained' });
     expect(await reasons()).toEqual(['drained']);
@@ -100,8 +99,8 @@ describe('the reason to leave', () => {
     const { agents } = replicas.here;
     const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
     for (const [agentId, farewell] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
-      const claim = replicas.claimOf(await replicas.join(agentId, { budget }));
-      if (agentId === 'drained') await agents.setDesiredState(agentId, 'draining', null, 'key:op');
+      const desiredState = agentId === 'drained' ? 'draining' : 'active';
+      const { claim } = await replicas.given.agent({ agentId, budget, desiredState });
       await agents.deregister(claim, farewell);
     }
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
@@ -109,13 +108,16 @@ describe('the reason to leave', () => {
 
   it('S3.3 is quarantined for who was quarantined with force, and it comes back in quarantine', async () => {
     const { agents } = replicas.here;
-    const joined = await replicas.join('bad');
+    const joined = await replicas.given.agent({ agentId: 'bad' });
     expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
       status: 'left',
       leaveReason: 'quarantined',
     });
-    await expect(agents.deregister(replicas.claimOf(joined))).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
-    expect((await replicas.join('bad')).record).toMatchObject({ status: 'quarantined', generation: 2 });
+    await expect(agents.deregister(joined.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    expect((await replicas.given.agent({ agentId: 'bad' })).record).toMatchObject({
+      status: 'quarantined',
+      generation: 2,
+    });
     expect(await replicas.loggedEvents('agent.quarantined')).toMatchObject([
       { data: { by: 'key:op', reason: 'leaks' } },
     ]);
@@ -123,15 +125,15 @@ describe('the reason to leave', () => {
   });
 
   it('S3.3 is replaced for the life before, when the same agent registers again', async () => {
-    const { leaseToken } = await replicas.join('again');
-    await replicas.join('again', {}, { leaseToken });
+    const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
+    await replicas.given.agent({ agentId: 'again', leaseToken });
     expect(await reasons()).toEqual(['replaced']);
   });
 
   it('S3.5 is evicted, by force and by silence', async () => {
     const { agents, sweeper } = replicas.here;
-    await replicas.join('forced');
-    await replicas.join('silent');
+    await replicas.given.agent({ agentId: 'forced' });
+    await replicas.given.agent({ agentId: 'silent' });
     await agents.remove('forced', 'evicted');
     await sweeper.sweep();
     await replicas.silence(40_000, 'silent');
@@ -141,7 +143,7 @@ describe('the reason to leave', () => {
 
   it('S3.3 is said once, when the agent and an operator end it at the same moment on two replicas', async () => {
     const { here, there } = replicas;
-    const claim = replicas.claimOf(await replicas.join('contested'));
+    const claim = (await replicas.given.agent({ agentId: 'contested' })).claim;
     const ends = await Promise.allSettled([
       here.agents.deregister(claim),
       there.agents.remove('contested', 'evicted'),
@@ -157,7 +159,7 @@ describe('tokens reported with beats', () => {
     const { here } = replicas;
     const budget = { totalTokens: 500_000, usedTokens: 0, source: 'reported' };
     for (const agentId of ['leaver', 'silent']) {
-      const claim = replicas.claimOf(await replicas.join(agentId, { budget }));
+      const claim = (await replicas.given.agent({ agentId, budget })).claim;
       await here.heartbeats.beatAll([{ ...claim, usedTokens: 400_000 }]);
       if (agentId === 'leaver') await here.agents.deregister(claim);
     }
@@ -168,7 +170,7 @@ describe('tokens reported with beats', () => {
     for (const agentId of ['leaver', 'silent']) {
       const [reading] = await here.budgets.budgets.of('agent', agentId);
       expect(reading?.budget.used.tokens).toBe(400_000);
-      const { record } = await replicas.join(agentId, { budget });
+      const { record } = await replicas.given.agent({ agentId, budget });
       expect(record.budget).toMatchObject({ usedTokens: 400_000, remaining: 100_000 });
     }
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
@@ -178,7 +180,7 @@ describe('tokens reported with beats', () => {
 describe("an operator's wish", () => {
   it('B4 said twice is told once', async () => {
     const { agents } = replicas.here;
-    await replicas.join('calm');
+    await replicas.given.agent({ agentId: 'calm' });
     await agents.setDesiredState('calm', 'draining', 'first', 'key:op');
     await agents.setDesiredState('calm', 'draining', 'second', 'key:op');
     expect(await replicas.loggedEvents('agent.draining')).toHaveLength(1);
@@ -188,9 +190,9 @@ describe("an operator's wish", () => {
 describe('writes of an earlier life', () => {
   it('B4 S3.4 are all refused when they are replayed, whatever they were, and change nothing', async () => {
     const { here, there } = replicas;
-    const first = await replicas.join('phoenix');
-    const old = replicas.claimOf(first);
-    await replicas.join('phoenix', {}, { leaseToken: first.leaseToken });
+    const first = await replicas.given.agent({ agentId: 'phoenix' });
+    const old = first.claim;
+    await replicas.given.agent({ agentId: 'phoenix', leaseToken: first.leaseToken });
     const before = await here.agents.getVersioned('phoenix');
     const events = (await replicas.loggedEvents()).length;
     const beats = Array.from({ length: 50 }, (_, inFlight) => ({ ...old, inFlight }));
@@ -211,7 +213,7 @@ describe('writes of an earlier life', () => {
   });
 
   it('S3.4 from the future are refused too, and say so', async () => {
-    const claim = replicas.claimOf(await replicas.join('early'));
+    const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
   });
@@ -220,7 +222,7 @@ describe('writes of an earlier life', () => {
 describe('a stranger', () => {
   it('B4 is refused without a lock, so that it can neither wait for others nor make them wait', async () => {
     const { here, there, database } = replicas;
-    await replicas.join('busy');
+    await replicas.given.agent({ agentId: 'busy' });
     const stranger = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
     await database.db.transaction(async () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);

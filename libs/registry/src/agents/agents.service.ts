@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, inBatches } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
@@ -34,7 +34,7 @@ export interface JoinRequest {
   facts: Registration;
 }
 
-const PRUNE_STEP = 500;
+const PRUNE_BATCH = 500;
 
 /** Registers, updates and removes agents, and stores the desired state that operators set. Postgres decides every race. */
 @Injectable()
@@ -142,10 +142,7 @@ export class AgentsService {
 
   /** Deletes agents that left longer than `keepMs` ago. Returns how many it deleted. */
   async prune(keepMs: number): Promise<number> {
-    let total = 0;
-    for (let pruned = PRUNE_STEP; pruned === PRUNE_STEP; total += pruned)
-      pruned = await this.store.prune(keepMs, PRUNE_STEP);
-    return total;
+    return await inBatches(PRUNE_BATCH, async (limit) => await this.store.prune(keepMs, limit));
   }
 
   /** Returns whether a live agent left. */

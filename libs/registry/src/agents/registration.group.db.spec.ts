@@ -1,4 +1,4 @@
-import { aRegistration } from '../testing/test-registry.js';
+import { given } from '../testing/given.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import type { JoinRequest, JoinResult } from './agents.service.js';
 
@@ -12,7 +12,7 @@ const request = (agentId: string, more: Partial<JoinRequest> = {}): JoinRequest 
   agentId,
   leaseToken: null,
   by: `owner of ${agentId}`,
-  facts: aRegistration(),
+  facts: given.registration(),
   ...more,
 });
 
@@ -54,7 +54,7 @@ describe('registrations that arrive together', () => {
 
   it('do not wait for an agent whose row another transaction has locked', async () => {
     const { here, there, database } = replicas;
-    const { leaseToken } = await replicas.join('busy');
+    const { leaseToken } = await replicas.given.agent({ agentId: 'busy' });
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: locked, resolve: onLocked } = Promise.withResolvers<void>();
     const holder = database.db.transaction(async () => {
@@ -72,7 +72,7 @@ describe('registrations that arrive together', () => {
   });
 
   it('of one agentId with its lease token follow one another', async () => {
-    const { leaseToken } = await replicas.join('again');
+    const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));
     const results = await replicas.here.agents.registerAll(again);
     expect(outcomes(results)).toEqual(['joined 2', 'joined 3', 'joined 4', 'joined 5']);
@@ -90,7 +90,7 @@ describe('registrations that arrive together', () => {
   });
 
   it('fail alone when Postgres rejects one of them', async () => {
-    const bad = request('bad', { facts: aRegistration({ name: 'a\0b' }) });
+    const bad = request('bad', { facts: given.registration({ name: 'a\0b' }) });
     const results = await replicas.here.agents.registerAll([request('one'), bad, request('two')]);
     expect(outcomes(results).map((outcome) => outcome.startsWith('joined'))).toEqual([true, false, true]);
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
@@ -115,9 +115,12 @@ describe('the budget of an agent that registers', () => {
   it('continues when the history of the agent was pruned', async () => {
     const { here } = replicas;
     const budget = { totalTokens: 1_000, usedTokens: 400, source: 'reported' };
-    await here.agents.deregister(replicas.claimOf(await replicas.join('phoenix', { budget })));
+    await here.agents.deregister((await replicas.given.agent({ agentId: 'phoenix', budget })).claim);
     await here.agents.prune(0);
-    const { record } = await replicas.join('phoenix', { budget: { ...budget, totalTokens: 2_000, usedTokens: 0 } });
+    const { record } = await replicas.given.agent({
+      agentId: 'phoenix',
+      budget: { ...budget, totalTokens: 2_000, usedTokens: 0 },
+    });
     expect(record).toMatchObject({ generation: 2, budget: { totalTokens: 2_000, usedTokens: 400, remaining: 1_600 } });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
@@ -127,7 +130,7 @@ describe('the budget of an agent that registers', () => {
     const limit = { tokens: 50, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'early', limit, by: 'key:op' });
     const budget = { totalTokens: 1_000, usedTokens: 20, source: 'langfuse' };
-    const { record } = await replicas.join('early', { budget });
+    const { record } = await replicas.given.agent({ agentId: 'early', budget });
     expect(record.budget).toEqual({ totalTokens: 50, usedTokens: 20, remaining: 30, source: 'langfuse' });
   });
 });
@@ -135,8 +138,8 @@ describe('the budget of an agent that registers', () => {
 describe('updates that arrive together', () => {
   it('do not wait for an agent whose row another transaction has locked', async () => {
     const { there, database } = replicas;
-    const busy = replicas.claimOf(await replicas.join('busy'));
-    const free = replicas.claimOf(await replicas.join('free'));
+    const busy = (await replicas.given.agent({ agentId: 'busy' })).claim;
+    const free = (await replicas.given.agent({ agentId: 'free' })).claim;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: locked, resolve: onLocked } = Promise.withResolvers<void>();
     const holder = database.db.transaction(async () => {
@@ -154,7 +157,7 @@ describe('updates that arrive together', () => {
 
   it('of one agent are decided in order, each on the result of the one before', async () => {
     const { agents } = replicas.here;
-    const claim = replicas.claimOf(await replicas.join('busy'));
+    const claim = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const { version } = await agents.getVersioned('busy');
     const results = await Promise.allSettled([
       agents.update(claim, { version: '1' }, version),

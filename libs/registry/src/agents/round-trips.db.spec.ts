@@ -1,7 +1,8 @@
 import { CountingProxy, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
-import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
-import type { AgentsService, Joined } from './agents.service.js';
-import { hashOfToken } from './lease.token.js';
+import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { given } from '../testing/given.js';
+import type { GivenAgent } from '../testing/given-agents.js';
+import type { AgentsService } from './agents.service.js';
 
 let database: TestDatabase;
 let proxy: CountingProxy;
@@ -23,8 +24,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function register(agentId: string, leaseToken: string | null = null): Promise<Joined> {
-  const joined = await agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration() });
+async function register(agentId: string): Promise<GivenAgent> {
+  const joined = await registry.given.agent({ agentId });
   await registry.idle(); // the directory reads in round trips of its own
   return joined;
 }
@@ -38,13 +39,13 @@ async function tripsOf(work: () => Promise<unknown>): Promise<number> {
 
 describe('D6', () => {
   it('a registration takes at most 3 round trips', async () => {
-    const request = { agentId: 'new', leaseToken: null, by: 'test', facts: aRegistration() };
+    const request = { agentId: 'new', leaseToken: null, by: 'test', facts: given.registration() };
     expect(await tripsOf(async () => await agents.register(request))).toBeLessThanOrEqual(3);
   });
 
   it('a registration that replaces a live one takes at most 3 round trips', async () => {
     const { leaseToken } = await register('again');
-    const facts = aRegistration({ budget: { totalTokens: 700_000, usedTokens: 3, source: 'reported' } });
+    const facts = given.registration({ budget: { totalTokens: 700_000, usedTokens: 3, source: 'reported' } });
     const request = { agentId: 'again', leaseToken, by: 'test', facts };
     expect(await tripsOf(async () => await agents.register(request))).toBeLessThanOrEqual(3);
     expect((await agents.get('again')).budget).toMatchObject({
@@ -59,15 +60,14 @@ describe('D6', () => {
       agentId: `many-${id}`,
       leaseToken: null,
       by: `owner-${id}`,
-      facts: aRegistration(),
+      facts: given.registration(),
     });
     const requests = Array.from({ length: 100 }, (_, id) => request(id));
     expect(await tripsOf(async () => await agents.registerAll(requests))).toBeLessThanOrEqual(3);
   });
 
   it('an update takes at most 3 round trips', async () => {
-    const { leaseToken } = await register('changing');
-    const claim = { agentId: 'changing', generation: 1, tokenHash: hashOfToken(leaseToken) };
+    const { claim } = await register('changing');
     expect(await tripsOf(async () => await agents.update(claim, { version: '2' }))).toBeLessThanOrEqual(3);
   });
 });

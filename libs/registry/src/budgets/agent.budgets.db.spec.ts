@@ -1,33 +1,37 @@
 import { jest } from '@jest/globals';
-import type { Database, RegistryEvent } from '#rollcall/platform';
-import { readAll, type TestDatabase, testDatabase, until } from '#rollcall/platform/testing';
-import type { Joined } from '../agents/agents.service.js';
-import { hashOfToken } from '../agents/lease.token.js';
+import type { Database } from '#rollcall/platform';
+import { until } from '#rollcall/test-support';
 import type { AgentRecord } from '../agents/agent.record.js';
-import { aReserveRequest, testBudgets } from '../testing/test-budgets.js';
-import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { given } from '../testing/given.js';
+import type { GivenAgent } from '../testing/given-agents.js';
+import { testBudgets } from '../testing/test-budgets.js';
+import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
 import type { BudgetSource } from './usage.refresher.js';
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let db: Database;
 let here: TestRegistry;
 let there: TestRegistry;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  here = await testRegistry(db);
-  there = await testRegistry(await database.connectAgain());
+  replicas = await TwoReplicas.start();
+  ({ here, there } = replicas);
+  db = replicas.database.db;
 });
-afterEach(async () => await database.drop());
+afterEach(async () => await replicas.stop());
 
-async function join(agentId: string, totalTokens: number | null, source = 'ledger', token?: string): Promise<Joined> {
-  const facts = aRegistration({ budget: { totalTokens, usedTokens: 0, source } });
-  return await here.agents.register({ agentId, leaseToken: token ?? null, by: 'test', facts });
+async function join(
+  agentId: string,
+  totalTokens: number | null,
+  source = 'ledger',
+  leaseToken?: string,
+): Promise<GivenAgent> {
+  return await here.given.agent({ agentId, leaseToken, budget: { totalTokens, usedTokens: 0, source } });
 }
 
 async function spend(agentId: string, count: number): Promise<void> {
-  const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(count, { agentId }));
+  const { owner, key } = await here.budgets.ledger.reserve(given.reservation(count, { agentId }));
   await here.budgets.ledger.settle({ owner, key }, { tokens: count, microUsd: 0 });
 }
 
@@ -39,11 +43,6 @@ const seen = (registry: TestRegistry, agentId: string): AgentRecord['budget'] | 
 async function totalOf(agentId: string): Promise<number> {
   const [reading] = await here.budgets.budgets.of('agent', agentId);
   return reading?.budget.id ?? 0;
-}
-
-async function told(type: string): Promise<RegistryEvent[]> {
-  while ((await here.events.sequencer.runOnce()).moved > 0);
-  return (await readAll(here.events)).filter((event) => event.type === type);
 }
 
 describe("an agent's record", () => {
@@ -96,28 +95,26 @@ describe('an exhausted agent', () => {
       eligibleWhen: { text: 'its budget is topped up' },
     });
     expect((await here.agents.get('builder')).status).toBe('active');
-    const [event] = await told('budget.exhausted');
+    const [event] = await replicas.loggedEvents('budget.exhausted');
     expect(event).toMatchObject({ data: { agentId: 'builder', limit: 1_000, remaining: 0 }, capabilities: ['build'] });
-    expect(await told('agent.left')).toEqual([]);
+    expect(await replicas.loggedEvents('agent.left')).toEqual([]);
     await there.sync.refresh(['builder']); // as the event has every replica do
     expect(ranked(there)).toEqual([]);
 
     await here.budgets.budgets.topUp(await totalOf('builder'), { tokens: 50_000 }, { by: 'op', note: null });
     expect(ranked(here)).toEqual(['builder']);
-    expect(await told('budget.replenished')).toHaveLength(1);
+    expect(await replicas.loggedEvents('budget.replenished')).toHaveLength(1);
     await there.sync.refresh(['builder']);
     expect(ranked(there)).toEqual(['builder']);
   });
 
   it('S3.10 that says goodbye has left for that reason', async () => {
-    const { record, leaseToken } = await join('builder', 10);
+    const { claim } = await join('builder', 10);
     await spend('builder', 10);
-    await here.agents.deregister({
-      agentId: 'builder',
-      generation: record.generation,
-      tokenHash: hashOfToken(leaseToken),
-    });
-    expect(await told('agent.left')).toMatchObject([{ subject: 'builder', data: { reason: 'budget_exhausted' } }]);
+    await here.agents.deregister(claim);
+    expect(await replicas.loggedEvents('agent.left')).toMatchObject([
+      { subject: 'builder', data: { reason: 'budget_exhausted' } },
+    ]);
   });
 
   it('S3.10 does not become rich by leaving and coming back', async () => {
@@ -144,8 +141,7 @@ describe('a declared limit', () => {
 
 describe('use that an agent reports', () => {
   it('S3.10 by heartbeat is in its record at once and in the ledger with the next sweep', async () => {
-    const { record, leaseToken } = await join('builder', 1_000, 'reported');
-    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+    const { claim: beat } = await join('builder', 1_000, 'reported');
     await here.heartbeats.beatAll([{ ...beat, usedTokens: 600 }]);
     expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
@@ -162,15 +158,14 @@ describe('use that an agent reports', () => {
 
 describe('use that agents report to several replicas', () => {
   it('S3.10 is taken in by the one that heard it, and what a dead one heard by any other that starts', async () => {
-    const { record, leaseToken } = await join('builder', 1_000, 'reported');
-    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
+    const { claim: beat } = await join('builder', 1_000, 'reported');
     for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     await there.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
     await there.heartbeats.beatAll([{ ...beat, usedTokens: 200 }]);
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     await there.heartbeats.beatAll([{ ...beat, usedTokens: 700 }]);
-    const fresh = await testRegistry(await database.connectAgain());
+    const fresh = await testRegistry(await replicas.database.connectAgain());
     expect(await fresh.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
@@ -191,10 +186,9 @@ describe('use that agents report to several replicas', () => {
   });
 
   it('S3.10 is taken in by the next sweep when one fails', async () => {
-    const { record, leaseToken } = await join('builder', 1_000, 'reported');
+    const { claim: beat } = await join('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
-    const beat = { agentId: 'builder', generation: record.generation, tokenHash: hashOfToken(leaseToken) };
     await here.heartbeats.beatAll([{ ...beat, usedTokens: 300 }]);
     jest.spyOn(store, 'aheadOfLedger').mockRejectedValueOnce(new Error('Postgres is away'));
     await expect(sweeper.sweep()).rejects.toThrow('Postgres is away');

@@ -1,84 +1,79 @@
 import type { Database } from '#rollcall/platform';
-import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
+import type { BudgetParts } from '../testing/budget-parts.js';
+import { given } from '../testing/given.js';
+import { expectSound } from '../testing/test-budgets.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let db: Database;
-let here: TestBudgets;
-let there: TestBudgets;
+let here: BudgetParts;
+let there: BudgetParts;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  here = await testBudgets(db);
-  there = await testBudgets(await database.connectAgain());
+  replicas = await TwoReplicas.start();
+  [here, there] = [replicas.here.budgets, replicas.there.budgets];
+  db = replicas.database.db;
 });
-afterEach(async () => await database.drop());
+afterEach(async () => await replicas.stop());
 
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
-async function expectSound(): Promise<void> {
-  const { checked, discrepancies } = await here.reconciliation.reconcile();
-  expect(checked).toBeGreaterThan(0);
-  expect(discrepancies).toEqual([]);
-}
-
 describe('reserving', () => {
   it('B2 grants exactly what there is to 1,000 callers on two replicas', async () => {
-    const { id } = await here.budgets.open(aBudget(50));
+    const { id } = await here.given.budget(50);
     const tries = Array.from(
       { length: 1_000 },
-      async (_, index) => await (index % 2 ? here : there).ledger.reserve(aReserveRequest(1)),
+      async (_, index) => await (index % 2 ? here : there).ledger.reserve(given.reservation(1)),
     );
     const results = await Promise.allSettled(tries);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(50);
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'BUDGET_EXHAUSTED' });
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(50));
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 takes from every budget concerned, or from none', async () => {
-    const fleet = await here.budgets.open(aBudget(100));
-    const caller = await here.budgets.open(aBudget(10, { kind: 'caller', subject: 'key:a' }));
-    await here.ledger.reserve(aReserveRequest(8, { callerId: 'key:a' }));
-    await expect(here.ledger.reserve(aReserveRequest(3, { callerId: 'key:a' }))).rejects.toMatchObject({
+    const fleet = await here.given.budget(100);
+    const caller = await here.given.budget(10, { kind: 'caller', subject: 'key:a' });
+    await here.ledger.reserve(given.reservation(8, { callerId: 'key:a' }));
+    await expect(here.ledger.reserve(given.reservation(3, { callerId: 'key:a' }))).rejects.toMatchObject({
       code: 'BUDGET_EXHAUSTED',
       details: { budget: { id: String(caller.id), limit: 10, reserved: 8 }, asked: 3 },
     } satisfies Partial<Record<keyof BudgetExhaustedError, unknown>>);
-    await here.ledger.reserve(aReserveRequest(3, { callerId: 'key:b' }));
+    await here.ledger.reserve(given.reservation(3, { callerId: 'key:b' }));
     expect((await here.budgets.get(fleet.id)).budget.reserved).toEqual(tokens(11));
     expect((await here.budgets.get(caller.id)).budget.reserved).toEqual(tokens(8));
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 binds by money as well as by tokens', async () => {
-    await here.budgets.open(aBudget(null, { limit: { tokens: null, microUsd: 1_000 } }));
-    const first = await here.ledger.reserve(aReserveRequest(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
+    await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
+    const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
-      here.ledger.reserve(aReserveRequest(1, { amount: { tokens: 1, microUsd: 401 } })),
+      here.ledger.reserve(given.reservation(1, { amount: { tokens: 1, microUsd: 401 } })),
     ).rejects.toMatchObject({
       details: { budget: { unit: 'microUsd' } },
     });
     await here.ledger.settle(of(first), { tokens: 50_000, microUsd: 1_000 });
-    await expect(here.ledger.reserve(aReserveRequest(1))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
-    await expectSound();
+    await expect(here.ledger.reserve(given.reservation(1))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
+    await expectSound(here);
   });
 
   it('B2 takes fewer tokens where the caller is content with them', async () => {
-    await here.budgets.open(aBudget(100));
-    await here.ledger.reserve(aReserveRequest(70));
-    expect((await here.ledger.reserve(aReserveRequest(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
-    await expect(here.ledger.reserve(aReserveRequest(1_000, { atLeastTokens: 1 }))).rejects.toMatchObject({
+    await here.given.budget(100);
+    await here.ledger.reserve(given.reservation(70));
+    expect((await here.ledger.reserve(given.reservation(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
+    await expect(here.ledger.reserve(given.reservation(1_000, { atLeastTokens: 1 }))).rejects.toMatchObject({
       code: 'BUDGET_EXHAUSTED',
     });
   });
 
   it('B2 reserves once for one key, however often and wherever it is asked', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const ask = aReserveRequest(10);
+    const { id } = await here.given.budget(100);
+    const ask = given.reservation(10);
     const answers = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => await (index % 2 ? here : there).ledger.reserve(ask)),
     );
@@ -87,39 +82,39 @@ describe('reserving', () => {
     await expect(here.ledger.reserve({ ...ask, amount: tokens(11) })).rejects.toMatchObject({
       code: 'RESERVATION_KEY_REUSED',
     });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 repeats the answer to a key also when nothing would be left for a new one', async () => {
-    await here.budgets.open(aBudget(10));
-    const ask = aReserveRequest(10);
+    await here.given.budget(10);
+    const ask = given.reservation(10);
     const first = await here.ledger.reserve(ask);
-    const again = await Promise.allSettled([there.ledger.reserve(ask), there.ledger.reserve(aReserveRequest(1))]);
+    const again = await Promise.allSettled([there.ledger.reserve(ask), there.ledger.reserve(given.reservation(1))]);
     expect(again[0]).toMatchObject({ status: 'fulfilled', value: { key: first.key, held: tokens(10) } });
     expect(again[1]).toMatchObject({ status: 'rejected', reason: { code: 'BUDGET_EXHAUSTED' } });
     await here.ledger.settle(of(first), { tokens: 10, microUsd: 0 });
     expect(await there.ledger.reserve(ask)).toMatchObject({ state: 'settled' });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 is refused where an agent or a run that is named has no budget: a slip of the pen is no licence', async () => {
-    await expect(here.ledger.reserve(aReserveRequest(1, { agentId: 'nobody' }))).rejects.toMatchObject({
+    await expect(here.ledger.reserve(given.reservation(1, { agentId: 'nobody' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
-    await expect(here.ledger.reserve(aReserveRequest(1, { runId: 'nothing' }))).rejects.toMatchObject({
+    await expect(here.ledger.reserve(given.reservation(1, { runId: 'nothing' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
-    expect((await here.ledger.reserve(aReserveRequest(1))).budgetIds).toEqual([]);
+    expect((await here.ledger.reserve(given.reservation(1))).budgetIds).toEqual([]);
   });
 
   it('B2 is part of the transaction it is called in: undone with it', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
+    const { id } = await here.given.budget(100);
     const failing = db.transaction(async () => {
-      await here.ledger.reserve(aReserveRequest(60));
+      await here.ledger.reserve(given.reservation(60));
       throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
-    await db.transaction(async () => void (await here.ledger.reserve(aReserveRequest(90))));
+    await db.transaction(async () => void (await here.ledger.reserve(given.reservation(90))));
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(90));
   });
 
@@ -132,14 +127,16 @@ describe('reserving', () => {
     ['no time', { ttlMs: 0 }],
     ['more at least than at most', { atLeastTokens: 2 }],
   ])('B2 refuses %s before it can spoil the batch of others', async (_, overrides) => {
-    await expect(here.ledger.reserve(aReserveRequest(1, overrides))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+    await expect(here.ledger.reserve(given.reservation(1, overrides))).rejects.toMatchObject({
+      code: 'INVALID_BUDGET',
+    });
   });
 });
 
 describe('settling', () => {
   it('B2 charges what was used and gives the rest back', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const held = await here.ledger.reserve(aReserveRequest(80));
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 })).toMatchObject({
       state: 'settled',
       overdraft: false,
@@ -149,30 +146,30 @@ describe('settling', () => {
       used: { tokens: 30, microUsd: 7 },
       reserved: tokens(0),
     });
-    await here.ledger.reserve(aReserveRequest(70));
-    await expectSound();
+    await here.ledger.reserve(given.reservation(70));
+    await expectSound(here);
   });
 
   it('B2 above the reservation is charged in full, marked, and the next call is refused', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const held = await here.ledger.reserve(aReserveRequest(80));
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 130, microUsd: 0 })).toMatchObject({ overdraft: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(130));
-    await expect(here.ledger.reserve(aReserveRequest(0))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
+    await expect(here.ledger.reserve(given.reservation(0))).rejects.toMatchObject({ code: 'BUDGET_EXHAUSTED' });
     expect((await here.budgets.lines(id, 1, undefined))[0]).toMatchObject({ kind: 'charged', marks: ['overdraft'] });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 of an unknown usage charges what was reserved, and says that it is an estimate', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const held = await here.ledger.reserve(aReserveRequest(40));
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(40));
     expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
   });
 
   it('B2 twice charges once, and whoever releases after is told', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const held = await here.ledger.reserve(aReserveRequest(40));
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(40));
     const usage = { tokens: 40, microUsd: 0 };
     const both = [here, there].flatMap(({ ledger }) =>
       Array.from({ length: 10 }, () => ledger.settle(of(held), usage)),
@@ -183,13 +180,13 @@ describe('settling', () => {
     await expect(here.ledger.settle({ owner: 'other', key: held.key }, usage)).rejects.toMatchObject({
       code: 'RESERVATION_NOT_FOUND',
     });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 and releasing at the same moment end in one of the two', async () => {
-    const { id } = await here.budgets.open(aBudget(1_000));
+    const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
-      Array.from({ length: 50 }, async () => await here.ledger.reserve(aReserveRequest(10))),
+      Array.from({ length: 50 }, async () => await here.ledger.reserve(given.reservation(10))),
     );
     const ends = all.flatMap((held) => [
       here.ledger.settle(of(held), { tokens: 10, microUsd: 0 }),
@@ -200,7 +197,7 @@ describe('settling', () => {
     const released = results.filter(({ status }, index) => index % 2 === 1 && status === 'fulfilled').length;
     expect(settled + released).toBe(50);
     expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(settled * 10), reserved: tokens(0) });
-    await expectSound();
+    await expectSound(here);
   });
 });
 
@@ -209,20 +206,20 @@ describe('owners that die', () => {
     await db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - $1::interval`, [interval]);
 
   it('B2 get back what they held, once, by any number of sweepers', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    await Promise.all(Array.from({ length: 10 }, async () => await here.ledger.reserve(aReserveRequest(10))));
+    const { id } = await here.given.budget(100);
+    await Promise.all(Array.from({ length: 10 }, async () => await here.ledger.reserve(given.reservation(10))));
     expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });
     await lateBy('1 second');
     const sweeps = await Promise.all([here, there, here, there].map(async ({ sweeper }) => await sweeper.sweep()));
     expect(sweeps.reduce((sum, { expired }) => sum + expired, 0)).toBe(10);
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(0));
-    await here.ledger.reserve(aReserveRequest(100));
-    await expectSound();
+    await here.ledger.reserve(given.reservation(100));
+    await expectSound(here);
   });
 
   it('B2 keep what they hold for as long as they renew it, and no longer', async () => {
-    await here.budgets.open(aBudget(10));
-    const held = await here.ledger.reserve(aReserveRequest(10, { ttlMs: 60_000 }));
+    await here.given.budget(10);
+    const held = await here.ledger.reserve(given.reservation(10, { ttlMs: 60_000 }));
     await lateBy('1 second');
     const renewed = await there.ledger.renew(of(held), 120_000);
     expect(renewed.expiresAt).toBeGreaterThan(held.expiresAt);
@@ -236,13 +233,13 @@ describe('owners that die', () => {
       code: 'RESERVATION_NOT_FOUND',
     });
     await expect(here.ledger.renew(of(held), 0)).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 may renew and settle at the same moment: what was settled stays so', async () => {
-    const { id } = await here.budgets.open(aBudget(1_000));
+    const { id } = await here.given.budget(1_000);
     for (let round = 0; round < 20; round++) {
-      const held = await here.ledger.reserve(aReserveRequest(10));
+      const held = await here.ledger.reserve(given.reservation(10));
       const [, settled] = await Promise.allSettled([
         here.ledger.renew(of(held), 60_000),
         here.ledger.settle(of(held), tokens(3)),
@@ -252,18 +249,18 @@ describe('owners that die', () => {
       expect(await here.ledger.get(of(held))).toMatchObject({ state: 'settled', used: tokens(3) });
     }
     expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(60), reserved: tokens(0) });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 and come back late are charged all the same, and marked', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
-    const held = await here.ledger.reserve(aReserveRequest(60));
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(60));
     await lateBy('1 second');
     await here.sweeper.sweep();
     expect(await here.ledger.settle(of(held), { tokens: 50, microUsd: 0 })).toMatchObject({ state: 'settled' });
     expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(50), reserved: tokens(0) });
     expect((await here.budgets.lines(id, 1, undefined))[0]).toMatchObject({ marks: ['late'] });
-    await expectSound();
+    await expectSound(here);
   });
 });
 
@@ -281,7 +278,7 @@ describe('a delegation tree', () => {
     const work = nodes.flatMap((runId, index) =>
       Array.from({ length: 30 }, async (_, turn) => {
         const { ledger } = (index + turn) % 2 ? here : there;
-        const held = await ledger.reserve(aReserveRequest(7, { runId })).catch(() => undefined);
+        const held = await ledger.reserve(given.reservation(7, { runId })).catch(() => undefined);
         if (!held) return;
         await ledger.settle(of(held), { tokens: 1 + (turn % 7), microUsd: 0 });
         spent.set(runId, (spent.get(runId) ?? 0) + 1 + (turn % 7));
@@ -313,7 +310,7 @@ describe('a delegation tree', () => {
       nodes.filter((node) => node !== 'root').toSorted(),
     );
     expect(root.path).toEqual([]);
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 opens a node once, and only below one that is there', async () => {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aBudgetState, aReserveRequest } from '../testing/test-budgets.js';
+import { given } from '../testing/given.js';
 import { bindingBudgetOf, toAgentBudget } from './binding.budget.js';
 import { available, conditionOf, type Budget, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
 import { isTimeZone, nextWindow } from './budget.window.js';
@@ -11,21 +11,23 @@ const spent = (tokens: number, microUsd = 0): Budget['used'] => ({ tokens, micro
 
 describe('budget arithmetic', () => {
   it('S3.10 knows what is left: null is unlimited, and an overdraft leaves nothing', () => {
-    expect(available(aBudgetState({ limit: limit(100), used: spent(30), reserved: spent(20) }))).toEqual(limit(50));
-    expect(available(aBudgetState({ limit: limit(100), used: spent(130) })).tokens).toBe(0);
-    expect(available(aBudgetState({ used: spent(1e12) }))).toEqual(limit(null));
+    expect(available(given.budgetState({ limit: limit(100), used: spent(30), reserved: spent(20) }))).toEqual(
+      limit(50),
+    );
+    expect(available(given.budgetState({ limit: limit(100), used: spent(130) })).tokens).toBe(0);
+    expect(available(given.budgetState({ used: spent(1e12) }))).toEqual(limit(null));
   });
 
   it('S3.10 allows exactly up to the limit, and at the limit not even nothing', () => {
-    const budget = aBudgetState({ limit: limit(10, 5), used: spent(7) });
+    const budget = given.budgetState({ limit: limit(10, 5), used: spent(7) });
     expect(insufficientUnit(budget, spent(3, 5))).toBeUndefined();
     expect(insufficientUnit(budget, spent(4))).toBe('tokens');
     expect(insufficientUnit(budget, spent(3, 6))).toBe('microUsd');
-    expect(insufficientUnit(aBudgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
+    expect(insufficientUnit(given.budgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
   });
 
   it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
-    const of = (overrides: Partial<Budget>): string => conditionOf(aBudgetState(overrides), DEFAULT_LOW_BUDGET);
+    const of = (overrides: Partial<Budget>): string => conditionOf(given.budgetState(overrides), DEFAULT_LOW_BUDGET);
     expect(of({ limit: limit(1_000), used: spent(900) })).toBe('ample');
     expect(of({ limit: limit(1_000), used: spent(901) })).toBe('low');
     expect(of({ kind: 'agent', limit: limit(100_000), used: spent(80_001) })).toBe('low');
@@ -36,12 +38,12 @@ describe('budget arithmetic', () => {
   });
 
   it('S3.10 shows in the record the budget that binds: what does not pass by waiting first', () => {
-    const total = aBudgetState({ id: 1, limit: limit(1_000), used: spent(100) });
-    const daily = aBudgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
+    const total = given.budgetState({ id: 1, limit: limit(1_000), used: spent(100) });
+    const daily = given.budgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
     expect(toAgentBudget(bindingBudgetOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
     const empty = { ...total, used: spent(1_000) };
     expect(bindingBudgetOf([daily, empty])).toBe(empty);
-    const money = aBudgetState({ limit: limit(null, 5), used: spent(3, 5) });
+    const money = given.budgetState({ limit: limit(null, 5), used: spent(3, 5) });
     expect(toAgentBudget(money)).toEqual({ totalTokens: null, usedTokens: 3, remaining: 0, source: 'ledger' });
   });
 });
@@ -114,7 +116,7 @@ describe('windows', () => {
   it('S3.10 never go back, whatever the clock says', () => {
     const today = nextWindow('daily', at('2026-02-24T10:00:00Z'), 'UTC');
     const facts = { windowStart: today.start, windowEnd: today.end, used: spent(5) };
-    const budget = aBudgetState({ window: 'daily', ...facts });
+    const budget = given.budgetState({ window: 'daily', ...facts });
     expect(rolled(budget, at('2026-02-20T00:00:00Z'))).toBe(budget);
     expect(rolled(budget, at('2026-02-25T00:00:00Z'))).toMatchObject({
       used: spent(0),
@@ -124,7 +126,7 @@ describe('windows', () => {
 });
 
 describe('a forecast', () => {
-  const budget = aBudgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
+  const budget = given.budgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
   const HOUR = 3_600_000;
 
   it('S3.10 says when it runs out at this rate', () => {
@@ -153,13 +155,13 @@ describe('a batch of operations', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const run = (id: number, path: number[], tokens: number | null): Budget =>
-          aBudgetState({ id, kind: 'run', subject: `r${id}`, path, limit: limit(tokens) });
+          given.budgetState({ id, kind: 'run', subject: `r${id}`, path, limit: limit(tokens) });
         const tree = [run(1, [], 150), run(2, [1], null), run(3, [1, 2], 70)];
         const batch = new LedgerBatch(tree, [], 0);
         const held = new Map<string, number>();
         for (const { kind, who, count, node } of steps) {
           const of = { owner: 'test', key: `k${who}` };
-          const request = aReserveRequest(count, { ...of, runId: `r${node + 1}` });
+          const request = given.reservation(count, { ...of, runId: `r${node + 1}` });
           const op: LedgerOp =
             kind === 'reserve'
               ? { op: kind, request }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Periodic } from '#rollcall/platform';
+import { inBatches, Periodic } from '#rollcall/platform';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
@@ -54,8 +54,8 @@ export class BudgetSweeper {
   @Periodic('budgets.sweep', SWEEP_EVERY_MS)
   async sweep(): Promise<BudgetSweep> {
     return {
-      expired: await this.repeat(async () => await this.expire()),
-      rolled: await this.repeat(async () => await this.roll()),
+      expired: await inBatches(MAX_BATCH, async (limit) => await this.expire(limit)),
+      rolled: await inBatches(MAX_BATCH, async (limit) => await this.roll(limit)),
       reported: await this.applyReports(),
     };
   }
@@ -63,21 +63,24 @@ export class BudgetSweeper {
   /** Deletes old reservations and runs, and combines old ledger lines. Returns how many rows it deleted. */
   async prune({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
     const { reconciliation } = this;
-    const reservations = await this.repeat(
-      async () => await reconciliation.pruneReservations(reservationsMs, MAX_BATCH),
+    const reservations = await inBatches(
+      MAX_BATCH,
+      async (limit) => await reconciliation.pruneReservations(reservationsMs, limit),
     );
-    const runs = await this.repeat(async () => await reconciliation.pruneRuns(runsMs, MAX_BATCH));
-    return reservations + runs + (await this.repeat(async () => await reconciliation.compact(linesMs, MAX_BATCH)));
+    const runs = await inBatches(MAX_BATCH, async (limit) => await reconciliation.pruneRuns(runsMs, limit));
+    return (
+      reservations + runs + (await inBatches(MAX_BATCH, async (limit) => await reconciliation.compact(linesMs, limit)))
+    );
   }
 
-  private async expire(): Promise<number> {
-    const overdue = await this.reservations.overdue(MAX_BATCH);
+  private async expire(limit: number): Promise<number> {
+    const overdue = await this.reservations.overdue(limit);
     const outcomes = await this.ledger.applyAll(overdue.map((of): LedgerOp => ({ op: 'expire', of })));
     return outcomes.filter((outcome) => outcome.ok && !outcome.replayed).length;
   }
 
-  private async roll(): Promise<number> {
-    const ids = await this.budgets.endedWindows(MAX_BATCH);
+  private async roll(limit: number): Promise<number> {
+    const ids = await this.budgets.endedWindows(limit);
     await this.ledger.applyAll(ids.map((budgetId): LedgerOp => ({ op: 'roll', budgetId })));
     return ids.length;
   }
@@ -86,8 +89,9 @@ export class BudgetSweeper {
     const now = performance.now();
     if (now - this.checkedAllAt < CHECK_ALL_EVERY_MS) return await this.applyRecentReports();
     this.reports.clear();
-    const applied = await this.repeat(
-      async () => await this.applyUsage(await this.budgets.allAheadOfLedger(MAX_BATCH)),
+    const applied = await inBatches(
+      MAX_BATCH,
+      async (limit) => await this.applyUsage(await this.budgets.allAheadOfLedger(limit)),
     );
     this.checkedAllAt = now;
     return applied;
@@ -112,12 +116,5 @@ export class BudgetSweeper {
   private async applyUsage(reports: readonly UsageReport[]): Promise<number> {
     await this.ledger.applyAll(reports.map(usageCorrection));
     return reports.length;
-  }
-
-  /** Repeats a pass of limited size, which keeps transactions short, until a pass is not full. */
-  private async repeat(pass: () => Promise<number>): Promise<number> {
-    let total = 0;
-    for (let done = MAX_BATCH; done === MAX_BATCH; total += done) done = await pass();
-    return total;
   }
 }

@@ -1,33 +1,26 @@
 import type { Database, RegistryEvent } from '#rollcall/platform';
-import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from '../testing/test-budgets.js';
+import type { BudgetParts } from '../testing/budget-parts.js';
+import { given } from '../testing/given.js';
+import { expectSound, testBudgets } from '../testing/test-budgets.js';
+import { TwoReplicas } from '../testing/two-replicas.js';
 
-let database: TestDatabase;
+let replicas: TwoReplicas;
 let db: Database;
-let here: TestBudgets;
-let there: TestBudgets;
+let here: BudgetParts;
+let there: BudgetParts;
 
 beforeEach(async () => {
-  database = await testDatabase();
-  db = database.db;
-  here = await testBudgets(db);
-  there = await testBudgets(await database.connectAgain());
+  replicas = await TwoReplicas.start();
+  [here, there] = [replicas.here.budgets, replicas.there.budgets];
+  db = replicas.database.db;
 });
-afterEach(async () => await database.drop());
+afterEach(async () => await replicas.stop());
 
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
-async function expectSound(): Promise<void> {
-  const { checked, discrepancies } = await here.reconciliation.reconcile();
-  expect(checked).toBeGreaterThan(0);
-  expect(discrepancies).toEqual([]);
-}
-
-async function told(): Promise<RegistryEvent[]> {
-  while ((await here.feed.sequencer.runOnce()).moved > 0);
-  return (await readAll(here.feed)).filter(({ type }) => type.startsWith('budget.'));
-}
+const budgetEvents = async (): Promise<RegistryEvent[]> =>
+  (await replicas.loggedEvents()).filter(({ type }) => type.startsWith('budget.'));
 
 describe('windows', () => {
   const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
@@ -36,8 +29,8 @@ describe('windows', () => {
   it('B2 that end while charges race: every charge is in exactly one of them, and none overshoots', async () => {
     let now = DAY_1;
     const early = await testBudgets(db, { clock: () => now });
-    const late = await testBudgets(await database.connectAgain(), { clock: () => now });
-    const { id } = await early.budgets.open(aBudget(300, { window: 'daily' }));
+    const late = await testBudgets(await replicas.database.connectAgain(), { clock: () => now });
+    const { id } = await early.given.budget(300, { window: 'daily' });
     await db.query('UPDATE budget SET window_start = $1, window_end = $2', [
       new Date(Date.UTC(2026, 1, 28)),
       new Date(Date.UTC(2026, 2, 1)),
@@ -46,7 +39,7 @@ describe('windows', () => {
     let charged = 0;
     const work = Array.from({ length: 400 }, async (_, index) => {
       const { ledger } = index % 2 ? early : late;
-      const held = await ledger.reserve(aReserveRequest(2)).catch(() => undefined);
+      const held = await ledger.reserve(given.reservation(2)).catch(() => undefined);
       if (index === 60) now = DAY_2;
       if (!held) return;
       await ledger.settle(of(held), { tokens: 2, microUsd: 0 });
@@ -56,7 +49,7 @@ describe('windows', () => {
     await Promise.all(work);
     await Promise.all(
       Array.from({ length: 200 }, async () => {
-        const held = await late.ledger.reserve(aReserveRequest(2)).catch(() => undefined);
+        const held = await late.ledger.reserve(given.reservation(2)).catch(() => undefined);
         if (!held) return;
         await late.ledger.settle(of(held), { tokens: 2, microUsd: 0 });
         charged += 2;
@@ -70,32 +63,32 @@ describe('windows', () => {
     for (const { tokens: sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(300);
     const [reading] = await early.budgets.of('fleet', 'fleet');
     expect(reading?.budget.id).toBe(id);
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 begin anew by the sweeper when nobody spends, and tell of it', async () => {
-    const { id } = await here.budgets.open(aBudget(10, { window: 'monthly' }));
-    const held = await here.ledger.reserve(aReserveRequest(10));
+    const { id } = await here.given.budget(10, { window: 'monthly' });
+    const held = await here.ledger.reserve(given.reservation(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
     await db.query(`UPDATE budget SET window_end = clock_timestamp() - interval '1 second'`);
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(0));
     expect(await here.sweeper.sweep()).toMatchObject({ rolled: 1 });
-    expect((await told()).map(({ type }) => type)).toEqual(['budget.exhausted', 'budget.replenished']);
+    expect((await budgetEvents()).map(({ type }) => type)).toEqual(['budget.exhausted', 'budget.replenished']);
   });
 });
 
 describe('events', () => {
   it('S3.10 tell when a budget becomes low, exhausted and ample again, once each', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
+    const { id } = await here.given.budget(100);
     for (let call = 0; call < 11; call++) {
-      const held = await here.ledger.reserve(aReserveRequest(9)).catch(() => undefined);
+      const held = await here.ledger.reserve(given.reservation(9)).catch(() => undefined);
       if (held) await here.ledger.settle(of(held), { tokens: 9, microUsd: 0 });
     }
-    const last = await here.ledger.reserve(aReserveRequest(1));
+    const last = await here.ledger.reserve(given.reservation(1));
     await here.ledger.settle(of(last), { tokens: 1, microUsd: 0 });
     await here.budgets.topUp(id, { tokens: 5 }, { by: 'op', note: null });
     await here.budgets.topUp(id, { tokens: 500 }, { by: 'op', note: null });
-    const events = await told();
+    const events = await budgetEvents();
     expect(events.map(({ type }) => type)).toEqual([
       'budget.low',
       'budget.exhausted',
@@ -111,7 +104,7 @@ describe('events', () => {
 
 describe('operators', () => {
   it('S3.10 top up, adjust and see every line', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
+    const { id } = await here.given.budget(100);
     await here.budgets.topUp(id, { tokens: 50 }, { by: 'key:op', note: 'for the release' });
     await here.budgets.adjust(
       id,
@@ -132,11 +125,11 @@ describe('operators', () => {
     await expect(here.budgets.topUp(id, { tokens: 1 }, { by: 'o', note: null })).rejects.toMatchObject({
       code: 'BUDGET_UNLIMITED',
     });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('S3.10 are told by the reconciliation when someone wrote past the ledger', async () => {
-    const { id } = await here.budgets.open(aBudget(100));
+    const { id } = await here.given.budget(100);
     await db.query('UPDATE budget SET used_tokens = 3');
     expect(await here.reconciliation.reconcile()).toMatchObject({
       checked: 1,
@@ -145,9 +138,9 @@ describe('operators', () => {
   });
 
   it('S3.10 keep a ledger that is summed up when it is old, without changing what it says', async () => {
-    const { id } = await here.budgets.open(aBudget(1_000));
+    const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
-      Array.from({ length: 20 }, async () => await here.ledger.reserve(aReserveRequest(3))),
+      Array.from({ length: 20 }, async () => await here.ledger.reserve(given.reservation(3))),
     );
     await Promise.all(all.map(async (held) => await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 })));
     await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
@@ -159,14 +152,14 @@ describe('operators', () => {
       ['carried', 60],
       ['opened', 0],
     ]);
-    await expectSound();
+    await expectSound(here);
   });
 
   it('S3.10 keep a ledger that does not grow for ever, however slowly it is spent from', async () => {
-    const { id } = await here.budgets.open(aBudget(1_000));
+    const { id } = await here.given.budget(1_000);
     const forget = { reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 };
     for (let day = 0; day < 4; day++) {
-      const held = await here.ledger.reserve(aReserveRequest(3));
+      const held = await here.ledger.reserve(given.reservation(3));
       await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 });
       await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
       await Promise.all([here.sweeper.prune(forget), there.sweeper.prune(forget)]);
@@ -178,7 +171,7 @@ describe('operators', () => {
       ['opened', 0],
     ]);
     expect(await here.sweeper.prune(forget)).toBe(0);
-    await expectSound();
+    await expectSound(here);
   });
 
   it('B2 lose the trees of runs in which nothing happens any more, and no other', async () => {
@@ -188,10 +181,10 @@ describe('operators', () => {
     for (const root of ['old', 'held', 'growing']) {
       await openRun(root, null);
       await openRun(`${root}/child`, root);
-      const held = await here.ledger.reserve(aReserveRequest(3, { runId: `${root}/child` }));
+      const held = await here.ledger.reserve(given.reservation(3, { runId: `${root}/child` }));
       if (root !== 'held') await here.ledger.settle(of(held), { tokens: 3, microUsd: 0 });
     }
-    await here.budgets.open(aBudget(1_000));
+    await here.given.budget(1_000);
     await db.query(`UPDATE budget SET changed_at = changed_at - interval '2 days'`);
     await openRun('growing/late', 'growing');
     const forget = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
@@ -209,12 +202,12 @@ describe('operators', () => {
       await db.query('SELECT FROM budget_entry e WHERE NOT EXISTS (SELECT FROM budget b WHERE b.id = e.budget_id)'),
     ).toEqual([]);
     await expect(here.budgets.openRun('late', 'old', none, 'test')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
-    await expectSound();
+    await expectSound(here);
   });
 
   it('S3.10 hear when it runs out at this rate', async () => {
-    const { id } = await here.budgets.open(aBudget(1_000));
-    const held = await here.ledger.reserve(aReserveRequest(600));
+    const { id } = await here.given.budget(1_000);
+    const held = await here.ledger.reserve(given.reservation(600));
     await here.ledger.settle(of(held), { tokens: 600, microUsd: 0 });
     await db.query(`UPDATE budget SET created_at = created_at - interval '6 hours'`);
     const { tokens: burn, overMs, runsOutAt } = await here.budgets.forecast(id);
@@ -230,12 +223,12 @@ describe('operators', () => {
     ['a second fleet', { kind: 'fleet', subject: 'other' }],
     ['a time zone nobody knows', { timeZone: 'Mars/Olympus' }],
   ] as const)('S3.10 cannot make %s', async (_, overrides) => {
-    await expect(here.budgets.open(aBudget(1, overrides))).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
+    await expect(here.given.budget(1, overrides)).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
   });
 
   it('S3.10 cannot make the same budget twice', async () => {
-    await here.budgets.open(aBudget(1));
-    await expect(there.budgets.open(aBudget(2))).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
-    await there.budgets.open(aBudget(2, { window: 'daily' }));
+    await here.given.budget(1);
+    await expect(there.given.budget(2)).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
+    await there.given.budget(2, { window: 'daily' });
   });
 });

@@ -14,7 +14,7 @@ export const ENTRY_KINDS = [
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** `overdraft`: the charge exceeds its reservation. `late`: the reservation had expired. `estimated`: the usage is unknown. */
-export const CHARGE_MARKS = ['overdraft', 'late', 'estimated'] as const;
+const CHARGE_MARKS = ['overdraft', 'late', 'estimated'] as const;
 export type ChargeMark = (typeof CHARGE_MARKS)[number];
 
 /** One line in the ledger of a budget. The lines of a window add up to the usage of that window. */

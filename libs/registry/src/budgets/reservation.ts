@@ -45,7 +45,7 @@ export interface Usage {
   microUsd: number | null;
 }
 
-export const SHORTEST_TTL_MS = 1_000;
+const SHORTEST_TTL_MS = 1_000;
 export const LONGEST_TTL_MS = 86_400_000;
 export const DEFAULT_TTL_MS = 900_000;
 

@@ -48,19 +48,17 @@ export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowB
 }
 
 /** Returns the record itself if it is up to date, which is the usual case: a copy of each record would double the memory. */
-function recordAt({ record, circuit, suspectAt }: DirectoryEntry, now: number): AgentRecord {
-  const state = suspectAt !== null && suspectAt <= now ? 'suspect' : record.health.state;
-  const status = agentStatus({ left: false, desiredState: record.desiredState, health: state });
+function recordAt({ record, circuit }: DirectoryEntry, now: number): AgentRecord {
+  const status = agentStatus({ left: false, desiredState: record.desiredState, health: record.health.state });
   const { consecutiveFailures } = circuit;
   const circuitBreakerState = circuitPhase(circuit, now);
   const { health } = record;
   const isCurrent =
     record.status === status &&
-    health.state === state &&
     health.consecutiveFailures === consecutiveFailures &&
     health.circuitBreakerState === circuitBreakerState;
   if (isCurrent) return record;
-  return { ...record, status, health: { ...health, state, consecutiveFailures, circuitBreakerState } };
+  return { ...record, status, health: { ...health, consecutiveFailures, circuitBreakerState } };
 }
 
 function standingOf({ health, load }: AgentRecord): Standing {

@@ -1,4 +1,4 @@
-import { anEntry } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { MAX_CAPABILITY_KEYS, withAncestors } from './capability.js';
 import { Directory } from './directory.js';
 
@@ -13,7 +13,7 @@ const DEEP = Array.from({ length: 200 }, (_, claim) =>
 function directoryOf(capabilities: string[]): Directory {
   const directory = new Directory();
   for (let agent = 0; agent < AGENTS; agent++)
-    directory.upsert(anEntry({ agentId: `agent-${agent}`, capabilities }), NOW);
+    directory.upsert(given.entry({ agentId: `agent-${agent}`, capabilities }), NOW);
   return directory;
 }
 

@@ -12,8 +12,6 @@ export interface DirectoryEntry {
   /** The number of writes to this agent within its generation. */
   revision: number;
   circuit: CircuitState;
-  /** When the agent becomes suspect without a beat. Null on a replica that does not receive every beat: it relies on the feed. */
-  suspectAt: number | null;
   /** When the exclusion by flap damping ends; null if the agent is not excluded. */
   dampedUntil: number | null;
   /** The budgets from the ledger. The record shows the binding one. */
@@ -46,7 +44,6 @@ export interface Vitals {
   observedMs?: number;
   /** The total of used tokens. The record may contain a higher number. */
   usedTokens?: number;
-  suspectAt: number | null;
 }
 
 /** The time of the last beat in milliseconds; -Infinity if there is none. */
@@ -56,21 +53,17 @@ export function beatOf({ record }: DirectoryEntry): number {
 
 /** The last known value of each field that beats report. */
 export function vitalsIn(entry: DirectoryEntry): Vitals {
-  const { record, suspectAt, reportedRatio: loadRatio, reported: usedTokens } = entry;
+  const { record, reportedRatio: loadRatio, reported: usedTokens } = entry;
   const { generation, load, latency } = record;
   const observedMs = latency.observedMs ?? undefined;
-  return { generation, beatAt: beatOf(entry), suspectAt, inFlight: load.inFlight, loadRatio, observedMs, usedTokens };
+  return { generation, beatAt: beatOf(entry), inFlight: load.inFlight, loadRatio, observedMs, usedTokens };
 }
 
 /** Whether the beat changes nothing except the time of the last beat, which is the usual case. */
-export function isSameAsBefore(
-  { record, suspectAt, reported = 0, reportedRatio }: DirectoryEntry,
-  beat: Vitals,
-): boolean {
+export function isSameAsBefore({ record, reported = 0, reportedRatio }: DirectoryEntry, beat: Vitals): boolean {
   const { inFlight = record.load.inFlight, loadRatio = reportedRatio, usedTokens = 0 } = beat;
   const { observedMs = record.latency.observedMs } = beat;
   return (
-    beat.suspectAt === suspectAt &&
     record.health.state === 'active' &&
     inFlight === record.load.inFlight &&
     loadRatio === reportedRatio &&
@@ -82,11 +75,11 @@ export function isSameAsBefore(
 export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
   const { record } = entry;
   const { inFlight = record.load.inFlight, loadRatio: reportedRatio = entry.reportedRatio } = vitals;
-  const { beatAt, observedMs = record.latency.observedMs, usedTokens = 0, suspectAt } = vitals;
+  const { beatAt, observedMs = record.latency.observedMs, usedTokens = 0 } = vitals;
   const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
   const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
   const beaten = { ...record, health, load, latency: { ...record.latency, observedMs } };
-  return withReport({ ...entry, suspectAt, reportedRatio, record: beaten }, usedTokens);
+  return withReport({ ...entry, reportedRatio, record: beaten }, usedTokens);
 }
 
 /** Returns the entry with the newer version of each budget. Returns the same entry if all given versions are stale. */
@@ -99,7 +92,7 @@ export function withBudgets(entry: DirectoryEntry, received: readonly Budget[]):
 }
 
 /** Returns the entry with the usage that a beat reported. The number never decreases. */
-export function withReport(entry: DirectoryEntry, reported: number): DirectoryEntry {
+function withReport(entry: DirectoryEntry, reported: number): DirectoryEntry {
   if (reported <= (entry.reported ?? 0)) return entry;
   return withBinding({ ...entry, reported }, entry.budgets ?? []);
 }

@@ -1,5 +1,5 @@
 import { DatabaseUnavailableError, type EventLog } from '#rollcall/platform';
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
 let replicas: TwoReplicas;
@@ -46,13 +46,13 @@ function release(): void {
 
 async function leaveUnnoticed(): Promise<void> {
   const { here, there } = replicas;
-  const joined = await replicas.join('leaver');
+  const joined = await replicas.given.agent({ agentId: 'leaver' });
   await here.events.sequencer.runOnce();
   there.events.feed.wake();
   await until('the other replica knows the agent', () => there.directory.find('leaver') !== undefined);
   freeze();
   there.events.feed.wake();
-  await here.agents.deregister(replicas.claimOf(joined));
+  await here.agents.deregister(joined.claim);
   await here.events.sequencer.runOnce();
   now += 90_000;
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { agentLoad } from '../agents/agent.record.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
-import { anEntry } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { NaiveRanking } from '../testing/naive-ranking.js';
 import type { AgentQuery, CapabilitySets } from './agent.query.js';
 import { CapabilityAliases } from './capability.aliases.js';
@@ -45,7 +45,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
     revision: fc.integer({ min: 1, max: 20 }),
     capabilities: fc.uniqueArray(fc.constantFrom(...WORDS), { maxLength: 3 }),
     circuit,
-    suspectAt: fc.option(moment),
+    suspect: fc.boolean(),
     dampedUntil: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: moment }),
     desiredState: fc.constantFrom('active', 'active', 'active', 'draining', 'quarantined'),
     remaining: fc.constantFrom(undefined, undefined, 376_544, 400_000, 12_000, 0),
@@ -60,7 +60,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
     latency: fc.record({ declaredMs: fc.option(fc.nat(3)), observedMs: fc.option(fc.nat(3)) }),
     labels: fc.constantFrom<Record<string, string>[]>({}, { zone: 'eu' }, { zone: 'us', tier: 'gold' }),
   })
-  .map(({ remaining, ...overrides }) => anEntry({ ...overrides, remaining, totalTokens: remaining && 500_000 }));
+  .map(({ remaining, ...overrides }) => given.entry({ ...overrides, remaining, totalTokens: remaining && 500_000 }));
 
 const capabilities = fc.oneof(
   fc.constantFrom<string[][]>(['code'], ['plan'], ['code.build']),
@@ -99,7 +99,6 @@ type Operation =
 const anyVitals: fc.Arbitrary<Vitals> = fc.record({
   generation: anyGeneration,
   beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
-  suspectAt: fc.option(moment),
   inFlight: fc.option(fc.constantFrom(0, 2, 8), { nil: undefined }),
   loadRatio: fc.option(fc.constantFrom(0, 0.2, 1), { nil: undefined }),
   observedMs: fc.option(fc.nat(3), { nil: undefined }),
@@ -133,7 +132,7 @@ class Model {
   }
 
   beat(id: string, vitals: Vitals): boolean {
-    const { generation, beatAt, observedMs, suspectAt } = vitals;
+    const { generation, beatAt, observedMs } = vitals;
     const known = this.listed.get(id);
     if (!known || known.record.generation !== generation) return false;
     const { record } = known;
@@ -143,7 +142,7 @@ class Model {
     const reportedRatio = vitals.loadRatio ?? known.reportedRatio;
     const inFlight = vitals.inFlight ?? record.load.inFlight;
     const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
-    this.listed.set(id, { ...known, suspectAt, reportedRatio, record: { ...record, health, latency, load } });
+    this.listed.set(id, { ...known, reportedRatio, record: { ...record, health, latency, load } });
     return true;
   }
 
@@ -171,7 +170,7 @@ function keepBeat(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   const observedMs = latency.observedMs ?? next.record.latency.observedMs;
   const heard = { ...next.record.health, state: 'active' as const, lastHeartbeat: health.lastHeartbeat };
   const record = { ...next.record, health: heard, load, latency: { ...next.record.latency, observedMs } };
-  return { ...next, suspectAt: known.suspectAt, reportedRatio: known.reportedRatio ?? next.reportedRatio, record };
+  return { ...next, reportedRatio: known.reportedRatio ?? next.reportedRatio, record };
 }
 
 function apply(directory: Directory, model: Model, step: Exclude<Operation, { kind: 'wait' }>, now: number): void {

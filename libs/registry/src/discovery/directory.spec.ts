@@ -1,5 +1,5 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import { anEntry } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { Directory } from './directory.js';
 import { Ranker } from './ranker.js';
 import type { Ranking } from './ranking.js';
@@ -17,25 +17,25 @@ const ids = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) =>
 describe('the directory', () => {
   it('B4 lets an older write never replace a newer one, by generation before revision', () => {
     const directory = new Directory();
-    expect(directory.upsert(anEntry({ generation: 2, revision: 1, name: 'new' }), NOW)).toBe(true);
-    expect(directory.upsert(anEntry({ generation: 1, revision: 9, name: 'old' }), NOW)).toBe(false);
-    expect(directory.upsert(anEntry({ generation: 2, revision: 1, name: 'twice' }), NOW)).toBe(false);
+    expect(directory.upsert(given.entry({ generation: 2, revision: 1, name: 'new' }), NOW)).toBe(true);
+    expect(directory.upsert(given.entry({ generation: 1, revision: 9, name: 'old' }), NOW)).toBe(false);
+    expect(directory.upsert(given.entry({ generation: 2, revision: 1, name: 'twice' }), NOW)).toBe(false);
     expect(directory.find('agent')?.record.name).toBe('new');
   });
 
   it('S3.3 lists no agent again for a write from before its removal', () => {
     const directory = new Directory();
-    directory.upsert(anEntry({ revision: 1 }), NOW);
+    directory.upsert(given.entry({ revision: 1 }), NOW);
     expect(directory.remove('agent', { generation: 1, revision: 3 }, NOW)).toBe(true);
-    expect(directory.upsert(anEntry({ revision: 2 }), NOW)).toBe(false);
-    expect(directory.upsert(anEntry({ revision: 3 }), NOW)).toBe(false);
+    expect(directory.upsert(given.entry({ revision: 2 }), NOW)).toBe(false);
+    expect(directory.upsert(given.entry({ revision: 3 }), NOW)).toBe(false);
     expect(directory.size).toBe(0);
-    expect(directory.upsert(anEntry({ generation: 2, revision: 1 }), NOW)).toBe(true);
+    expect(directory.upsert(given.entry({ generation: 2, revision: 1 }), NOW)).toBe(true);
   });
 
   it('S3.3 ignores a removal that is older than the last registration', () => {
     const directory = new Directory();
-    directory.upsert(anEntry({ generation: 2 }), NOW);
+    directory.upsert(given.entry({ generation: 2 }), NOW);
     expect(directory.remove('agent', { generation: 1, revision: 50 }, NOW)).toBe(false);
     expect(directory.size).toBe(1);
   });
@@ -43,38 +43,43 @@ describe('the directory', () => {
   it('S3.3 remembers a removal that came before the registration it ends', () => {
     const directory = new Directory();
     expect(directory.remove('agent', { generation: 1, revision: 2 }, NOW)).toBe(false);
-    expect(directory.upsert(anEntry({ revision: 1 }), NOW)).toBe(false);
+    expect(directory.upsert(given.entry({ revision: 1 }), NOW)).toBe(false);
   });
 
   it('S3.4 neither lists an agent for a beat nor accepts a beat of another generation', () => {
     const directory = new Directory();
-    const vitals = { generation: 1, beatAt: NOW, suspectAt: null };
+    const vitals = { generation: 1, beatAt: NOW };
     expect(directory.beat('agent', vitals, NOW)).toBe(false);
-    directory.upsert(anEntry({ generation: 2 }), NOW);
+    directory.upsert(given.entry({ generation: 2 }), NOW);
     expect(directory.beat('agent', vitals, NOW)).toBe(false);
     expect(directory.beat('agent', { ...vitals, generation: 2 }, NOW)).toBe(true);
     expect(directory.beat('agent', { ...vitals, generation: 2, beatAt: NOW - 1 }, NOW)).toBe(false);
   });
 
-  it('S3.4 makes a silent agent suspect when its time comes, and active again when it beats', () => {
+  it('S3.4 a silent agent is suspect when a write reports it, and active again when it beats', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
-    directory.upsert(anEntry({ suspectAt: NOW + 10 }), NOW);
-    expect(answer(ranker, NOW + 9).candidates[0].agent.status).toBe('active');
-    expect(answer(ranker, NOW + 10).candidates[0].agent.status).toBe('suspect');
-    directory.beat('agent', { generation: 1, beatAt: NOW + 11, suspectAt: NOW + 21 }, NOW + 11);
-    expect(answer(ranker, NOW + 20).candidates[0].agent.status).toBe('active');
-    expect(answer(ranker, NOW + 21).candidates[0].agent.status).toBe('suspect');
+    const status = (now: number): string => answer(ranker, now).candidates[0].agent.status;
+    directory.upsert(given.entry(), NOW);
+    expect(status(NOW + 9)).toBe('active');
+    directory.upsert(given.entry({ revision: 2, suspect: true }), NOW + 10);
+    expect(status(NOW + 10)).toBe('suspect');
+    directory.beat('agent', { generation: 1, beatAt: NOW + 11 }, NOW + 11);
+    expect(status(NOW + 20)).toBe('active');
+    const health = { ...given.entry({ suspect: true }).record.health, lastHeartbeat: new Date(NOW + 11).toISOString() };
+    directory.upsert(given.entry({ revision: 3, health }), NOW + 21);
+    expect(status(NOW + 21)).toBe('suspect');
   });
 
   it('S3.8 lets an open circuit in when it has cooled down, and notices what comes after', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
-    directory.upsert(anEntry({ agentId: 'a' }), NOW);
-    directory.upsert(anEntry({ agentId: 'b', circuit: OPEN, suspectAt: NOW + 6_000 }), NOW);
+    directory.upsert(given.entry({ agentId: 'a' }), NOW);
+    directory.upsert(given.entry({ agentId: 'b', circuit: OPEN }), NOW);
+    directory.upsert(given.entry({ agentId: 'c', circuit: OPEN, dampedUntil: NOW + 6_000 }), NOW);
     expect(ids(answer(ranker, NOW + 3_999))).toEqual(['a']);
     expect(ids(answer(ranker, NOW + 4_000))).toEqual(['a', 'b']);
-    expect(answer(ranker, NOW + 6_000).candidates[1].agent.health.state).toBe('suspect');
+    expect(ids(answer(ranker, NOW + 6_000))).toEqual(['a', 'b', 'c']);
   });
 
   it('B5 never goes back in time with a clock that does', () => {
@@ -86,21 +91,25 @@ describe('the directory', () => {
   it('S3.6 finds the agents of a capability that died out and came back', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
-    directory.upsert(anEntry({ agentId: 'a' }), NOW);
-    directory.upsert(anEntry({ agentId: 'b', capabilities: ['plan'], desiredState: 'draining' }), NOW);
+    directory.upsert(given.entry({ agentId: 'a' }), NOW);
+    directory.upsert(given.entry({ agentId: 'b', capabilities: ['plan'], desiredState: 'draining' }), NOW);
     for (let times = 0; times < 2; times += 1) expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a']);
     directory.remove('b', { generation: 1, revision: 1 }, NOW);
-    directory.upsert(anEntry({ agentId: 'c', capabilities: ['plan'] }), NOW);
+    directory.upsert(given.entry({ agentId: 'c', capabilities: ['plan'] }), NOW);
     expect(ids(answer(ranker, NOW, ['build', 'plan']))).toEqual(['a', 'c']);
   });
 
   it('S3.6 applies a snapshot without losing newer local writes', () => {
     const directory = new Directory();
-    for (const agentId of ['gone', 'stays']) directory.upsert(anEntry({ agentId }), NOW);
+    for (const agentId of ['gone', 'stays']) directory.upsert(given.entry({ agentId }), NOW);
     const mark = directory.mark();
-    directory.upsert(anEntry({ agentId: 'own' }), NOW);
+    directory.upsert(given.entry({ agentId: 'own' }), NOW);
     directory.remove('left', { generation: 1, revision: 5 }, NOW);
-    const snapshot = [anEntry({ agentId: 'stays' }), anEntry({ agentId: 'other' }), anEntry({ agentId: 'left' })];
+    const snapshot = [
+      given.entry({ agentId: 'stays' }),
+      given.entry({ agentId: 'other' }),
+      given.entry({ agentId: 'left' }),
+    ];
     directory.replaceAll(snapshot, mark, NOW);
     const listed = ['gone', 'stays', 'own', 'other', 'left'].filter((agentId) => directory.find(agentId));
     expect(listed).toEqual(['stays', 'own', 'other']);
@@ -108,7 +117,7 @@ describe('the directory', () => {
 
   it('S3.1 shows no agent card in answers, which may be large', () => {
     const directory = new Directory();
-    directory.upsert(anEntry({ agentCard: { big: 'x' } }), NOW);
+    directory.upsert(given.entry({ agentCard: { big: 'x' } }), NOW);
     expect(answer(new Ranker(directory)).candidates[0].agent).not.toHaveProperty('agentCard');
   });
 });

@@ -134,7 +134,7 @@ export class DirectorySync {
     const unknown: string[] = [];
     for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
       if (movedHere.has(agentId)) continue;
-      const vitals = { generation, beatAt, suspectAt: null, inFlight, loadRatio, observedMs, usedTokens };
+      const vitals = { generation, beatAt, inFlight, loadRatio, observedMs, usedTokens };
       const isApplied = this.directory.beat(agentId, vitals, beatAt);
       if (!isApplied && this.directory.find(agentId)?.record.generation !== generation) unknown.push(agentId);
     }
@@ -174,7 +174,6 @@ function vitalsOf(row: BeatRow): Vitals {
   return {
     generation: Number(row.generation),
     beatAt: row.lastBeatAt.getTime(),
-    suspectAt: null,
     inFlight: row.inFlight,
     loadRatio: row.loadRatio ?? undefined,
     observedMs: row.observedMs ?? undefined,

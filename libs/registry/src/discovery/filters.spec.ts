@@ -1,4 +1,5 @@
-import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
+import { type EntryOverrides } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import type { AgentFilter } from './agent.query.js';
 import { assess } from './assessment.js';
 import { filterExclusions, filtersOf } from './filters.js';
@@ -6,7 +7,7 @@ import { estimateMicros, perMillion, priceOf, priceText, toMicros } from './pric
 import { DEFAULT_LOW_BUDGET } from './routability.js';
 
 function refusals(filter: AgentFilter, overrides: EntryOverrides): string[] {
-  const agent = assess(anEntry(overrides), 0, DEFAULT_LOW_BUDGET);
+  const agent = assess(given.entry(overrides), 0, DEFAULT_LOW_BUDGET);
   return filterExclusions(filtersOf(filter), agent).map(
     ({ code, text, eligibleWhen }) => `${code}: ${text}; eligible when ${eligibleWhen.text}`,
   );
@@ -87,7 +88,7 @@ describe('prices', () => {
 
   it('S3.6 read as people write them', () => {
     const text = (usdPerTask: number | null, usdPer1k: number | null): string =>
-      priceText(priceOf({ costModel: price(usdPerTask, usdPer1k), provider: anEntry().record.provider }));
+      priceText(priceOf({ costModel: price(usdPerTask, usdPer1k), provider: given.entry().record.provider }));
     expect(text(0, null)).toBe('$0/task');
     expect(text(null, 0.003)).toBe('$0.003/1k tokens');
     expect(text(0.01, 0.0000375)).toBe('$0.01/task + $0.0000375/1k tokens');

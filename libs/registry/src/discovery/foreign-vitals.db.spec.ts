@@ -7,7 +7,7 @@ afterEach(async () => await replicas.stop());
 describe('an agent that beats now at one replica and now at another', () => {
   beforeEach(async () => {
     const { here, there } = replicas;
-    const claim = replicas.claimOf(await replicas.join('a-1'));
+    const claim = (await replicas.given.agent({ agentId: 'a-1' })).claim;
     await Promise.all([here.sync.load(), there.sync.load()]);
     await here.heartbeats.beatAll([{ ...claim, inFlight: 7 }]);
     await there.heartbeats.beatAll([claim]); // leaves out what it has told: that stays as it was

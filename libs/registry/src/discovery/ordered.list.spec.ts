@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { anEntry } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { assess } from './assessment.js';
 import { CapabilityIndex } from './capability.index.js';
 import { Listing } from './listing.js';
@@ -14,11 +14,11 @@ function anAssessment(number: number, load: number) {
   const agentId = `agent-${String(number).padStart(4, '0')}`;
   // Nobody is saturated at less than 1; a load of 9 stands for "not routable".
   const desiredState = load === 9 ? ('draining' as const) : ('active' as const);
-  return assess(anEntry({ agentId, ratio: load / 10, desiredState }), 0, DEFAULT_LOW_BUDGET);
+  return assess(given.entry({ agentId, ratio: load / 10, desiredState }), 0, DEFAULT_LOW_BUDGET);
 }
 
 function makeListing(number: number, load: number): Listing {
-  return new Listing(anEntry(), ['build'], anAssessment(number, load), 0);
+  return new Listing(given.entry(), ['build'], anAssessment(number, load), 0);
 }
 
 function read(order: OrderedList): string[] {

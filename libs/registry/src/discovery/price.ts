@@ -39,6 +39,6 @@ export function priceText(price: Price | undefined): string {
   return parts.join(' + ');
 }
 
-export function usdText(micros: number): string {
+function usdText(micros: number): string {
   return `$${(micros / MICROS_PER_USD).toFixed(9).replace(/\.?0{1,9}$/, '')}`;
 }

@@ -1,5 +1,6 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
+import { type EntryOverrides } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import type { AgentQuery } from './agent.query.js';
 import type { Assessment } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
@@ -15,7 +16,7 @@ const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5
 
 function rankerOf(agents: EntryOverrides[], strategies?: Strategies): { ranker: Ranker; directory: Directory } {
   const directory = new Directory({ aliases: new CapabilityAliases({ 'can code': 'code' }) });
-  for (const overrides of agents) directory.upsert(anEntry(overrides), NOW);
+  for (const overrides of agents) directory.upsert(given.entry(overrides), NOW);
   return { directory, ranker: new Ranker(directory, strategies) };
 }
 
@@ -115,7 +116,7 @@ describe('the ranking', () => {
       { agentId: 'dear', costModel: { usdPerTask: 9, usdPer1kTokens: null } },
       { agentId: 'full', costModel: free, ratio: 1 },
       { agentId: 'probe', costModel: free, circuit: { ...OPEN, openUntil: NOW } },
-      { agentId: 'silent', costModel: free, suspectAt: NOW - 1 },
+      { agentId: 'silent', costModel: free, suspect: true },
     ];
     expect(ask(agents, {})).toEqual(['dear', 'full', 'silent', 'probe']);
   });
@@ -172,8 +173,8 @@ describe('round-robin', () => {
     const { ranker, directory } = rankerOf(['b', 'd', 'f'].map((agentId) => ({ agentId })));
     expect([turn(ranker), turn(ranker)]).toEqual(['b', 'd']);
     directory.remove('d', { generation: 1, revision: 1 }, NOW);
-    directory.upsert(anEntry({ agentId: 'a' }), NOW);
-    directory.upsert(anEntry({ agentId: 'e' }), NOW);
+    directory.upsert(given.entry({ agentId: 'a' }), NOW);
+    directory.upsert(given.entry({ agentId: 'e' }), NOW);
     expect(Array.from({ length: 5 }, () => turn(ranker))).toEqual(['e', 'f', 'a', 'b', 'e']);
   });
 

@@ -1,5 +1,6 @@
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import { anEntry, type EntryOverrides } from '../testing/directory-entries.js';
+import { type EntryOverrides } from '../testing/directory-entries.js';
+import { given } from '../testing/given.js';
 import { assess } from './assessment.js';
 import { isLowBudget, isRoutable, nextChangeAt, routability, DEFAULT_LOW_BUDGET } from './routability.js';
 
@@ -8,13 +9,13 @@ const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5
 const HALF_OPEN = { ...OPEN, phase: 'half_open' as const, openUntil: NOW - 1 };
 const PROBED = { ...HALF_OPEN, probe: { id: 'p', expiresAt: NOW + 900 } };
 
-const codes = (overrides: EntryOverrides): string[] => routability(anEntry(overrides), NOW).map(({ code }) => code);
-const standing = (overrides: EntryOverrides) => assess(anEntry(overrides), NOW, DEFAULT_LOW_BUDGET);
+const codes = (overrides: EntryOverrides): string[] => routability(given.entry(overrides), NOW).map(({ code }) => code);
+const standing = (overrides: EntryOverrides) => assess(given.entry(overrides), NOW, DEFAULT_LOW_BUDGET);
 
 describe('routability', () => {
   it('B1 lets a healthy agent through', () => {
     expect(codes({})).toEqual([]);
-    expect(isRoutable(anEntry(), NOW)).toBe(true);
+    expect(isRoutable(given.entry(), NOW)).toBe(true);
   });
 
   it('B4 keeps out whom an operator drains or quarantines, however well it is', () => {
@@ -23,18 +24,18 @@ describe('routability', () => {
   });
 
   it('S3.8 keeps out open circuits, and says when a probe may go', () => {
-    const [exclusion] = routability(anEntry({ circuit: OPEN }), NOW);
+    const [exclusion] = routability(given.entry({ circuit: OPEN }), NOW);
     expect(exclusion).toEqual({
       code: 'circuit_open',
       text: 'its circuit is open after 5 failures in a row',
       eligibleWhen: { text: 'its circuit lets a probe through in 4 s', inMs: 4_000 },
     });
-    expect(isRoutable(anEntry({ circuit: OPEN }), NOW + 4_000)).toBe(true);
+    expect(isRoutable(given.entry({ circuit: OPEN }), NOW + 4_000)).toBe(true);
   });
 
   it('S3.8 lets a half-open agent through until someone probes it', () => {
     expect(codes({ circuit: HALF_OPEN })).toEqual([]);
-    const [exclusion] = routability(anEntry({ circuit: PROBED }), NOW);
+    const [exclusion] = routability(given.entry({ circuit: PROBED }), NOW);
     expect(exclusion).toMatchObject({ code: 'circuit_probing', eligibleWhen: { inMs: 900 } });
     expect(exclusion.eligibleWhen.text).toBe('the probe has ended, at the latest in 900 ms');
   });
@@ -53,41 +54,40 @@ describe('routability', () => {
   it('B1 names every reason at once', () => {
     const all = { desiredState: 'draining' as const, circuit: OPEN, remaining: 0, dampedUntil: NOW + 5 };
     expect(codes(all)).toEqual(['draining', 'flapping', 'circuit_open', 'budget_exhausted']);
-    expect(isRoutable(anEntry(all), NOW)).toBe(false);
+    expect(isRoutable(given.entry(all), NOW)).toBe(false);
   });
 
   it('B5 leaves a suspect routable, after the others', () => {
-    expect(codes({ suspectAt: NOW })).toEqual([]);
-    expect(standing({ suspectAt: NOW }).marks).toEqual(['suspect']);
-    expect(standing({ suspectAt: NOW + 1 }).marks).toEqual([]);
-    expect(standing({ suspectAt: NOW }).record.status).toBe('suspect');
+    expect(codes({ suspect: true })).toEqual([]);
+    expect(standing({ suspect: true }).marks).toEqual(['suspect']);
+    expect(standing({ suspect: false }).marks).toEqual([]);
+    expect(standing({ suspect: true }).record.status).toBe('suspect');
   });
 
   it('B1 tells when time alone will change something', () => {
-    expect(nextChangeAt(anEntry(), NOW)).toBe(Infinity);
-    expect(nextChangeAt(anEntry({ circuit: OPEN, suspectAt: NOW + 3_000, dampedUntil: NOW - 1 }), NOW)).toBe(
-      NOW + 3_000,
-    );
-    expect(nextChangeAt(anEntry({ circuit: PROBED }), NOW)).toBe(NOW + 900);
+    expect(nextChangeAt(given.entry(), NOW)).toBe(Infinity);
+    expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW + 3_000 }), NOW)).toBe(NOW + 3_000);
+    expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW - 1 }), NOW)).toBe(NOW + 4_000);
+    expect(nextChangeAt(given.entry({ circuit: PROBED }), NOW)).toBe(NOW + 900);
   });
 });
 
 describe('assessments', () => {
   it('B1 order standings: ready, saturated, suspect, probe', () => {
-    const places = [{}, { ratio: 1 }, { ratio: 1, suspectAt: NOW }, { circuit: HALF_OPEN }].map(
+    const places = [{}, { ratio: 1 }, { ratio: 1, suspect: true }, { circuit: HALF_OPEN }].map(
       (overrides) => standing(overrides).standing,
     );
     expect(places).toEqual([0, 1, 2, 3]);
   });
 
   it('S3.8 show the circuit as it is now, not as it was written', () => {
-    const { record } = assess(anEntry({ circuit: OPEN }), NOW + 4_000, DEFAULT_LOW_BUDGET);
+    const { record } = assess(given.entry({ circuit: OPEN }), NOW + 4_000, DEFAULT_LOW_BUDGET);
     expect(record.health).toMatchObject({ circuitBreakerState: 'half_open', consecutiveFailures: 5 });
   });
 
   it('S3.6 mark a budget as low by its share or by its size', () => {
     const low = (remaining: number | undefined, totalTokens?: number): boolean =>
-      isLowBudget(anEntry({ remaining, totalTokens }).record.budget, { fraction: 0.1, tokens: 20_000 });
+      isLowBudget(given.entry({ remaining, totalTokens }).record.budget, { fraction: 0.1, tokens: 20_000 });
     expect(low(49_999, 500_000)).toBe(true);
     expect(low(50_000, 500_000)).toBe(false);
     expect(low(12_000, 12_000)).toBe(true);

@@ -61,7 +61,7 @@ export function isRoutable(entry: DirectoryEntry, now: number): boolean {
 
 /** The next time at which routability or health changes without a write; Infinity if it does not. */
 export function nextChangeAt(entry: DirectoryEntry, now: number): number {
-  const moments = [nextCircuitChange(entry.circuit, now), entry.suspectAt, entry.dampedUntil];
+  const moments = [nextCircuitChange(entry.circuit, now), entry.dampedUntil];
   return moments.reduce<number>(
     (next, at) => (at !== null && at !== undefined && at > now && at < next ? at : next),
     Infinity,

@@ -1,6 +1,6 @@
 import { CapabilityAliases } from './capability.aliases.js';
 import type { AgentQuery } from './agent.query.js';
-import { aReserveRequest } from '../testing/test-budgets.js';
+import { given } from '../testing/given.js';
 import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
@@ -23,7 +23,7 @@ async function ask(query: AgentQuery): Promise<{ found: string[]; read: number }
 describe('a strong read of the whole fleet', () => {
   it('S3.6 is shared by all who ask while one is under way, and none of them misses what was written before it asked', async () => {
     const { here, there } = replicas;
-    await replicas.join('early');
+    await replicas.given.agent({ agentId: 'early' });
     const load = there.sync.load.bind(there.sync);
     let readings = 0;
     there.sync.load = async () => {
@@ -33,7 +33,7 @@ describe('a strong read of the whole fleet', () => {
       return count;
     };
     const first = there.strong.prepare({});
-    await replicas.join('late');
+    await replicas.given.agent({ agentId: 'late' });
     await Promise.all([first, ...Array.from({ length: 30 }, async () => await there.strong.prepare({}))]);
     expect(readings).toBe(2);
     expect(there.directory.find('early')?.record.desiredState).toBe('draining');
@@ -44,7 +44,7 @@ describe('a strong read of the whole fleet', () => {
 
   it('S3.6 that fails is told to those who wait for it, and to nobody else', async () => {
     const { there } = replicas;
-    await replicas.join('early');
+    await replicas.given.agent({ agentId: 'early' });
     const load = there.sync.load.bind(there.sync);
     there.sync.load = async () => {
       there.sync.load = load;
@@ -58,7 +58,7 @@ describe('a strong read of the whole fleet', () => {
 
 describe('a strong read', () => {
   it('S3.11 sees what another replica has just written, without any feed', async () => {
-    await replicas.join('new');
+    await replicas.given.agent({ agentId: 'new' });
     expect(await ask({ capabilities: ['build'] })).toEqual({ found: ['new'], read: 1 });
     await replicas.here.agents.setDesiredState('new', 'quarantined', null, 'key:op');
     expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
@@ -69,7 +69,7 @@ describe('a strong read', () => {
   });
 
   it('S3.6 sees who no longer claims what is asked, and who does now', async () => {
-    const claim = replicas.claimOf(await replicas.join('changing'));
+    const claim = (await replicas.given.agent({ agentId: 'changing' })).claim;
     expect((await ask({ capabilities: ['build'] })).found).toEqual(['changing']);
     await replicas.here.agents.update(claim, { capabilities: ['review'] });
     expect((await ask({ capabilities: ['build'] })).found).toEqual([]);
@@ -77,30 +77,31 @@ describe('a strong read', () => {
   });
 
   it('S3.7 sees the load that was reported to another replica', async () => {
-    const [one, two] = [await replicas.join('one'), await replicas.join('two')];
+    const [one, two] = [await replicas.given.agent({ agentId: 'one' }), await replicas.given.agent({ agentId: 'two' })];
     const query = { capabilities: ['build'], prefer: 'least-loaded' };
-    await replicas.here.heartbeats.beatAll([{ ...replicas.claimOf(one), loadRatio: 0.9 }]);
+    await replicas.here.heartbeats.beatAll([{ ...one.claim, loadRatio: 0.9 }]);
     expect((await ask(query)).found).toEqual(['two', 'one']);
     await replicas.here.heartbeats.beatAll([
-      { ...replicas.claimOf(one), loadRatio: 0.1 },
-      { ...replicas.claimOf(two), loadRatio: 0.9 },
+      { ...one.claim, loadRatio: 0.1 },
+      { ...two.claim, loadRatio: 0.9 },
     ]);
     expect(await ask(query)).toEqual({ found: ['one', 'two'], read: 0 });
   });
 
   it('S3.6 reads only those that match and are news, however large the fleet', async () => {
-    for (let index = 0; index < 30; index++) await replicas.join(`other-${index}`, { capabilities: ['plan'] });
-    await replicas.join('match', { capabilities: ['build', 'plan'] });
+    for (let index = 0; index < 30; index++)
+      await replicas.given.agent({ agentId: `other-${index}`, capabilities: ['plan'] });
+    await replicas.given.agent({ agentId: 'match', capabilities: ['build', 'plan'] });
     expect(await ask({ capabilities: { all: ['build', 'plan'] } })).toEqual({ found: ['match'], read: 1 });
     expect(await ask({ capabilities: { all: ['build', 'plan'] } })).toEqual({ found: ['match'], read: 0 });
     expect(replicas.there.directory.size).toBe(1);
   });
 
   it('S3.12 finds by what contains it, by alias, and however it is spelled', async () => {
-    await replicas.join('rust', { capabilities: ['Code.Rust'] });
-    await replicas.join('alias', { capabilities: ['coding . Go'] });
-    await replicas.join('short', { capabilities: ['RS'] });
-    await replicas.join('other', { capabilities: ['encode'] });
+    await replicas.given.agent({ agentId: 'rust', capabilities: ['Code.Rust'] });
+    await replicas.given.agent({ agentId: 'alias', capabilities: ['coding . Go'] });
+    await replicas.given.agent({ agentId: 'short', capabilities: ['RS'] });
+    await replicas.given.agent({ agentId: 'other', capabilities: ['encode'] });
     expect((await ask({ capabilities: ['code'] })).found.toSorted()).toEqual(['alias', 'rust', 'short']);
     expect((await ask({ capabilities: { any: ['coding.rust', 'code.go'] } })).found.toSorted()).toEqual([
       'alias',
@@ -110,8 +111,8 @@ describe('a strong read', () => {
   });
 
   it('B1 explains from what is written, also about those that only come near', async () => {
-    await replicas.join('near', { capabilities: ['build'] });
-    await replicas.join('full', { capabilities: ['build', 'plan'] });
+    await replicas.given.agent({ agentId: 'near', capabilities: ['build'] });
+    await replicas.given.agent({ agentId: 'full', capabilities: ['build', 'plan'] });
     const query = { capabilities: ['build', 'plan'], explain: true };
     await replicas.there.strong.prepare(query);
     const { excluded } = replicas.there.ranker.rank(query, replicas.there.clock.now());
@@ -119,14 +120,14 @@ describe('a strong read', () => {
   });
 
   it('S3.6 of a query that names no capability reads the fleet', async () => {
-    await replicas.join('one');
-    await replicas.join('two', { capabilities: ['plan'] });
+    await replicas.given.agent({ agentId: 'one' });
+    await replicas.given.agent({ agentId: 'two', capabilities: ['plan'] });
     expect(await ask({})).toEqual({ found: ['one', 'two'], read: 2 });
   });
 
   it('S3.6 asks Postgres by the index of capabilities', async () => {
     const { db } = replicas.database;
-    await replicas.join('wanted');
+    await replicas.given.agent({ agentId: 'wanted' });
     await db.query(
       `INSERT INTO agent SELECT (jsonb_populate_record(a, jsonb_build_object('agent_id', 'a' || n, 'capability_keys',
          jsonb_build_array('c' || n % 500)))).* FROM agent a, generate_series(1, 5000) n`,
@@ -142,38 +143,44 @@ describe('a strong read', () => {
 describe('a replica', () => {
   it('S3.10 hears of tokens used with the beats, and no longer ranks who has used them all', async () => {
     const { here } = replicas;
-    const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
+    const agent = await replicas.given.agent({
+      agentId: 'spender',
+      budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' },
+    });
     await here.sync.idle();
     const ranked = (): number => here.ranker.rank({ capabilities: ['build'] }, here.clock.now()).candidates.length;
     expect(ranked()).toBe(1);
-    await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 1_000 }]);
+    await here.heartbeats.beatAll([{ ...agent.claim, usedTokens: 1_000 }]);
     await here.sync.readBeats();
     expect(ranked()).toBe(0);
   });
 
   it('S3.10 keeps what a beat told in mind when the ledger tells less', async () => {
     const { here } = replicas;
-    const agent = await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' } });
+    const agent = await replicas.given.agent({
+      agentId: 'spender',
+      budget: { totalTokens: 1_000, usedTokens: 0, source: 'reported' },
+    });
     await here.sync.idle();
-    await here.heartbeats.beatAll([{ ...replicas.claimOf(agent), usedTokens: 600 }]);
+    await here.heartbeats.beatAll([{ ...agent.claim, usedTokens: 600 }]);
     await here.sync.readBeats();
     const used = (): number | undefined => here.directory.find('spender')?.record.budget.usedTokens;
     expect(used()).toBe(600);
-    const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(10, { agentId: 'spender' }));
+    const { owner, key } = await here.budgets.ledger.reserve(given.reservation(10, { agentId: 'spender' }));
     await here.budgets.ledger.settle({ owner, key }, { tokens: 10, microUsd: 0 });
     expect([used(), (await here.agents.get('spender')).budget.usedTokens]).toEqual([600, 600]);
   });
 
   it('S3.10 asked for a strong answer knows what others have charged, by capability and of the whole fleet', async () => {
     const { here, there } = replicas;
-    await replicas.join('spender', { budget: { totalTokens: 1_000, usedTokens: 0, source: 'ledger' } });
+    await replicas.given.agent({ agentId: 'spender', budget: { totalTokens: 1_000, usedTokens: 0, source: 'ledger' } });
     const left = async (query: AgentQuery): Promise<number | null | undefined> => {
       await there.strong.prepare(query);
       return there.directory.find('spender')?.record.budget.remaining;
     };
     expect(await left({ capabilities: ['build'] })).toBe(1_000);
     for (const [spent, query] of [{ capabilities: ['build'] }, {}].entries()) {
-      const { owner, key } = await here.budgets.ledger.reserve(aReserveRequest(500, { agentId: 'spender' }));
+      const { owner, key } = await here.budgets.ledger.reserve(given.reservation(500, { agentId: 'spender' }));
       await here.budgets.ledger.settle({ owner, key }, { tokens: 500, microUsd: 0 });
       expect(await left(query)).toBe(500 - 500 * spent);
     }
@@ -182,8 +189,7 @@ describe('a replica', () => {
 
   it('S3.8 judges what ends by time by the clock of the database', async () => {
     const { there } = replicas;
-    await replicas.join('cooling');
-    for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('cooling', { ok: false });
+    await replicas.given.agent({ agentId: 'cooling', circuit: 'open' });
     const query = { capabilities: ['build'] };
     await there.strong.prepare(query);
     const { candidates, retryAfterMs } = there.ranker.rank(query, there.clock.now());
@@ -195,7 +201,7 @@ describe('a replica', () => {
   it('S3.11 does not miss a change that it could not read when it was told of it', async () => {
     const { db, connectAgain } = replicas.database;
     const third = await testRegistry(await connectAgain({ operationTimeoutMs: 250 }));
-    await replicas.join('missed');
+    await replicas.given.agent({ agentId: 'missed' });
     await db.transaction(async () => {
       await db.query('LOCK TABLE agent IN ACCESS EXCLUSIVE MODE');
       third.sync.scheduleRefresh(['missed']);

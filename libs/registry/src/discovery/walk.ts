@@ -7,7 +7,7 @@ export interface Walk {
 }
 
 /** Iterates over one order, best first. */
-export class ListWalk implements Walk {
+class ListWalk implements Walk {
   private readonly place: Place = { chunk: 0, offset: 0 };
 
   constructor(private readonly order: OrderedList) {}
@@ -26,7 +26,7 @@ interface Section {
 }
 
 /** Like ListWalk, but among agents of equal rank it starts after `pivot` and ends with it. */
-export class RotatedWalk implements Walk {
+class RotatedWalk implements Walk {
   private sections: Section[] = [];
   private groupEnd: Place = { chunk: 0, offset: 0 };
 
@@ -67,7 +67,7 @@ export class RotatedWalk implements Walk {
 }
 
 /** Merges several walks with the same order; returns each agent once. */
-export class MergeWalk implements Walk {
+class MergeWalk implements Walk {
   private readonly heads: (Listing | undefined)[];
 
   constructor(

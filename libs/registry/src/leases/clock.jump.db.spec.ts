@@ -1,17 +1,17 @@
 import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
-import type { Joined } from '../agents/agents.service.js';
+import type { GivenAgent } from '../testing/given-agents.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
 const HOUR_MS = 3_600_000;
 const TTL_MS = leaseTtlMs(DEFAULT_LEASE_POLICY);
 
 let replicas: TwoReplicas;
-let agents: Joined[];
+let agents: GivenAgent[];
 
 beforeEach(async () => {
   replicas = await TwoReplicas.start();
   agents = [];
-  for (let index = 0; index < 20; index++) agents.push(await replicas.join(`agent-${index}`));
+  for (let index = 0; index < 20; index++) agents.push(await replicas.given.agent({ agentId: `agent-${index}` }));
   await replicas.here.sweeper.sweep();
 });
 afterEach(async () => await replicas.stop());
@@ -32,11 +32,11 @@ async function clockGoesBack(ms: number): Promise<void> {
   );
 }
 
-async function evictedAfter(ms: number, beating: readonly Joined[]): Promise<string[]> {
+async function evictedAfter(ms: number, beating: readonly GivenAgent[]): Promise<string[]> {
   const evicted: string[] = [];
   for (let passed = 0; passed < ms; passed += 1_000) {
     await replicas.elapse(1_000);
-    if (passed % 5_000 === 0) await replicas.here.heartbeats.beatAll(beating.map((one) => replicas.claimOf(one)));
+    if (passed % 5_000 === 0) await replicas.here.heartbeats.beatAll(beating.map((one) => one.claim));
     evicted.push(...(await replicas.here.sweeper.sweep()).evicted);
   }
   return evicted;
@@ -87,7 +87,7 @@ describe('a database clock that goes back', () => {
     ]);
     await there.sync.load();
     expect(there.directory.advance(0)).toBeLessThan((await there.sync.time()) + 10_000);
-    await here.heartbeats.beatAll(agents.map((one) => ({ ...replicas.claimOf(one), inFlight: 7 })));
+    await here.heartbeats.beatAll(agents.map((one) => ({ ...one.claim, inFlight: 7 })));
     await there.sync.readBeats();
     expect(there.directory.find('agent-3')?.record.load.inFlight).toBe(7);
   });

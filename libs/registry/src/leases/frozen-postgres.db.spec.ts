@@ -1,10 +1,10 @@
 import { Database, Loop, migrate, joinSchemas, PLATFORM_SCHEMA } from '#rollcall/platform';
-import { FreezablePostgres, readAll, until } from '#rollcall/platform/testing';
-import { hashOfToken } from '../agents/lease.token.js';
+import { FreezablePostgres, readAll } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { REGISTRY_SCHEMA } from '../schema.js';
 
 const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
-import { aRegistration, testRegistry, type TestRegistry } from '../testing/test-registry.js';
+import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
@@ -30,7 +30,9 @@ beforeAll(async () => {
   await migrate(options, SCHEMA);
   database = new Database(options);
   registry = await testRegistry(database, { lease, protection });
-  beating = await Promise.all(Array.from({ length: FLEET }, async (_, index) => await joined(`agent-${index}`)));
+  const ids = Array.from({ length: FLEET }, (_, index) => `agent-${index}`);
+  const agents = await Promise.all(ids.map(async (agentId) => await registry.given.agent({ agentId })));
+  beating = agents.map(({ claim }) => claim);
   const onError = (): void => void (failures += 1);
   const sweep = async (): Promise<void> => {
     await registry.sweeper.sweep();
@@ -47,12 +49,6 @@ afterAll(async () => {
   await database.close();
   await postgres.stop();
 });
-
-async function joined(agentId: string): Promise<Heartbeat> {
-  const facts = aRegistration();
-  const { record, leaseToken } = await registry.agents.register({ agentId, leaseToken: null, by: 'test', facts });
-  return { agentId, generation: record.generation, tokenHash: hashOfToken(leaseToken) };
-}
 
 async function left(): Promise<string[]> {
   while ((await registry.events.sequencer.runOnce()).moved > 0);

@@ -24,7 +24,7 @@ afterEach(async () => await replicas.stop());
 async function joinAll(count: number): Promise<void> {
   const ids = Array.from({ length: count }, (_, index) => `agent-${String(index).padStart(3, '0')}`);
   fleet = [];
-  for (const agentId of ids) fleet.push(replicas.claimOf(await replicas.join(agentId)));
+  for (const agentId of ids) fleet.push((await replicas.given.agent({ agentId })).claim);
 }
 
 /** Runs the registry for this long: one sweep a second, and a beat of each of these agents every ten seconds. */

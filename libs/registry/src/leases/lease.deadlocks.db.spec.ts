@@ -1,4 +1,4 @@
-import { until } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import { suspectAfterMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 
@@ -15,8 +15,8 @@ async function someoneWaits(): Promise<boolean> {
 describe('the locks of leases', () => {
   it('S3.4 let an agent say goodbye in the moment a sweep suspects it, and neither waits for the other', async () => {
     const { here, there, database } = replicas;
-    const joined = await replicas.join('a-1');
-    for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.join(agentId);
+    const joined = await replicas.given.agent({ agentId: 'a-1' });
+    for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.given.agent({ agentId });
     await there.sweeper.sweep();
     await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 1_000, 'a-1');
     const sweep = Promise.withResolvers<unknown>();
@@ -24,7 +24,7 @@ describe('the locks of leases', () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // as every goodbye begins
       there.sweeper.sweep().then(sweep.resolve, sweep.reject);
       await Promise.race([until('the sweep waits', someoneWaits), sweep.promise]);
-      await here.agents.deregister(replicas.claimOf(joined));
+      await here.agents.deregister(joined.claim);
     });
     const [left, swept] = await Promise.allSettled([goodbye, sweep.promise]);
     expect([left.status, swept.status]).toEqual(['fulfilled', 'fulfilled']);

@@ -12,7 +12,7 @@ let leases: LeaseStore;
 beforeEach(async () => {
   replicas = await TwoReplicas.start();
   leases = new LeaseStore(replicas.database.db);
-  await replicas.join('a-1');
+  await replicas.given.agent({ agentId: 'a-1' });
 });
 afterEach(async () => await replicas.stop());
 

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 import type { Database } from '#rollcall/platform';
-import { SlowProxy, testDatabase, type TestDatabase, until } from '#rollcall/platform/testing';
-import { hashOfToken } from '../agents/lease.token.js';
-import { aRegistration, testRegistry } from '../testing/test-registry.js';
+import { SlowProxy, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { testRegistry } from '../testing/test-registry.js';
 
 let database: TestDatabase;
 
@@ -14,8 +14,7 @@ describe('a slow network', () => {
     const proxy = await SlowProxy.start(database.url, 200);
     const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 1_500 });
     const registry = await testRegistry(db);
-    const facts = aRegistration();
-    const { record } = await registry.agents.register({ agentId: 'far', leaseToken: null, by: 'test', facts });
+    const { record } = await registry.given.agent({ agentId: 'far' });
     expect(record.agentId).toBe('far');
     await registry.idle();
     proxy.stop();
@@ -27,15 +26,13 @@ describe('connections that are kept for beats', () => {
     const outsider = await blocker();
     const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 3_000 });
     const registry = await testRegistry(db);
-    const facts = aRegistration();
-    const joined = await registry.agents.register({ agentId: 'beating', leaseToken: null, by: 'test', facts });
+    const { claim } = await registry.given.agent({ agentId: 'beating' });
     await registry.idle();
     await outsider.query('BEGIN; UPDATE counter SET value = value + 1');
     const writers = Promise.allSettled(Array.from({ length: 40 }, async (_, id) => await count(db, id + 1)));
     await until('the other connections wait', async () => (await waiting()) === 4);
-    const beat = { agentId: 'beating', generation: 1, tokenHash: hashOfToken(joined.leaseToken) };
     for (let times = 0; times < 20; times++) {
-      expect(await registry.heartbeats.beatAll([beat])).toMatchObject([{ ok: true }]);
+      expect(await registry.heartbeats.beatAll([claim])).toMatchObject([{ ok: true }]);
     }
     expect((await registry.sweeper.sweep()).swept).toBe(true);
     expect(await waiting()).toBe(4);

@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestDatabase } from '#rollcall/platform/testing';
 import type { WorkerOrder, WorkerReply } from './budget-worker.js';
-import { aBudget, aReserveRequest, testBudgets, type TestBudgets } from './test-budgets.js';
+import { testBudgets, type TestBudgets } from './test-budgets.js';
+import { given } from './given.js';
 
 export interface RaceReport {
   rounds: number;
@@ -33,7 +34,7 @@ export async function budgetRace(
 ): Promise<RaceReport> {
   const here = await testBudgets(database.db);
   const workers = await Promise.all([startWorker(database), startWorker(database)]);
-  const { id } = await here.budgets.open(aBudget(0));
+  const { id } = await here.budgets.open(given.budgetRequest(0));
   const report: RaceReport = { rounds, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 };
   for (let round = 1; round <= rounds; round++) {
     await here.budgets.topUp(id, { tokens: limit }, { by: 'storm', note: null });
@@ -53,7 +54,7 @@ export async function budgetRace(
 export async function budgetCrashes(database: TestDatabase, kills: number): Promise<CrashReport> {
   const here = await testBudgets(database.db);
   const tokens = 10;
-  const { id } = await here.budgets.open(aBudget(kills * tokens));
+  const { id } = await here.budgets.open(given.budgetRequest(kills * tokens));
   for (let kill = 0; kill < kills; kill++) {
     const worker = await startWorker(database);
     await request(worker, { do: 'hang', tokens, ttlMs: 60_000 });
@@ -70,7 +71,7 @@ export async function budgetCrashes(database: TestDatabase, kills: number): Prom
 
 async function isBlocked({ ledger }: TestBudgets, tokens: number): Promise<boolean> {
   try {
-    await ledger.reserve(aReserveRequest(tokens));
+    await ledger.reserve(given.reservation(tokens));
     return false;
   } catch (error) {
     if ((error as { code?: string }).code === 'BUDGET_EXHAUSTED') return true;

@@ -1,6 +1,7 @@
 /** A separate process that spends from budgets, like a replica. The test may kill it at any time. */
 import { Database } from '#rollcall/platform';
-import { aReserveRequest, testBudgets } from './test-budgets.js';
+import { given } from './given.js';
+import { testBudgets } from './test-budgets.js';
 
 export type WorkerOrder =
   /** Reserve this many times at the same time, and reply with the number of granted reservations. */
@@ -17,7 +18,7 @@ const send = (reply: WorkerReply): void => void process.send?.(reply);
 
 async function reserve(times: number, tokens: number): Promise<void> {
   const results = await Promise.allSettled(
-    Array.from({ length: times }, async () => await ledger.reserve(aReserveRequest(tokens))),
+    Array.from({ length: times }, async () => await ledger.reserve(given.reservation(tokens))),
   );
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [(result.reason as { code?: string }).code ?? String(result.reason)] : [],
@@ -30,7 +31,7 @@ process.on('message', (order: WorkerOrder) => {
   if (order.do === 'reserve') void reserve(order.times, order.tokens);
   else
     void ledger
-      .reserve(aReserveRequest(order.tokens, { ttlMs: order.ttlMs }))
+      .reserve(given.reservation(order.tokens, { ttlMs: order.ttlMs }))
       .then(({ key }) => send({ holding: key }));
 });
 process.on('disconnect', () => process.exit());

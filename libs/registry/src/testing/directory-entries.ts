@@ -6,30 +6,30 @@ export interface EntryOverrides extends Partial<Omit<DirectoryEntry, 'record'>>,
   /** The remaining part of `totalTokens`. The budget is unlimited if both are missing. */
   remaining?: number;
   totalTokens?: number;
+  suspect?: boolean;
   /** The share of the capacity in use. */
   ratio?: number;
 }
 
 const STARTED = '2026-02-24T10:00:00.000Z';
 
-/** A healthy agent with default values. A test passes only the values that matter to it. */
-export function anEntry(overrides: EntryOverrides = {}): DirectoryEntry {
-  const { revision = 1, circuit = CLOSED_CIRCUIT, suspectAt = null, dampedUntil = null, ...rest } = overrides;
-  const { remaining, totalTokens = remaining, ratio = 0, ...record } = rest;
+/** A healthy agent by default. */
+export function entry(overrides: EntryOverrides = {}): DirectoryEntry {
+  const { revision = 1, circuit = CLOSED_CIRCUIT, dampedUntil = null, ...rest } = overrides;
+  const { remaining, totalTokens = remaining, ratio = 0, suspect = false, ...record } = rest;
   const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
   const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });
   const load = agentLoad({ inFlight: 0, capacity: null, reportedRatio: ratio });
   return {
-    record: { ...plainRecord(), load, budget, ...record },
+    record: { ...plainRecord(suspect), load, budget, ...record },
     revision,
     circuit,
-    suspectAt,
     dampedUntil,
     reportedRatio: ratio,
   };
 }
 
-function plainRecord(): Omit<AgentRecord, 'budget' | 'load'> {
+function plainRecord(suspect: boolean): Omit<AgentRecord, 'budget' | 'load'> {
   return {
     agentId: 'agent',
     name: 'agent',
@@ -39,7 +39,12 @@ function plainRecord(): Omit<AgentRecord, 'budget' | 'load'> {
     capabilities: ['build'],
     sandboxLevel: 1,
     provider: { adapter: 'copilot', type: 'api', plan: null },
-    health: { state: 'active', lastHeartbeat: STARTED, consecutiveFailures: 0, circuitBreakerState: 'closed' },
+    health: {
+      state: suspect ? 'suspect' : 'active',
+      lastHeartbeat: STARTED,
+      consecutiveFailures: 0,
+      circuitBreakerState: 'closed',
+    },
     registeredAt: STARTED,
     lastTaskAt: null,
     generation: 1,

@@ -3,7 +3,6 @@ import { BackgroundFaults, type Database, PlatformModule } from '#rollcall/platf
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
 import { AgentSnapshots } from '../agents/agent.snapshots.js';
 import { AgentsService } from '../agents/agents.service.js';
-import type { Registration } from '../agents/registration.js';
 import { DEFAULT_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import { Directory } from '../discovery/directory.js';
@@ -21,6 +20,7 @@ import { ProtectionStore } from '../leases/protection.store.js';
 import { RegistryModule } from '../registry.module.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { budgetsOf, type BudgetParts } from './budget-parts.js';
+import { type GivenAgent, givenAgents, type AgentSpec } from './given-agents.js';
 
 /** The services of one replica. */
 export interface TestRegistry {
@@ -38,7 +38,8 @@ export interface TestRegistry {
   snapshots: AgentSnapshots;
   budgets: BudgetParts;
   events: TestEvents;
-  /** Resolves when accepted beats are committed and the directory has read all changes. */
+  given: BudgetParts['given'] & { agent(spec?: AgentSpec): Promise<GivenAgent> };
+  /** Settles when accepted beats are committed and the directory has read all changes. */
   idle(): Promise<void>;
 }
 
@@ -60,7 +61,10 @@ export async function testRegistry(db: Database, options: Partial<RegistryOption
     await heartbeats.idle();
     await sync.idle();
   };
-  return { ...parts, heartbeats, sync, idle, budgets: budgetsOf(module), events: eventsOf(module) };
+  const budgets = budgetsOf(module);
+  const { failuresToOpen } = options.circuit ?? DEFAULT_CIRCUIT_POLICY;
+  const given = { ...budgets.given, agent: givenAgents({ ...parts, failuresToOpen }) };
+  return { ...parts, heartbeats, sync, idle, budgets, events: eventsOf(module), given };
 }
 
 export async function registryModule(db: Database, options: Partial<RegistryOptions>): Promise<TestingModule> {
@@ -72,7 +76,7 @@ export async function registryModule(db: Database, options: Partial<RegistryOpti
     .compile();
 }
 
-function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events' | 'idle'> {
+function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events' | 'given' | 'idle'> {
   const anywhere = { strict: false };
   return {
     agents: module.get(AgentsService, anywhere),
@@ -87,25 +91,5 @@ function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events'
     strong: module.get(StrongReader, anywhere),
     clock: module.get(RegistryClock, anywhere),
     snapshots: module.get(AgentSnapshots, anywhere),
-  };
-}
-
-/** A valid registration. A test passes only the values that matter to it. */
-export function aRegistration(overrides: Partial<Registration> = {}): Registration {
-  return {
-    name: 'swarm-builder',
-    endpoint: 'http://localhost:5091',
-    agentCard: null,
-    capabilities: ['build'],
-    sandboxLevel: 2,
-    provider: { adapter: 'copilot', type: 'subscription', plan: 'github-copilot-business' },
-    budget: { totalTokens: 500_000, usedTokens: 0, source: 'langfuse' },
-    costModel: { usdPerTask: 0, usdPer1kTokens: null },
-    capacity: null,
-    declaredMs: null,
-    version: null,
-    definition: null,
-    labels: {},
-    ...overrides,
   };
 }

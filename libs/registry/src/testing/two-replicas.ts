@@ -1,10 +1,7 @@
-import type { RegistryEvent } from '#rollcall/platform';
+import type { DatabaseOptions, RegistryEvent } from '#rollcall/platform';
 import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import type { Joined } from '../agents/agents.service.js';
-import { hashOfToken } from '../agents/lease.token.js';
-import type { LeaseClaim, Registration } from '../agents/registration.js';
 import type { RegistryOptions } from '../registry.options.js';
-import { aRegistration, testRegistry, type TestRegistry } from './test-registry.js';
+import { testRegistry, type TestRegistry } from './test-registry.js';
 
 /** Two replicas of the registry on one database. No periodic work and no event feed runs. */
 export class TwoReplicas {
@@ -14,31 +11,26 @@ export class TwoReplicas {
     readonly there: TestRegistry,
   ) {}
 
-  static async start(options: Partial<RegistryOptions> = {}): Promise<TwoReplicas> {
-    const database = await testDatabase();
+  static async start(
+    options: Partial<RegistryOptions> = {},
+    onDatabase: Partial<DatabaseOptions> = {},
+  ): Promise<TwoReplicas> {
+    const database = await testDatabase(onDatabase);
     const there = await testRegistry(await database.connectAgain(), options);
     return new TwoReplicas(database, await testRegistry(database.db, options), there);
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.here.sync.idle(), this.there.sync.idle()]);
+    await Promise.all([this.here.idle(), this.there.idle()]);
     await this.database.drop();
   }
 
-  /** Registers an agent at the first replica, unless `at` names another one. */
-  async join(
-    agentId: string,
-    overrides: Partial<Registration> = {},
-    { leaseToken = null as string | null, at = this.here } = {},
-  ): Promise<Joined> {
-    return await at.agents.register({ agentId, leaseToken, by: 'test', facts: aRegistration(overrides) });
+  /** The builders of the first replica. */
+  get given(): TestRegistry['given'] {
+    return this.here.given;
   }
 
-  claimOf({ record, leaseToken }: Joined): LeaseClaim {
-    return { agentId: record.agentId, generation: record.generation, tokenHash: hashOfToken(leaseToken) };
-  }
-
-  /** Returns the events of the log; with types, only events of these types. */
+  /** The events in the log, of these types if any are named. */
   async loggedEvents(...types: string[]): Promise<RegistryEvent[]> {
     while ((await this.here.events.sequencer.runOnce()).moved > 0);
     const all = await readAll(this.here.events);

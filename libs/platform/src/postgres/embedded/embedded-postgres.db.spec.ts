@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import { EmbeddedPostgres } from './embedded-postgres.js';
 import { isAlive } from './process-identity.js';
 import { makeSocketFolder } from './socket-folder.js';

@@ -8,7 +8,7 @@ import { jsonRpcWire, legacyJsonRpcWire } from '../../testing/a2a-wires/json-rpc
 import { cardWith, jsonRpcAt } from '../../testing/a2a-wires/odd-card.js';
 import { restWire } from '../../testing/a2a-wires/rest.wire.js';
 import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 

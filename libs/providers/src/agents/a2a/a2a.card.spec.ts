@@ -4,7 +4,7 @@ import { cardWith } from '../../testing/a2a-wires/odd-card.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const KEY = 'a2a-key-0123456789';

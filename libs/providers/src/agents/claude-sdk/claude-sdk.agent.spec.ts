@@ -4,7 +4,7 @@ import { describeAgentProviderContract } from '../../testing/agent-provider.cont
 import { FakeClaudeSdk } from '../../testing/fake-claude.sdk.js';
 import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import { isAlive, FakeProgram } from '../../testing/fake-program.js';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
 import { ClaudeSdkAgentProvider, type ClaudeSdkProviderOptions } from './claude-sdk.agent-provider.js';
 

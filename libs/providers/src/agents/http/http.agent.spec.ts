@@ -6,7 +6,7 @@ import { describeAgentProviderContract } from '../../testing/agent-provider.cont
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
 import { HttpAgentProvider } from './http.agent-provider.js';
 

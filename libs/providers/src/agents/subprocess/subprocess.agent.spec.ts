@@ -2,7 +2,7 @@ import { Secret } from '../../secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import { isAlive, FakeProgram } from '../../testing/fake-program.js';
-import { until } from '../../testing/until.js';
+import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
 import { SubprocessAgentProvider, type AllowedProgram } from './subprocess.agent-provider.js';
 

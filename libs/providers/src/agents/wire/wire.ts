@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
 import { redactDeep } from '../../secret.js';
-import type { AgentBudget, AgentEvent, AgentMessage, AgentResult, AgentUsage, HandleOptions } from '../agent.js';
+import type { AgentEvent, AgentMessage, AgentResult, AgentUsage, CallBudget, HandleOptions } from '../agent.js';
 
 /** The JSON object that `http` and `subprocess` agents receive. */
 export interface WireMessage {
@@ -13,7 +13,7 @@ export interface WireMessage {
   text: string;
   data?: unknown;
   conversationId?: string;
-  budget?: AgentBudget;
+  budget?: CallBudget;
 }
 
 /** An invalid count is treated as unknown, so that the answer is not lost. */

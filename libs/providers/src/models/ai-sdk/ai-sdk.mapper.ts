@@ -78,7 +78,7 @@ export function identity(response: { id?: string; modelId?: string } = {}): Pick
 }
 
 /** Returns undefined for parts that Rollcall does not use: sources, and tools that the vendor runs. */
-export function toAssistantPart(part: LanguageModelV4Content): AssistantPart | undefined {
+function toAssistantPart(part: LanguageModelV4Content): AssistantPart | undefined {
   if (part.type === 'text' || part.type === 'reasoning')
     return { type: part.type, text: part.text, ...toVendorData(part.providerMetadata) };
   return part.type === 'tool-call' ? toToolCall(part) : undefined;

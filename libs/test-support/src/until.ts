@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits until `check` returns true. After `withinMs` it throws an error that contains `what`. */
+const CHECK_EVERY_MS = 20;
+
+/** Waits until the check passes. After `withinMs` it throws an error that names the condition. */
 export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 45_000): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await check())) {
     if (performance.now() > deadline) throw new Error(`condition not met within ${withinMs} ms: ${what}`);
-    await delay(10);
+    await delay(CHECK_EVERY_MS);
   }
 }

@@ -1,0 +1,42 @@
+import type { WebSocket } from 'ws';
+
+/** How long a client may take to answer a close frame. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/** A WebSocket whose messages are JSON frames, `{"event": …, "data": …}`. It detects dead clients by pings, and every close ends in time. */
+export class FrameSocket {
+  private answered = true;
+
+  constructor(private readonly socket: WebSocket) {
+    socket.on('pong', () => (this.answered = true));
+  }
+
+  get open(): boolean {
+    return this.socket.readyState === this.socket.OPEN;
+  }
+
+  /** Bytes that are not sent yet. */
+  get buffered(): number {
+    return this.socket.bufferedAmount;
+  }
+
+  /** Writes a serialised frame if the socket is open; `onSent` is called when the frame has left. */
+  write(frame: string | Buffer, onSent?: () => void): void {
+    if (this.open) this.socket.send(frame, { binary: false }, onSent);
+  }
+
+  /** Disconnects a client that did not answer the last ping. Returns whether the client was pinged. */
+  ping(): boolean {
+    if (this.answered) this.socket.ping();
+    else this.socket.terminate();
+    const pinged = this.answered;
+    this.answered = false;
+    return pinged;
+  }
+
+  /** The reason is sent as JSON. */
+  close(status: number | undefined, reason: Record<string, unknown>): void {
+    this.socket.close(status, JSON.stringify(reason));
+    setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();
+  }
+}

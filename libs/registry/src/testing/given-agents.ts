@@ -1,0 +1,41 @@
+import type { DesiredState } from '../agents/agent.record.js';
+import type { AgentsService, Joined } from '../agents/agents.service.js';
+import { hashOfToken } from '../agents/lease.token.js';
+import type { LeaseClaim, Registration } from '../agents/registration.js';
+import type { CircuitService } from '../circuit/circuit.service.js';
+import { given } from './given.js';
+
+/** A registration, and the state the agent is in afterwards. */
+export interface AgentSpec extends Partial<Registration> {
+  /** The registry chooses one by default. */
+  agentId?: string;
+  /** Of the life that this registration replaces. */
+  leaseToken?: string;
+  circuit?: 'closed' | 'open';
+  desiredState?: DesiredState;
+}
+
+export interface GivenAgent extends Joined {
+  claim: LeaseClaim;
+}
+
+interface AgentParts {
+  agents: AgentsService;
+  circuits: CircuitService;
+  failuresToOpen: number;
+}
+
+/** Registers agents through one replica, for the owner `test`. */
+export function givenAgents({ agents, circuits, failuresToOpen }: AgentParts) {
+  const openCircuit = async (agentId: string): Promise<void> => {
+    for (let failures = 0; failures < failuresToOpen; failures++) await circuits.report(agentId, { ok: false });
+  };
+  return async (spec: AgentSpec = {}): Promise<GivenAgent> => {
+    const { agentId: id = null, leaseToken = null, circuit = 'closed', desiredState = 'active', ...facts } = spec;
+    const joined = await agents.register({ agentId: id, leaseToken, by: 'test', facts: given.registration(facts) });
+    const { agentId, generation } = joined.record;
+    if (desiredState !== 'active') await agents.setDesiredState(agentId, desiredState, null, 'key:op');
+    if (circuit === 'open') await openCircuit(agentId);
+    return { ...joined, claim: { agentId, generation, tokenHash: hashOfToken(joined.leaseToken) } };
+  };
+}

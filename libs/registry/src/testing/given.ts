@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import type { Registration } from '../agents/registration.js';
+import { type Budget, FLEET } from '../budgets/budget.js';
+import type { BudgetRequest } from '../budgets/budgets.service.js';
+import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
+import { entry } from './directory-entries.js';
+
+/**
+ * Builders of valid documents: a test states only what matters to it. `TestRegistry.given` has these and builders that
+ * write to Postgres; the end-to-end tests have `api.given`.
+ */
+export const given = { registration, entry, budgetRequest, reservation, budgetState };
+
+function registration(overrides: Partial<Registration> = {}): Registration {
+  return {
+    name: 'swarm-builder',
+    endpoint: 'http://localhost:5091',
+    agentCard: null,
+    capabilities: ['build'],
+    sandboxLevel: 2,
+    provider: { adapter: 'copilot', type: 'subscription', plan: 'github-copilot-business' },
+    budget: { totalTokens: 500_000, usedTokens: 0, source: 'langfuse' },
+    costModel: { usdPerTask: 0, usdPer1kTokens: null },
+    capacity: null,
+    declaredMs: null,
+    version: null,
+    definition: null,
+    labels: {},
+    ...overrides,
+  };
+}
+
+/** Of the fleet by default. */
+function budgetRequest(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
+  return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
+}
+
+/** With a key of its own by default. */
+function reservation(
+  tokens: number,
+  overrides: Partial<Omit<ReserveRequest, 'scopes'>> & Partial<Scopes> = {},
+): ReserveRequest {
+  const { agentId = null, callerId = null, runId = null, ...rest } = overrides;
+  const scopes = { agentId, callerId, runId };
+  return { owner: 'test', key: randomUUID(), amount: { tokens, microUsd: 0 }, ttlMs: 60_000, ...rest, scopes };
+}
+
+/** A budget as the arithmetic sees it, unlimited and unused by default. */
+function budgetState(overrides: Partial<Budget> = {}): Budget {
+  const none = { tokens: null, microUsd: null };
+  const zero = { tokens: 0, microUsd: 0 };
+  return {
+    id: 1,
+    kind: 'fleet',
+    subject: FLEET,
+    window: 'total',
+    timeZone: 'UTC',
+    path: [],
+    limit: none,
+    low: none,
+    used: zero,
+    own: zero,
+    reserved: zero,
+    windowStart: 0,
+    windowEnd: null,
+    source: 'ledger',
+    declared: false,
+    version: 1,
+    ...overrides,
+  };
+}

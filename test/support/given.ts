@@ -1,0 +1,66 @@
+import { DEFAULT_CIRCUIT_POLICY } from '#rollcall/registry';
+import type { Role } from '../../apps/api/src/auth/permissions.js';
+import type { Life } from './agent-client.js';
+import { type Answer, call, type CallOptions } from './call.js';
+
+/** The body of a registration, and the state the agent is in afterwards. */
+export interface AgentSpec {
+  circuit?: 'closed' | 'open';
+  [field: string]: unknown;
+}
+
+export type GivenAgent = Life & Record<string, unknown>;
+
+type Call = (method: string, path: string, options: CallOptions) => Promise<Answer>;
+type IssueKey = (...roles: Role[]) => Promise<string>;
+
+/** A valid body for `POST /v1/agents`. */
+export function registrationBody(overrides: object = {}): Record<string, unknown> {
+  return { name: 'swarm-builder', capabilities: ['build'], ...overrides };
+}
+
+/**
+ * Builders with valid defaults that use the API of one replica: a test states only what matters to it. They use the key of
+ * the administrator by default, and throw when the API refuses.
+ */
+export class Given {
+  constructor(
+    private readonly send: Call,
+    /** Returns the secret of a new API key with these roles. */
+    readonly key: IssueKey,
+  ) {}
+
+  /** The builders of a process of its own. */
+  static at(url: string, adminKey: string): Given {
+    const callAt: Call = async (method, path, options) => await call(url, method, path, { key: adminKey, ...options });
+    return new Given(callAt, async (...roles) => {
+      const body = { name: roles.join('+'), roles };
+      return String((await succeeded(callAt('POST', '/v1/keys', { body })))['key']);
+    });
+  }
+
+  async agent({ circuit = 'closed', ...overrides }: AgentSpec = {}, key?: string): Promise<GivenAgent> {
+    const body = registrationBody(overrides);
+    const agent = (await succeeded(this.send('POST', '/v1/agents', { key, body }))) as GivenAgent;
+    if (circuit === 'open') await this.openCircuit(agent.agentId);
+    return agent;
+  }
+
+  /** Of the fleet, for 1,000 tokens by default. */
+  async budget(overrides: object = {}): Promise<Record<string, unknown>> {
+    const body = { kind: 'fleet', limit: { tokens: 1_000 }, ...overrides };
+    return await succeeded(this.send('POST', '/v1/budgets', { body }));
+  }
+
+  private async openCircuit(agentId: string): Promise<void> {
+    const path = `/v1/agents/${encodeURIComponent(agentId)}/outcomes`;
+    for (let failures = 0; failures < DEFAULT_CIRCUIT_POLICY.failuresToOpen; failures++)
+      await succeeded(this.send('POST', path, { body: { ok: false } }));
+  }
+}
+
+async function succeeded(answer: Promise<Answer>): Promise<Record<string, unknown>> {
+  const { status, body } = await answer;
+  if (status >= 300) throw new Error(`the API answered ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
