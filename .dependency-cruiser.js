@@ -49,7 +49,7 @@ export default {
     {
       name: 'testing-stays-in-tests',
       severity: 'error',
-      from: { path: '^(apps|libs)/', pathNot: ['\\.spec\\.ts$', '/testing/'] },
+      from: { path: '^(apps|libs)/', pathNot: ['\\.spec\\.ts$', '/testing/', '^libs/test-support/'] },
       to: { path: '(/testing/|^libs/test-support/|^test/)' },
     },
     {

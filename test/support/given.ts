@@ -32,7 +32,8 @@ export class Given {
 
   /** The builders of a process of its own. */
   static at(url: string, adminKey: string): Given {
-    const callAt: Call = async (method, path, options) => await call(url, method, path, { key: adminKey, ...options });
+    const callAt: Call = async (method, path, { key = adminKey, ...rest }) =>
+      await call(url, method, path, { key, ...rest });
     return new Given(callAt, async (...roles) => {
       const body = { name: roles.join('+'), roles };
       return String((await succeeded(callAt('POST', '/v1/keys', { body })))['key']);
