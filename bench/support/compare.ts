@@ -22,29 +22,31 @@ export interface Score extends LoadResult {
 }
 
 const ROUNDS = 5;
-const WARM_UP_S = 2;
 const MEASURE_S = 2;
 
-/** Compares rates under the same number of connections. */
-export async function compare(contestants: readonly Contestant[], connections: number): Promise<Score[]> {
-  return await compareRunners(
-    contestants.map(({ name, load: what, operations = 1 }) => ({
-      name,
-      run: async (seconds: number): Promise<LoadResult> => {
-        const result = await load(what, connections, seconds);
-        return { ...result, perSecond: result.perSecond * operations };
-      },
-    })),
-  );
+/** Compares rates under the same number of connections, in rounds of so many seconds. */
+export async function compare(
+  contestants: readonly Contestant[],
+  connections: number,
+  roundSeconds = MEASURE_S,
+): Promise<Score[]> {
+  const runners = contestants.map(({ name, load: what, operations = 1 }) => ({
+    name,
+    run: async (seconds: number): Promise<LoadResult> => {
+      const result = await load(what, connections, seconds);
+      return { ...result, perSecond: result.perSecond * operations };
+    },
+  }));
+  return await compareRunners(runners, roundSeconds);
 }
 
 /** Alternates between the contestants in short rounds, so that a disturbance of the machine affects all of them. */
-export async function compareRunners(contestants: readonly Runner[]): Promise<Score[]> {
-  for (const contestant of contestants) await contestant.run(WARM_UP_S);
+export async function compareRunners(contestants: readonly Runner[], roundSeconds = MEASURE_S): Promise<Score[]> {
+  for (const contestant of contestants) await contestant.run(roundSeconds);
   const rounds: LoadResult[][] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const results: LoadResult[] = [];
-    for (const contestant of contestants) results.push(await contestant.run(MEASURE_S));
+    for (const contestant of contestants) results.push(await contestant.run(roundSeconds));
     rounds.push(results);
   }
   return contestants.map(({ name }, index) => scoreOf(name, rounds, index));

@@ -18,6 +18,7 @@ export class LoadConnection {
   private readonly reader = new AnswerReader();
   private sentAt = 0;
   private closed = false;
+  private finished?: () => void;
 
   constructor(
     { hostname, port }: Address,
@@ -42,6 +43,11 @@ export class LoadConnection {
     this.socket.write(this.nextRequest());
   }
 
+  /** Sends no further request. Settles when the last one is answered. */
+  async finish(): Promise<void> {
+    await new Promise<void>((resolve) => (this.finished = resolve));
+  }
+
   close(): void {
     this.closed = true;
     this.socket.destroy();
@@ -58,6 +64,7 @@ export class LoadConnection {
 
   private answered(): void {
     this.onAnswer(performance.now() - this.sentAt);
-    if (!this.closed) this.send();
+    if (this.finished) this.finished();
+    else if (!this.closed) this.send();
   }
 }

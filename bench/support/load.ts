@@ -26,7 +26,8 @@ export interface LoadResult {
 /**
  * Keeps a number of connections busy, each with one request at a time. The load shares two cores with the measured servers, so it
  * must be cheap: autocannon needs as much CPU time for a request as the servers do. Here, repeated requests are serialised
- * once, and only the status and the length of an answer are read.
+ * once, and only the status and the length of an answer are read. The time ends with the last answer:
+ * requests that are cut off would not be counted, and the server would still work on them in the next round.
  */
 export async function load({ url, requestsOf }: Load, connections: number, seconds: number): Promise<LoadResult> {
   const { hostname, port, host } = new URL(url);
@@ -38,7 +39,9 @@ export async function load({ url, requestsOf }: Load, connections: number, secon
   await Promise.all(all.map(async (connection) => await connection.open()));
   const started = performance.now();
   for (const connection of all) connection.send();
-  await Promise.race([delay(seconds * 1_000), ...all.map(async (connection) => await connection.broken)]);
+  const broken = all.map(async (connection) => await connection.broken);
+  await Promise.race([delay(seconds * 1_000), ...broken]);
+  await Promise.race([Promise.all(all.map(async (connection) => await connection.finish())), ...broken]);
   const elapsed = (performance.now() - started) / 1_000;
   for (const connection of all) connection.close();
   const milliseconds = (percentile: number): number => Math.round(latencies.percentile(percentile) / 10) / 100;

@@ -22,7 +22,8 @@ interface BudgetFact {
 export interface RegistryEventPayloads {
   'agent.joined': AgentFact & { name: string; capabilities: string[] };
   'agent.left': AgentFact & { reason: LeaveReason };
-  'agent.updated': AgentFact & { changed: string[] };
+  /** `revision` counts the writes of the registration, as in the agent's ETag. */
+  'agent.updated': AgentFact & { changed: string[]; revision?: number };
   'agent.suspect': AgentFact & { missedBeats: number };
   'agent.recovered': AgentFact;
   'agent.draining': { by: string };

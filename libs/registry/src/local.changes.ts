@@ -18,6 +18,7 @@ export class LocalChanges {
     heartbeats.onBeats((beats, committed) => directory.applyOwnBeats(beats, committed));
     heartbeats.onBeats((beats) => sweeper.onHeartbeats(beats));
     agents.onChange((agentIds) => directory.scheduleRefresh(agentIds));
+    agents.onWrite((rows, now) => directory.apply(rows, now));
     budgets.onChange((changed) => directory.applyBudgets(changed));
   }
 }

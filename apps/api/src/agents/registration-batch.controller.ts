@@ -45,11 +45,11 @@ export class RegistrationBatchController {
   @ApiBody({ type: RegisterBatchBody, examples: REGISTER_BATCH_EXAMPLES })
   @ApiOkResponse({ type: RegistrationResultsView, description: 'A result for each registration.' })
   async register(
-    @Body() body: RegisterBatchBody,
+    @Body() body: unknown,
     @Caller() caller: Principal,
     @Req() { id: requestId }: FastifyRequest,
   ): Promise<Effect<RegistrationResultsView>> {
-    const items = await this.reader.read(body.agents);
+    const items = await this.reader.read(body);
     return new Effect(async () => ({ results: await this.join(items, caller, requestId) }));
   }
 

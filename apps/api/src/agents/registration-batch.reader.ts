@@ -1,48 +1,70 @@
 import { Injectable } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
 import { EndpointCheck } from '#rollcall/providers';
-import { validationPipe } from '../http/validation.pipe.js';
-import { RegisterBody } from './agents.dto.js';
+import { validated } from '../http/validation.pipe.js';
+import { RegisterBatchBody, RegisterBody } from './agents.dto.js';
 
 /** One registration of a batch: valid, or rejected with an error. */
 export type BatchItem = { ok: true; body: RegisterBody } | { ok: false; error: unknown };
 
+/** The endpoint to store, or why it is rejected. */
+type CheckedEndpoint = { endpoint: string } | { error: unknown };
+
 /** After this many items, the reader yields to other requests. */
 const ITEMS_WITHOUT_PAUSE = 50;
+/** As many as `EndpointCheck` resolves at a time; it accepts the names of further ones unresolved. */
+const ENDPOINTS_AT_ONCE = 2;
 
 /** Validates each registration of a batch with the rules of a single registration. */
 @Injectable()
 export class RegistrationBatchReader {
-  private readonly pipe = validationPipe();
-
   constructor(private readonly endpoints: EndpointCheck) {}
 
-  async read(agents: readonly unknown[]): Promise<BatchItem[]> {
-    const checkEndpoint = this.endpointChecker();
+  async read(body: unknown): Promise<BatchItem[]> {
+    const { agents } = validated(Object.assign(new RegisterBatchBody(), body));
     const items: BatchItem[] = [];
     for (const [index, agent] of agents.entries()) {
       if (index % ITEMS_WITHOUT_PAUSE === ITEMS_WITHOUT_PAUSE - 1) await new Promise(setImmediate);
-      items.push(await this.check(agent, checkEndpoint));
+      items.push(toItem(agent));
     }
-    return items;
+    return await this.withEndpoints(items);
   }
 
-  private async check(agent: unknown, checkEndpoint: (text: string) => Promise<string>): Promise<BatchItem> {
-    try {
-      const body = (await this.pipe.transform(agent, { type: 'body', metatype: RegisterBody })) as RegisterBody;
-      if (body.endpoint) body.endpoint = await checkEndpoint(body.endpoint);
-      return { ok: true, body };
-    } catch (error) {
-      return { ok: false, error };
-    }
+  private async withEndpoints(items: readonly BatchItem[]): Promise<BatchItem[]> {
+    const checked = await this.checkAll(items.flatMap((item) => (item.ok && item.body.endpoint) || []));
+    return items.map((item) => {
+      const result = item.ok && item.body.endpoint ? checked.get(item.body.endpoint) : undefined;
+      if (!item.ok || !result) return item;
+      if ('error' in result) return { ok: false, error: result.error };
+      item.body.endpoint = result.endpoint;
+      return item;
+    });
   }
 
-  /** Checks each endpoint of a batch once. */
-  private endpointChecker(): (text: string) => Promise<string> {
-    const checked = new Map<string, Promise<string>>();
-    return async (text) => {
-      const known = checked.get(text) ?? this.endpoints.check(text);
-      checked.set(text, known);
-      return await known;
+  /** Checks each address once. */
+  private async checkAll(addresses: readonly string[]): Promise<Map<string, CheckedEndpoint>> {
+    const checked = new Map<string, CheckedEndpoint>();
+    const waiting = new Set(addresses).values();
+    const worker = async (): Promise<void> => {
+      for (const address of waiting) checked.set(address, await this.check(address));
     };
+    await Promise.all(Array.from({ length: ENDPOINTS_AT_ONCE }, worker));
+    return checked;
+  }
+
+  private async check(address: string): Promise<CheckedEndpoint> {
+    try {
+      return { endpoint: await this.endpoints.check(address) };
+    } catch (error) {
+      return { error };
+    }
+  }
+}
+
+function toItem(agent: Record<string, unknown>): BatchItem {
+  try {
+    return { ok: true, body: validated(plainToInstance(RegisterBody, agent)) };
+  } catch (error) {
+    return { ok: false, error };
   }
 }

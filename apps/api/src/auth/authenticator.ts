@@ -84,18 +84,18 @@ export class Authenticator {
   private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Principal> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);
-    const find = async (): Promise<Principal> => await this.identify(authorization, token);
+    const find = async (): Promise<Principal> => await this.identify(authorization, token, wasValid);
     const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
     const principal = lookUp.finally(() => this.pending.delete(authorization));
     this.pending.set(authorization, principal);
     return principal;
   }
 
-  private async identify(authorization: string, token: string): Promise<Principal> {
+  private async identify(authorization: string, token: string, wasValid: boolean): Promise<Principal> {
     if (isLeaseToken(token)) return await this.verifyLease(authorization, token);
     const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
-    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash);
+    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash, wasValid);
     if (!principal) {
       this.cache.delete(authorization);
       throw unauthenticated(UNKNOWN);
@@ -104,8 +104,12 @@ export class Authenticator {
     return checkExpiry(principal);
   }
 
-  private async ownerOf(hash: Buffer): Promise<Principal | undefined> {
-    const key = await this.keys.findValid(hash);
+  /**
+   * A key that was valid lately is looked up on a reserved connection: requests that need no database must not wait while writes
+   * use all ordinary ones. An unknown key is not: guesses must not use the connections that heartbeats need.
+   */
+  private async ownerOf(hash: Buffer, wasValid: boolean): Promise<Principal | undefined> {
+    const key = await this.keys.findValid(hash, wasValid ? 'reserved' : 'ordinary');
     return key && keyPrincipal(key);
   }
 

@@ -27,7 +27,7 @@ const EVENT_DOCS: EventDocs = {
   'agent.updated': {
     about:
       'The record of an agent changed. `changed` lists the fields, with their names in `PATCH`; read the record for the values.',
-    data: { generation: 3, changed: ['capabilities', 'endpoint'] },
+    data: { generation: 3, revision: 5, changed: ['capabilities', 'endpoint'] },
   },
   'agent.suspect': {
     about: 'An agent missed heartbeats and may soon be evicted.',

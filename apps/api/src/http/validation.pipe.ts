@@ -1,5 +1,6 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
-import type { FieldError } from './api.error.js';
+import { validateSync } from 'class-validator';
+import type { ApiError, FieldError } from './api.error.js';
 import { checkInput } from './input.check.js';
 import { unknownField, validationFailed } from './validation.error.js';
 
@@ -18,8 +19,18 @@ export function validationPipe(): ValidationPipe {
   return new ObjectsPipe({
     ...VALIDATION,
     transform: true,
-    exceptionFactory: (errors) => validationFailed(errors.flatMap((error) => flatten(error))),
+    exceptionFactory: failed,
   });
+}
+
+/**
+ * Checks an instance of a DTO by the rules of the pipe. For bodies with a thousand objects: the pipe copies its whole input and
+ * makes several promises for each object, which takes longer than the checks.
+ */
+export function validated<T extends object>(instance: T): T {
+  const faults = validateSync(instance, VALIDATION);
+  if (faults.length > 0) throw failed(faults);
+  return instance;
 }
 
 /** Checks the size of the input before class-transformer and class-validator process it. A body must be an object or absent. */
@@ -31,6 +42,10 @@ class ObjectsPipe extends ValidationPipe {
       return (await super.transform(value, metadata)) as unknown;
     throw validationFailed([{ field: 'body', message: 'the body must be a JSON object' }]);
   }
+}
+
+function failed(errors: readonly ValidationError[]): ApiError {
+  return validationFailed(errors.flatMap((error) => flatten(error)));
 }
 
 function flatten(error: ValidationError, parent = ''): FieldError[] {

@@ -42,6 +42,8 @@ export class EventFeed implements OnApplicationBootstrap {
   private readonly loop: Loop;
   private recent: RegistryEvent[] = [];
   private newest?: number;
+  /** The newest head that a look in progress, or the next one, was called for; 0 if none. */
+  private calledFor = 0;
   private epoch = '';
   private failingSince?: number;
 
@@ -51,7 +53,7 @@ export class EventFeed implements OnApplicationBootstrap {
     private readonly faults: BackgroundFaults,
   ) {
     this.loop = new Loop({
-      pass: async () => await this.follow(),
+      pass: async () => await this.follow().finally(() => (this.calledFor = 0)),
       everyMs: () => (listener.connected ? POLL_WHEN_CONNECTED_MS : POLL_WHEN_DISCONNECTED_MS),
       onError: (error) => this.fail(error),
     });
@@ -78,9 +80,11 @@ export class EventFeed implements OnApplicationBootstrap {
     await this.loop.stop();
   }
 
-  /** Starts a pass, because there may be new events, up to `head` if it is given. */
+  /** Starts a pass, because there may be new events, up to `head` if it is given. The sequencer of this process and its NOTIFY report the same head. */
   wake(head?: number): void {
-    if (head === undefined || this.newest === undefined || head > this.newest) this.loop.wake();
+    if (head !== undefined && this.newest !== undefined && head <= Math.max(this.newest, this.calledFor)) return;
+    this.calledFor = Math.max(this.calledFor, head ?? 0);
+    this.loop.wake();
   }
 
   watch(watcher: FeedWatcher): void {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../postgres/database.js';
+import { Database, type PoolName } from '../postgres/database.js';
 import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
 
 export interface NewKey {
@@ -65,8 +65,9 @@ export class KeyStore {
     return rows[0];
   }
 
-  async findValidByHash(hash: Buffer): Promise<KeyRow | undefined> {
-    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID}`, [hash]);
+  async findValidByHash(hash: Buffer, pool?: PoolName): Promise<KeyRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID}`;
+    const rows = await this.db.query<KeyRow>(sql, [hash], pool);
     return rows[0];
   }
 

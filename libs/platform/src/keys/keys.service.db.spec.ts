@@ -32,6 +32,20 @@ describe('an API key', () => {
     await expect(keys.rotate(row.id, 0, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
   });
 
+  it('is found on a reserved connection while all ordinary connections are in use', async () => {
+    const { row, key } = await keys.issue('busy', ['viewer'], null, 'test');
+    const db = await database.connectAgain({ poolSize: 1 });
+    const busyKeys = new KeysService(db, new KeyStore(db));
+    await busyKeys.findValid(hashOf(key)); // records the use of the key, which needs an ordinary connection
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const holder = db.transaction(async () => await released);
+    expect(await db.detached(async () => await busyKeys.findValid(hashOf(key), 'reserved'))).toMatchObject({
+      id: row.id,
+    });
+    release();
+    await holder;
+  });
+
   it('gets a successor with the same name, roles and lifetime, and stays valid for the overlap', async () => {
     const { row: old, key: oldKey } = await keys.issue('ci', ['operator', 'viewer'], inAnHour(), 'test');
     await age(old.id, '30 minutes');

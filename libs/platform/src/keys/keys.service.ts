@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Database } from '../postgres/database.js';
+import { Database, type PoolName } from '../postgres/database.js';
 import { ADMIN_ROLE } from './key.entity.js';
 import {
   KeyFromEnvironmentError,
@@ -38,8 +38,8 @@ export class KeysService {
   }
 
   /** Returns the valid key with this hash, and records that the key is in use. */
-  async findValid(hash: Buffer): Promise<KeyRow | undefined> {
-    const row = await this.store.findValidByHash(hash);
+  async findValid(hash: Buffer, pool?: PoolName): Promise<KeyRow | undefined> {
+    const row = await this.store.findValidByHash(hash, pool);
     if (row) this.recordUse(row.id);
     return row;
   }

@@ -38,19 +38,25 @@ const DESIRED_STATE_EVENTS = {
 @Injectable()
 export class AgentEvents {
   private readonly listeners: ((agentIds: string[]) => void)[] = [];
+  private readonly rowListeners: ((rows: readonly AgentRow[], now: number) => void)[] = [];
 
   constructor(
     private readonly db: Database,
     private readonly outbox: EventOutbox,
   ) {}
 
-  /** The listener is called after each commit of this replica, with the agents that changed. */
+  /** The listener is called after each commit of this replica, with the agents whose rows it changed and did not read. */
   onChange(listener: (agentIds: string[]) => void): void {
     this.listeners.push(listener);
   }
 
+  /** The listener is called after each commit of this replica, with the written rows and the time of the database. */
+  onWrite(listener: (rows: readonly AgentRow[], now: number) => void): void {
+    this.rowListeners.push(listener);
+  }
+
   /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written: no event. */
-  async joined(all: readonly { row?: AgentRow; before?: AgentRow }[]): Promise<void> {
+  async joined(all: readonly { row?: AgentRow; before?: AgentRow }[], now: number): Promise<void> {
     const drafts = all.flatMap(({ row, before }): EventDraft[] => {
       if (!row) return [];
       const { agentId: subject, name, capabilities } = row;
@@ -62,7 +68,11 @@ export class AgentEvents {
       };
       return before?.leftAt === null ? [leftDraft(before, 'replaced'), joined] : [joined];
     });
-    await this.append(drafts);
+    await this.outbox.appendAll(drafts);
+    this.announceRows(
+      all.flatMap(({ row }) => row ?? []),
+      now,
+    );
   }
 
   async left(agents: readonly AgentGeneration[], reason: LeaveReason): Promise<void> {
@@ -92,14 +102,18 @@ export class AgentEvents {
   }
 
   /** The event has the capabilities before and after, so consumers that filter by a removed capability receive it too. */
-  async updated(all: readonly AgentUpdated[]): Promise<void> {
-    await this.append(
+  async updated(all: readonly AgentUpdated[], now: number): Promise<void> {
+    await this.outbox.appendAll(
       all.map(({ row, changed, before }) => ({
         type: 'agent.updated',
         subject: row.agentId,
-        data: { generation: Number(row.generation), changed: [...changed] },
+        data: { generation: Number(row.generation), revision: Number(row.revision), changed: [...changed] },
         capabilities: [...new Set([...row.capabilities, ...before])],
       })),
+    );
+    this.announceRows(
+      all.map(({ row }) => row),
+      now,
     );
   }
 
@@ -142,6 +156,10 @@ export class AgentEvents {
 
   private notify(agentIds: string[]): void {
     if (agentIds.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(agentIds)));
+  }
+
+  private announceRows(rows: readonly AgentRow[], now: number): void {
+    if (rows.length > 0) this.db.afterCommit(() => this.rowListeners.forEach((listener) => listener(rows, now)));
   }
 }
 

@@ -38,7 +38,7 @@ export const AGENT_COLUMNS = `
   a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
   coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
   l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens",
-  (SELECT coalesce(jsonb_agg(to_jsonb(g)), '[]') FROM (
+  (SELECT coalesce(json_agg(g), '[]') FROM (
      SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS g) AS budgets`;
 
 export const AGENT_TABLES = `agent a

@@ -76,6 +76,7 @@ export class AgentStore {
   }
 
   async findMany(agentIds: readonly string[]): Promise<AgentRow[]> {
+    if (agentIds.length === 0) return [];
     return await this.db.query<AgentRow>(`SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES} WHERE a.agent_id = ANY ($1)`, [
       agentIds,
     ]);
@@ -121,6 +122,7 @@ export class AgentStore {
    * `wait`, it skips rows that another transaction has locked.
    */
   async lockMany(agentIds: readonly string[], wait: boolean): Promise<Set<string>> {
+    if (agentIds.length === 0) return new Set();
     const rows = await this.db.query<{ agentId: string }>(
       `SELECT agent_id AS "agentId" FROM agent WHERE agent_id = ANY ($1) ORDER BY agent_id COLLATE "C"
        FOR UPDATE${wait ? '' : ' SKIP LOCKED'}`,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, inBatches } from '#rollcall/platform';
+import { Database, inBatches, StopsIn } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
@@ -63,6 +63,12 @@ export class AgentsService {
   /** Returns one result for each request, in the same order. A rejected request does not affect the others. */
   async registerAll(requests: readonly JoinRequest[]): Promise<JoinResult[]> {
     return await this.registrations.register(requests.map(toJoining));
+  }
+
+  /** Settles when no batch of registrations or updates is in progress. */
+  @StopsIn('writes')
+  async idle(): Promise<void> {
+    await Promise.all([this.registrations.idle(), this.updates.idle()]);
   }
 
   async get(agentId: string): Promise<AgentRecord> {
@@ -173,5 +179,7 @@ function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequ
   const agentId = proposed ?? newAgentId(facts.name);
   const leaseToken = given ?? newLeaseToken();
   const keys = capabilityKeys(facts.capabilities);
-  return { agentId, leaseToken, tokenHash: hashOfToken(leaseToken), registeredBy: by, facts, capabilityKeys: keys };
+  const tokenHash = hashOfToken(leaseToken);
+  const isProposed = proposed !== null;
+  return { agentId, isProposed, leaseToken, tokenHash, registeredBy: by, facts, capabilityKeys: keys };
 }

@@ -8,6 +8,8 @@ import type { Registration } from './registration.js';
 /** A registration with its agentId, lease token and capability keys, before it is decided. */
 export interface Joining {
   agentId: string;
+  /** False when the registry has just made the agentId up: then nobody has registered it before. */
+  isProposed: boolean;
   leaseToken: string;
   tokenHash: string;
   registeredBy: string;

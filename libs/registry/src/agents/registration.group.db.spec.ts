@@ -39,6 +39,42 @@ describe('registrations that arrive together', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
+  it('return the record of a new agent as a read returns it', async () => {
+    const { here, there } = replicas;
+    const facts = given.registration({
+      endpoint: 'https://agent.example',
+      agentCard: { name: 'card', skills: [{ id: 'x', weight: 0.1 }] },
+      capabilities: ['Build', 'code.review'],
+      sandboxLevel: 3,
+      provider: { adapter: 'copilot', type: 'subscription', plan: null },
+      budget: { totalTokens: 9_007_199_254_740_991, usedTokens: 17, source: 'reported' },
+      costModel: { usdPerTask: null, usdPer1kTokens: 0.003 },
+      capacity: 4,
+      declaredMs: 900,
+      version: '1.0',
+      labels: { zone: 'eu' },
+    });
+    const plain = await here.agents.register(request('plain'));
+    const full = await here.agents.register(request('full', { facts }));
+    expect(plain.record).toEqual(await there.agents.get('plain'));
+    expect(full.record).toEqual(await there.agents.get('full'));
+    const listed = here.directory.find('full');
+    await here.sync.refresh(['full']);
+    expect(here.directory.find('full')).toEqual(listed);
+    await there.sync.refresh(['full']);
+    expect(there.directory.find('full')).toEqual(listed);
+  });
+
+  it('keep what an operator wants of an agent whose history was pruned', async () => {
+    const { agents } = replicas.here;
+    await replicas.given.agent({ agentId: 'outcast' });
+    await agents.quarantineAndRemove('outcast', null, 'key:op');
+    await agents.prune(0);
+    const { record } = await replicas.given.agent({ agentId: 'outcast' });
+    expect(record).toMatchObject({ generation: 2, desiredState: 'quarantined', status: 'quarantined' });
+    expect(record).toEqual(await agents.get('outcast'));
+  });
+
   it('on two replicas give each new agentId to exactly one caller', async () => {
     const { here, there } = replicas;
     const all = await Promise.all(

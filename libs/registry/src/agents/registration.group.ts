@@ -6,6 +6,7 @@ import type { AgentEvents } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
+import { newAgentRow } from './registered.row.js';
 import {
   type Accepted,
   type AgentRules,
@@ -61,6 +62,11 @@ export class RegistrationGroup {
     });
   }
 
+  /** Resolves when no batch is in progress. */
+  async idle(): Promise<void> {
+    await this.group.idle();
+  }
+
   /** Returns one result for each registration. Inside a transaction of the caller, they are part of that transaction. */
   async register(all: readonly Joining[]): Promise<JoinResult[]> {
     if (this.db.inTransaction) return await this.registerInside(all);
@@ -109,7 +115,7 @@ export class RegistrationGroup {
       const decider = new RegistrationBatch(facts, this.rules);
       const decisions = batch.map((joining) => decider.decide(joining));
       const accepted = decisions.flatMap((one) => (one.state === 'accepted' ? [one.accepted] : []));
-      const rows = await this.write(accepted, budgets);
+      const rows = await this.write(accepted, budgets, facts.now);
       return decisions.map((decision): Attempt => {
         if (decision.state !== 'accepted') return decision;
         const { agentId, leaseToken } = decision.accepted.joining;
@@ -119,10 +125,13 @@ export class RegistrationGroup {
     });
   }
 
-  /** Locks and reads in one round trip, in the order that all writers use: principals, agents, budgets. */
+  /**
+   * Locks and reads in one round trip, in the order that all writers use: principals, agents, budgets. A generated agentId is not
+   * looked up; if it exists all the same, its insert fails, and the registration is decided again with `wait`.
+   */
   private async lock(batch: readonly Joining[], wait: boolean): Promise<{ facts: BatchFacts; budgets: LockedBudgets }> {
     const { agents, registrations } = this.stores;
-    const agentIds = batch.map(({ agentId }) => agentId);
+    const agentIds = batch.filter(({ isProposed }) => wait || isProposed).map(({ agentId }) => agentId);
     const owners = this.ownersToCount(batch);
     const [, owned, locked, rows, now, budgets] = await Promise.all([
       registrations.lockOwners(owners),
@@ -143,32 +152,46 @@ export class RegistrationGroup {
   }
 
   /** Returns the written rows by agentId. An agent that lost an insert race is missing. */
-  private async write(accepted: readonly Accepted[], budgets: LockedBudgets): Promise<Map<string, AgentRow>> {
+  private async write(
+    accepted: readonly Accepted[],
+    budgets: LockedBudgets,
+    now: number,
+  ): Promise<Map<string, AgentRow>> {
     if (accepted.length === 0) return new Map();
-    const ids = accepted.map(({ joining }) => joining.agentId);
-    const withBudget = new Set(budgets.budgets.map(({ subject }) => subject));
-    const known = accepted.filter(({ joining, before }) => before && withBudget.has(joining.agentId));
+    const totals = budgets.budgets.filter(({ window }) => window === 'total');
+    const withBudget = new Set(totals.map(({ subject }) => subject));
+    const again = accepted.filter(({ before }) => before);
+    const known = again.filter(({ joining }) => withBudget.has(joining.agentId));
     const [written, , found] = await Promise.all([
-      this.stores.registrations.write(accepted),
+      this.stores.registrations.write(accepted, withBudget),
       this.budgets.redeclare(known.map(declarationOf), budgets),
-      this.stores.agents.findMany(ids),
+      this.read(again),
     ]);
+    const byId = new Map(found.map((row) => [row.agentId, row]));
     const winners = new Map(written.map((one) => [one.agentId, one]));
-    const isKnown = new Set(known.map(({ joining }) => joining.agentId));
-    const late = accepted.filter(
-      ({ joining: { agentId } }) => winners.get(agentId)?.budgetOpened === false && !isKnown.has(agentId),
-    );
-    const rows = late.length === 0 ? found : await this.redeclareLate(late, ids);
-    const byId = new Map(rows.filter(({ agentId }) => winners.has(agentId)).map((row) => [row.agentId, row]));
-    await this.events.joined(accepted.flatMap(({ joining, before }) => ({ row: byId.get(joining.agentId), before })));
+    const late: Accepted[] = [];
+    for (const one of accepted) {
+      const { agentId } = one.joining;
+      const winner = winners.get(agentId);
+      if (winner && !one.before) byId.set(agentId, newAgentRow(one, winner));
+      if (winner?.budgetId === null && !(one.before && withBudget.has(agentId))) late.push(one);
+    }
+    for (const row of await this.redeclareLate(late)) byId.set(row.agentId, row);
+    const joined = accepted.map(({ joining, before }) => ({ row: byId.get(joining.agentId), before }));
+    await this.events.joined(joined, now);
     return byId;
   }
 
   /** For budgets that were not locked with the batch: their agent was deleted earlier, or an operator has just opened them. */
-  private async redeclareLate(late: readonly Accepted[], agentIds: readonly string[]): Promise<AgentRow[]> {
+  private async redeclareLate(late: readonly Accepted[]): Promise<AgentRow[]> {
+    if (late.length === 0) return [];
     const budgets = await this.budgets.lock(late.map(({ joining }) => joining.agentId));
     await this.budgets.redeclare(late.map(declarationOf), budgets);
-    return await this.stores.agents.findMany(agentIds);
+    return await this.read(late);
+  }
+
+  private async read(accepted: readonly Accepted[]): Promise<AgentRow[]> {
+    return await this.stores.agents.findMany(accepted.map(({ joining }) => joining.agentId));
   }
 }
 

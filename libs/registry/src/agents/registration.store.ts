@@ -1,15 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import type { WrittenRegistration } from './registered.row.js';
 import type { Accepted } from './registration.batch.js';
 
-/** The result for a registration that was written. */
-export interface WrittenRegistration {
-  agentId: string;
-  /** Whether the registration opened the agent's budget; false if the budget existed before. */
-  budgetOpened: boolean;
-}
-
+/** The SQL of registrations. */
 @Injectable()
 export class RegistrationStore {
   constructor(private readonly db: Database) {}
@@ -41,24 +36,28 @@ export class RegistrationStore {
   }
 
   /**
-   * Writes agents, leases and first budgets. If another transaction has inserted a new agentId in the meantime, the result does
-   * not contain that agentId.
+   * Writes agents and leases, and opens the budgets of all agents that are not in `withBudget`. An agentId that is new here but
+   * was registered by another transaction in the meantime is not written and not in the result.
    */
-  async write(accepted: readonly Accepted[]): Promise<WrittenRegistration[]> {
-    if (accepted.length === 0) return [];
-    return await this.db.query<{ agentId: string; budgetOpened: boolean }>(WRITE, [
-      JSON.stringify(accepted.map(toItem)),
-    ]);
+  async write(accepted: readonly Accepted[], withBudget: ReadonlySet<string>): Promise<WrittenRegistration[]> {
+    const items = accepted.map((one) => toItem(one, !withBudget.has(one.joining.agentId)));
+    return await this.db.query<WrittenRegistration>(WRITE, [JSON.stringify(items)]);
   }
 }
 
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
 
-/** Truncates the start of a budget's window to milliseconds, because the ledger compares it with JavaScript times. */
-const WRITE = `
+/**
+ * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that exist
+ * are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a join
+ * as a scan of the whole table, which costs every registration more as the fleet grows.
+ */
+const WRITE = {
+  name: 'write_registrations',
+  text: `
   WITH item AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, token_hash text, name text,
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, opens_budget boolean, token_hash text, name text,
       endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
       version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
       budget_source text, circuit jsonb, flap jsonb, registered_by text, capability_keys text[])
@@ -66,7 +65,7 @@ const WRITE = `
   ), inserted AS (
     INSERT INTO agent (agent_id, generation, revision, registered_at, ${FACTS})
     SELECT agent_id, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
-    FROM item WHERE is_new ON CONFLICT (agent_id) DO NOTHING RETURNING agent_id, generation
+    FROM item WHERE is_new ON CONFLICT (agent_id) DO NOTHING RETURNING agent_id, generation, registered_at
   ), renewed AS (
     UPDATE agent a SET generation = a.generation + 1, revision = 1, registered_at = clock_timestamp(), left_at = NULL,
       leave_reason = NULL, token_hash = i.token_hash, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
@@ -74,12 +73,13 @@ const WRITE = `
       labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
       budget_total = i.budget_total, budget_used = greatest(a.budget_used, i.budget_used), budget_source = i.budget_source,
       circuit = i.circuit, flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys
-    FROM item i WHERE NOT i.is_new AND a.agent_id = i.agent_id RETURNING a.agent_id, a.generation
+    FROM item i WHERE a.agent_id = ANY (ARRAY(SELECT agent_id FROM item WHERE NOT is_new)) AND a.agent_id = i.agent_id
+    RETURNING a.agent_id, a.generation, a.registered_at
   ), joined AS (
     SELECT * FROM inserted UNION ALL SELECT * FROM renewed
   ), leased AS (
     INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
-    SELECT agent_id, generation, token_hash, clock_timestamp(), (SELECT forgiven_ms FROM registry_protection)
+    SELECT agent_id, generation, token_hash, registered_at, (SELECT forgiven_ms FROM registry_protection)
     FROM joined JOIN item USING (agent_id) ORDER BY agent_id COLLATE "C"
     ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, token_hash = excluded.token_hash,
       last_beat_at = excluded.last_beat_at, forgiven_ms = excluded.forgiven_ms, suspect = false, in_flight = 0,
@@ -88,22 +88,24 @@ const WRITE = `
     INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, used_micro_usd, own_tokens,
       own_micro_usd, window_start, source, declared, created_by)
     SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, 0, budget_used, 0,
-      date_trunc('milliseconds', clock_timestamp()), budget_source, true, registered_by
-    FROM joined JOIN item USING (agent_id)
-    WHERE NOT EXISTS (SELECT FROM budget b WHERE b.kind = 'agent' AND b.subject = agent_id AND b.window_kind = 'total')
+      date_trunc('milliseconds', registered_at), budget_source, true, registered_by
+    FROM joined JOIN item USING (agent_id) WHERE opens_budget
     ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *
   ), entered AS (
     INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, window_start, marks, by)
     SELECT id, 'opened', used_tokens, 0, true, true, limit_tokens, window_start, '{}', created_by FROM opened
   )
-  SELECT joined.agent_id AS "agentId", opened.id IS NOT NULL AS "budgetOpened"
-  FROM joined LEFT JOIN opened ON opened.subject = joined.agent_id`;
+  SELECT joined.agent_id AS "agentId", joined.generation, joined.registered_at AS "registeredAt", opened.id AS "budgetId",
+    coalesce((SELECT i.desired_state FROM agent_intent i WHERE i.agent_id = joined.agent_id), 'active') AS "desiredState"
+  FROM joined LEFT JOIN opened ON opened.subject = joined.agent_id`,
+};
 
-function toItem({ joining, before, flap }: Accepted): Record<string, unknown> {
+function toItem({ joining, before, flap }: Accepted, opensBudget: boolean): Record<string, unknown> {
   const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
   return {
     agent_id: agentId,
     is_new: before === undefined,
+    opens_budget: opensBudget,
     token_hash: tokenHash,
     name: facts.name,
     endpoint: facts.endpoint,

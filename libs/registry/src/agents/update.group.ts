@@ -50,6 +50,11 @@ export class UpdateGroup {
     });
   }
 
+  /** Resolves when no batch is in progress. */
+  async idle(): Promise<void> {
+    await this.group.idle();
+  }
+
   /** Inside a transaction of the caller, the update is part of that transaction. */
   async update(request: UpdateRequest): Promise<VersionedAgent> {
     let result: UpdateResult = this.db.inTransaction
@@ -79,18 +84,18 @@ export class UpdateGroup {
         rows.set(row.agentId, row);
         return { state: 'done', agent: { record: toRecord(row, now), version: versionOf(row) } };
       });
-      await this.write(updated);
+      await this.write(updated, now);
       return results;
     });
   }
 
   /** Writes the last state of each row, and one event for each update. */
-  private async write(updated: readonly AgentUpdated[]): Promise<void> {
+  private async write(updated: readonly AgentUpdated[], now: number): Promise<void> {
     if (updated.length === 0) return;
     const last = new Map(updated.map(({ row }) => [row.agentId, row]));
     const changes = [...last.values()].map((row) => ({ row, capabilityKeys: capabilityKeys(row.capabilities) }));
     await this.store.redeclare(changes);
-    await this.events.updated(updated);
+    await this.events.updated(updated, now);
   }
 }
 

@@ -221,10 +221,14 @@ export class BudgetStore {
     );
   }
 
-  /** The budgets of agents that changed since then, for replicas that did not make the change. */
+  /**
+   * The budgets of agents that changed since then, for replicas that did not make the change. A budget that is unchanged since its
+   * registration opened it is not read: the `agent.joined` event reports the agent.
+   */
   async changedSince(since: Date): Promise<Budget[]> {
     const rows = await this.db.query<BudgetRow>(
-      `SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.changed_at >= $1`,
+      `SELECT ${BUDGET_COLUMNS} FROM budget b
+       WHERE b.kind = 'agent' AND b.changed_at >= $1 AND NOT (b.declared AND b.version = 1)`,
       [since],
     );
     return rows.map(toBudget);

@@ -84,6 +84,7 @@ export class LedgerStore {
 
   /** Locks and returns only the budgets of these agents. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
+    if (agentIds.length === 0) return { budgets: [], now: 0, held: {} };
     const rows = await this.db.query<BudgetRow & { now: Date }>(
       `SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
        WHERE b.kind = 'agent' AND b.subject = ANY ($1) ORDER BY b.id FOR UPDATE`,

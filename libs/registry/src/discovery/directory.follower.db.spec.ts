@@ -97,3 +97,26 @@ describe('a directory that was held back', () => {
     await until('it has looked at the log since', () => there.follower.isFresh);
   });
 });
+
+describe('a directory that follows the log', () => {
+  it('applies the updates of this replica and of others to one agent, in any order', async () => {
+    const { here, there } = replicas;
+    const { claim } = await replicas.given.agent({ agentId: 'shared' });
+    for (const [index, { agents }] of [here, there, there, here].entries()) {
+      await agents.update(claim, { version: String(index) });
+      if (index % 2 === 1) await here.events.sequencer.runOnce();
+      there.events.feed.wake();
+    }
+    await until('the last update is applied', () => there.directory.find('shared')?.record.version === '3');
+    await there.agents.update(claim, { version: 'own' });
+    expect(there.directory.find('shared')?.record.version).toBe('own');
+    await here.events.sequencer.runOnce();
+    there.events.feed.wake();
+    await here.agents.update(claim, { version: 'last' });
+    await here.events.sequencer.runOnce();
+    there.events.feed.wake();
+    await until('the update of the other replica is applied', () => {
+      return there.directory.find('shared')?.record.version === 'last';
+    });
+  });
+});

@@ -9,6 +9,7 @@ import {
   StopsIn,
 } from '#rollcall/platform';
 import { DirectoryStaleError } from './discovery.errors.js';
+import type { Revision } from './directory.entry.js';
 import type { DirectorySync } from './directory.sync.js';
 
 export interface FollowerOptions {
@@ -122,8 +123,14 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   }
 
   private onEvents(events: readonly RegistryEvent[]): void {
-    this.sync.scheduleRefresh(agentsIn(events));
+    this.sync.scheduleRefresh(agentsIn(events.filter((event) => !this.isKnown(event))));
     if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.reload();
+  }
+
+  /** Whether the event reports a registration or an update that the directory contains already. */
+  private isKnown(event: RegistryEvent): boolean {
+    const write = writeOf(event);
+    return write !== undefined && this.sync.knows(event.subject, write);
   }
 
   private reload(): void {
@@ -151,6 +158,13 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   private readClocks(): readonly number[] {
     return this.options.clocks.map((clock) => clock());
   }
+}
+
+/** The write of an agent's record that the event reports, if the event says which. */
+function writeOf(event: RegistryEvent): Revision | undefined {
+  if (event.type === 'agent.joined') return { generation: event.data.generation, revision: 1 };
+  if (event.type !== 'agent.updated' || event.data.revision === undefined) return undefined;
+  return { generation: event.data.generation, revision: event.data.revision };
 }
 
 function agentsIn(events: readonly RegistryEvent[]): string[] {

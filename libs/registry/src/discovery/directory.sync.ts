@@ -8,7 +8,7 @@ import type { FlapPolicy } from '../leases/flap.damping.js';
 import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
-import type { DirectoryEntry, Vitals } from './directory.entry.js';
+import { type DirectoryEntry, isNewer, type Revision, type Vitals } from './directory.entry.js';
 import { ChangeReader } from './change.reader.js';
 import type { RegistryClock } from './registry.clock.js';
 
@@ -74,12 +74,23 @@ export class DirectorySync {
     if (agentIds.length === 0) return;
     const rows = await this.stores.agents.findMany(agentIds);
     const now = await this.time();
+    this.apply(rows, now);
+    this.removeDeleted(agentIds, rows, now);
+  }
+
+  /** Applies rows that were read, or that this replica has just committed. An older row does not undo a newer one. */
+  apply(rows: readonly AgentRow[], now: number): void {
     for (const row of rows) {
       const entry = toEntry(row, now, this.flapPolicy);
       if (row.leftAt === null) this.directory.apply(entry, now);
       else this.directory.remove(row.agentId, { generation: entry.record.generation, revision: entry.revision }, now);
     }
-    this.removeDeleted(agentIds, rows, now);
+  }
+
+  /** Whether the directory lists the agent as of this write, or a later one. */
+  knows(agentId: string, write: Revision): boolean {
+    const known = this.directory.revisionOf(agentId);
+    return known !== undefined && !isNewer(write, known);
   }
 
   /** Removes agents without a row: they left long ago, and their history was deleted. */

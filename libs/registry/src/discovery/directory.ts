@@ -56,6 +56,12 @@ export class Directory {
     return this.listings.get(agentId)?.current();
   }
 
+  /** The last write that is applied; undefined if the agent is not listed. */
+  revisionOf(agentId: string): Revision | undefined {
+    const listing = this.listings.get(agentId);
+    return listing && revisionOf(listing.entry);
+  }
+
   /** Returns whether the directory changed. */
   upsert(entry: DirectoryEntry, now: number): boolean {
     const { agentId } = entry.record;

@@ -198,10 +198,13 @@ export class LeaseStore {
     );
   }
 
-  /** The beats that other replicas committed since then, from which this replica learns load and latency. */
+  /**
+   * The beats that other replicas committed since then, from which this replica learns load and latency. A lease without a beat
+   * (`taken_by` 0) is not read: the `agent.joined` event reports the agent.
+   */
   async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
-      `SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE last_beat_at >= $1 AND taken_by <> $2`,
+      `SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE last_beat_at >= $1 AND taken_by NOT IN (0, $2)`,
       [since, this.replica],
     );
   }
