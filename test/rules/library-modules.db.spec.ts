@@ -25,8 +25,7 @@ import {
   RegistryClock,
   RegistryModule,
 } from '#rollcall/registry';
-import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
-import { given } from '#rollcall/registry/testing';
+import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });

@@ -48,8 +48,8 @@ describe('capabilities', () => {
       .array(fc.constantFrom('a', 'b', 'ab'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(word, word, (claim, asked) => {
-        expect(matchesCapability(claim, asked)).toBe(withAncestors(claim).includes(asked));
+      fc.property(word, word, (claim, query) => {
+        expect(matchesCapability(claim, query)).toBe(withAncestors(claim).includes(query));
       }),
     );
   });
@@ -61,11 +61,11 @@ describe('capability aliases', () => {
       .array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (map, claim, asked) => {
+      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (map, claim, query) => {
         const aliases = aliasesOf(map);
         fc.pre(aliases !== undefined);
-        if (!matchesCapability(aliases.resolve(claim), aliases.resolve(asked))) return;
-        const words = aliases.searchKeysFor(asked);
+        if (!matchesCapability(aliases.resolve(claim), aliases.resolve(query))) return;
+        const words = aliases.searchKeysFor(query);
         expect(capabilityKeys([claim]).some((key) => words.includes(key))).toBe(true);
       }),
       { numRuns: 2_000 },
@@ -102,10 +102,10 @@ describe('capability aliases', () => {
       .array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 2 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, (map, asked) => {
+      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, (map, query) => {
         const valid = aliasesOf(map);
         if (!valid) return;
-        const resolved = valid.resolve(asked);
+        const resolved = valid.resolve(query);
         expect(valid.resolve(resolved)).toBe(resolved);
       }),
     );

@@ -23,7 +23,7 @@ const WORDS = [
   'can-build',
   'test',
 ];
-const ASKED = [...WORDS, 'code.bild', 'tests', 'nobody'];
+const QUERIED = [...WORDS, 'code.bild', 'tests', 'unclaimed'];
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const START = Date.parse('2026-02-24T10:00:00Z');
 
@@ -64,7 +64,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
 
 const capabilities = fc.oneof(
   fc.constantFrom<string[][]>(['code'], ['plan'], ['code.build']),
-  fc.uniqueArray(fc.constantFrom(...ASKED), { maxLength: 2 }),
+  fc.uniqueArray(fc.constantFrom(...QUERIED), { maxLength: 2 }),
 );
 const query: fc.Arbitrary<AgentQuery> = fc.record(
   {
@@ -201,22 +201,22 @@ class Comparison {
   private readonly firsts = new Map<string, string>();
   private readonly plans = new Map<AgentQuery, QueryPlan>();
 
-  check(asked: AgentQuery, now: number): void {
-    const strategy = this.ranker.strategies.get(asked.prefer ?? 'cheapest');
-    const rotation = strategy.rotates ? this.rotationKey(asked) : undefined;
+  check(agentQuery: AgentQuery, now: number): void {
+    const strategy = this.ranker.strategies.get(agentQuery.prefer ?? 'cheapest');
+    const rotation = strategy.rotates ? this.rotationKey(agentQuery) : undefined;
     const naive = new NaiveRanking(this.model.listed.values(), this.aliases, now);
-    const expected = naive.rank(asked, strategy, rotation === undefined ? undefined : this.firsts.get(rotation));
-    const answer = JSON.parse(this.ranker.rankJson(this.planOf(asked), now)) as Ranking;
+    const expected = naive.rank(agentQuery, strategy, rotation === undefined ? undefined : this.firsts.get(rotation));
+    const answer = JSON.parse(this.ranker.rankJson(this.planOf(agentQuery), now)) as Ranking;
     expect(answer.candidates.map(({ agent }) => agent.agentId)).toEqual(expected);
     if (rotation !== undefined && expected.length > 0) this.firsts.set(rotation, expected[0]);
     // The JSON from cached plans and documents equals the objects that `rank` creates.
-    if (rotation === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(asked, now))));
+    if (rotation === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(agentQuery, now))));
   }
 
   /** Caches plans, as the API does. */
-  private planOf(asked: AgentQuery): QueryPlan {
-    const plan = this.plans.get(asked) ?? this.ranker.plan(asked);
-    this.plans.set(asked, plan);
+  private planOf(agentQuery: AgentQuery): QueryPlan {
+    const plan = this.plans.get(agentQuery) ?? this.ranker.plan(agentQuery);
+    this.plans.set(agentQuery, plan);
     return plan;
   }
 
@@ -232,14 +232,14 @@ describe('the directory and its ranking', () => {
   it('S3.6 B1 answer every query as a scan of all agents does, after any sequence of changes', () => {
     const queries = fc.array(query, { minLength: 1, maxLength: 4 });
     fc.assert(
-      fc.property(queries, fc.array(operation, { maxLength: 40 }), (asked, operations) => {
+      fc.property(queries, fc.array(operation, { maxLength: 40 }), (agentQueries, operations) => {
         const comparison = new Comparison();
         const { directory, model } = comparison;
         let now = START;
         for (const step of operations) {
           if (step.kind === 'wait') now += step.ms;
           else apply(directory, model, step, now);
-          for (const one of asked) comparison.check(one, now);
+          for (const agentQuery of agentQueries) comparison.check(agentQuery, now);
           expect(directory.size).toBe(model.listed.size);
         }
         for (const id of IDS) expect(directory.find(id)).toEqual(model.listed.get(id));
