@@ -52,7 +52,7 @@ describe('registrations that arrive together', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('do not wait for an agent whose row another transaction has locked', async () => {
+  it('do not wait for a registration whose row another transaction has locked', async () => {
     const { here, there, database } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'busy' });
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -136,7 +136,7 @@ describe('the budget of an agent that registers', () => {
 });
 
 describe('updates that arrive together', () => {
-  it('do not wait for an agent whose row another transaction has locked', async () => {
+  it('do not wait for an update whose row another transaction has locked', async () => {
     const { there, database } = replicas;
     const busy = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const free = (await replicas.given.agent({ agentId: 'free' })).claim;
