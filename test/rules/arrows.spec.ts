@@ -27,10 +27,10 @@ function brokenRules(root: string): string[] {
   return [...new Set(summary.violations.map(({ rule }) => rule.name))].toSorted();
 }
 
-/** A small tree with the same rooms, doors and rules, and one thing wrong in it. */
+/** Creates a small tree with the same libraries, entry points and rules, and with these files. */
 function treeWith(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'rollcall-arrows-'));
-  const access = {
+  const entryPoints = {
     'libs/platform/src/index.ts': 'export const platform = 1;',
     'libs/registry/src/index.ts': 'export const registry = 1;',
     'libs/providers/src/index.ts': 'export const providers = 1;',
@@ -40,7 +40,7 @@ function treeWith(files: Record<string, string>): string {
     'libs/registry/src/inside.ts': 'export const inside = 1;',
     'libs/registry/src/testing/index.ts': 'export const testing = 1;',
   };
-  for (const [path, text] of Object.entries({ ...access, ...files })) {
+  for (const [path, text] of Object.entries({ ...entryPoints, ...files })) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   }
@@ -50,8 +50,8 @@ function treeWith(files: Record<string, string>): string {
   return root;
 }
 
-describe('the arrows between rooms', () => {
-  it('hold in this tree', () => {
+describe('the rules for dependencies', () => {
+  it('hold in this repository', () => {
     expect(brokenRules(ROOT)).toEqual([]);
   });
 
@@ -68,13 +68,13 @@ describe('the arrows between rooms', () => {
     ['providers-know-no-database', { 'libs/providers/src/a.ts': `import 'pg';` }],
     ['only-declared-packages', { 'apps/api/src/a.ts': `import 'jest';` }],
     ['nothing-unresolved', { 'apps/api/src/a.ts': `import './nowhere.js';` }],
-  ])('%s is noticed when it is broken', (rule, files) => {
+  ])('%s is reported when it is broken', (rule, files) => {
     const root = treeWith(files);
     expect(brokenRules(root)).toContain(rule);
     rmSync(root, { recursive: true });
   });
 
-  it('production code cannot import libs/test-support', () => {
+  it('testing-stays-in-tests is reported when production code imports libs/test-support', () => {
     const root = treeWith({ 'libs/providers/src/a.ts': `import '#rollcall/test-support';` });
     expect(brokenRules(root)).toEqual(['testing-stays-in-tests']);
     rmSync(root, { recursive: true });

@@ -6,7 +6,7 @@ import { startApi, type TestApi } from '../support/api.js';
 import { refusal } from '../support/socket-client.js';
 import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-census.js';
 
-/** Every route, who may call it, and the name of its act in the audit log. A new route is added here, by hand. */
+/** Every route, the permission it requires, and its action in the audit log. Add a new route here by hand. */
 const CENSUS: RouteFacts[] = [
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
@@ -75,10 +75,10 @@ const CENSUS: RouteFacts[] = [
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 
-/** Served beside our controllers, in public: the documentation, and the 426 to a plain GET of a WebSocket's address. */
-const BESIDE = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
+/** Public routes without a controller: the documentation, and the 426 response to a plain GET of a WebSocket path. */
+const WITHOUT_CONTROLLER = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
 
-/** Every WebSocket, and who may open it. */
+/** Every WebSocket, and the permission it requires. */
 const SOCKETS = [
   { path: '/v1/agents/ws', access: 'agents:self' },
   { path: '/v1/events/ws', access: 'events:read' },
@@ -95,24 +95,24 @@ describe('the census of routes', () => {
     expect(sorted(declaredRoutes(api.app, prefix))).toEqual(sorted(CENSUS));
   });
 
-  it('knows every route the server really has', () => {
+  it('lists every route that the server serves', () => {
     const served = api.app.routes
       .all()
-      .filter((route) => !route.startsWith('HEAD ') && !BESIDE.some((known) => known.test(route)));
+      .filter((route) => !route.startsWith('HEAD ') && !WITHOUT_CONTROLLER.some((known) => known.test(route)));
     expect(served.toSorted()).toEqual(CENSUS.map(({ route }) => route).toSorted());
   });
 
-  it('finds a route without a permission', () => {
-    expect(undeclared(routesOf(ForgetfulController, prefix))).toEqual(['GET /v1/forgetful']);
+  it('reports a route without a permission', () => {
+    expect(undeclared(routesOf(IncompleteController, prefix))).toEqual(['GET /v1/incomplete']);
     expect(undeclared(CENSUS)).toEqual([]);
   });
 
-  it('finds a change that is not made as a mutation', () => {
-    expect(unguarded(routesOf(ForgetfulController, prefix))).toEqual(['POST /v1/forgetful']);
+  it('reports a write that is not declared as a mutation', () => {
+    expect(unguarded(routesOf(IncompleteController, prefix))).toEqual(['POST /v1/incomplete']);
     expect(unguarded(CENSUS)).toEqual([]);
   });
 
-  it('is what the guard enforces: without a credential nothing but the public routes answers', async () => {
+  it('matches the guard: without a credential, only the public routes succeed', async () => {
     for (const { route, access } of CENSUS) {
       const [method = '', path = ''] = route.split(' ');
       const { status } = await api.call(method, path.replace(':id', 'x'), { key: null });
@@ -122,7 +122,7 @@ describe('the census of routes', () => {
 });
 
 describe('the census of WebSockets', () => {
-  it('lists every one with its permission, which each of its messages asks for again', () => {
+  it('lists every WebSocket with its permission, which is checked again for each message', () => {
     const gateways = api.app.nest
       .get(DiscoveryService, { strict: false })
       .getProviders()
@@ -135,24 +135,24 @@ describe('the census of WebSockets', () => {
     expect(byPath(api.app.nest.get(SocketAccess, { strict: false }).all())).toEqual(SOCKETS);
   });
 
-  it('is what is enforced: without a credential none opens', async () => {
+  it('matches the guard: without a credential, no WebSocket opens', async () => {
     for (const { path } of SOCKETS) {
       expect({ path, ...(await refusal(api.url, path)) }).toMatchObject({ path, status: 401, code: 'UNAUTHENTICATED' });
     }
   });
 });
 
-@Controller('forgetful')
-class ForgetfulController {
+@Controller('incomplete')
+class IncompleteController {
   @Get()
   get(): string {
-    return 'who may call me?';
+    return 'no permission';
   }
 
   @Post()
   @Permit('self:read')
   post(): string {
-    return 'and what if I am called twice?';
+    return 'no mutation';
   }
 }
 

@@ -8,15 +8,15 @@ import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
 
-/** Formatting of tables is the formatter's business. */
-const words = (text: string): string => text.replaceAll(/[ -]+/g, ' ').replaceAll(/ *\| */g, '|');
+/** The text without the formatting of tables, which the formatter changes. */
+const unformatted = (text: string): string => text.replaceAll(/[ -]+/g, ' ').replaceAll(/ *\| */g, '|');
 
-/** The rows of a table that a page does not have as they are. */
+/** The rows of a table that a page does not contain. */
 const missing = (table: string, page: string): string[] =>
-  table.split('\n').filter((row) => !words(page).includes(words(row)));
+  table.split('\n').filter((row) => !unformatted(page).includes(unformatted(row)));
 
 describe('the documentation of errors', () => {
-  it('has every code with its status (else: npm run docs)', () => {
+  it('has every code with its status (update: npm run docs)', () => {
     expect(missing(problemTable(), read('docs/errors.md'))).toEqual([]);
   });
 });
@@ -26,23 +26,23 @@ describe('the documented programs', () => {
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
     ['webhooks.md', 'receiver.js'],
-  ])('D2 %s quotes examples/%s exactly (else: npm run docs)', (page, program) => {
+  ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
     expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
   });
 });
 
 describe('the documentation of events', () => {
-  it('has every type with an example (else: npm run docs)', () => {
+  it('has every type with an example (update: npm run docs)', () => {
     expect(missing(eventTable(), read('docs/events.md'))).toEqual([]);
   });
 });
 
 describe('the documentation of the configuration', () => {
-  it('has every setting as the schema says it (else: npm run docs)', () => {
+  it('has every setting as the schema defines it (update: npm run docs)', () => {
     expect(missing(configurationTable(), read('docs/configuration.md'))).toEqual([]);
   });
 
-  it('has no setting that the schema does not know', () => {
+  it('has no setting that the schema does not define', () => {
     const known = new Set(listSettings(ConfigSchema).map(({ env }) => env));
     const table =
       read('docs/configuration.md').split('<!-- settings:begin -->')[1]?.split('<!-- settings:end -->')[0] ?? '';
@@ -50,11 +50,11 @@ describe('the documentation of the configuration', () => {
     expect(new Set(documented)).toEqual(known);
   });
 
-  it('is the same in .env.example', () => {
+  it('equals .env.example', () => {
     expect(read('.env.example')).toBe(envExample());
   });
 
-  it('is found wanting when a setting is missing or told differently', () => {
+  it('fails the check if a setting is missing or differs', () => {
     const page = read('docs/configuration.md');
     const port = configurationTable()
       .split('\n')

@@ -6,7 +6,7 @@ const LIBRARIES = readdirSync(join(ROOT, 'libs'));
 const WITH_TEST_HELPERS = LIBRARIES.filter((library) =>
   existsSync(join(ROOT, 'libs', library, 'src/testing/index.ts')),
 );
-/** The code in the how-to pages imports as code of a library does. */
+/** The code in the how-to pages, which imports test helpers as the code of a library does. */
 const EXAMPLES = textsUnder('docs/how-to', /\.md$/);
 const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap((folder) => textsUnder(folder));
 
@@ -29,7 +29,7 @@ function exportedBy(entry: string): string[] {
   return [...entry.matchAll(/^export (?:type )?\{([^}]*)\} from/gm)].flatMap(([, list = '']) => namesIn(list));
 }
 
-/** The names that these texts import from a module, whose specifier matches the pattern. */
+/** The names that these texts import from the modules whose specifiers match the pattern. */
 function importedFrom(specifier: string, texts: readonly string[]): Set<string> {
   const source = `'(?:${specifier})'`;
   const statement = new RegExp(
@@ -41,14 +41,14 @@ function importedFrom(specifier: string, texts: readonly string[]): Set<string> 
 }
 
 describe('the entry point of a library', () => {
-  it.each(LIBRARIES)('exports names one by one, and only those that are imported elsewhere: %s', (library) => {
+  it.each(LIBRARIES)('exports each name explicitly, and only names that are imported elsewhere: %s', (library) => {
     const entry = textOf(library, 'index.ts');
     expect(entry).not.toContain('export *');
     const imported = importedFrom(`#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js`, SOURCES);
     expect(exportedBy(entry).filter((name) => !imported.has(name))).toEqual([]);
   });
 
-  it.each(WITH_TEST_HELPERS)('exports only test helpers that suites import from it: %s', (library) => {
+  it.each(WITH_TEST_HELPERS)('exports only test helpers that are imported from it: %s', (library) => {
     const entry = textOf(library, 'testing/index.ts');
     expect(entry).not.toContain('export *');
     const outside = importedFrom(`#rollcall/${library}/testing`, SOURCES);

@@ -11,7 +11,7 @@ function idsInTestNames(): string[] {
 }
 
 describe('docs/glossary.md', () => {
-  it('explains every requirement id that a test name has, once', () => {
+  it('explains every requirement id in a test name exactly once', () => {
     const rows = readFileSync('docs/glossary.md', 'utf8').matchAll(/^\| ([SABDF]\d{1,2}(?:\.\d{1,2})?) +\|/gm);
     const explained = [...rows].map(([, id = '']) => id);
     expect(explained.length).toBe(new Set(explained).size);

@@ -13,8 +13,8 @@ import { HOSTILE_LISTS, HOSTILE_STRINGS, manyKeys, quickest } from '../support/h
 
 /** No input may keep a replica busy for longer than this. */
 const LIMIT_MS = 50;
-/** Read by hand, for speed; `beat.reader.ts` is tested below. */
-const READ_BY_HAND: DtoClass[] = [BeatBody, BatchBody];
+/** DTOs with hand-written readers, for speed. `beat.reader.ts` is tested below. */
+const WITH_READERS: DtoClass[] = [BeatBody, BatchBody];
 
 let api: TestApi;
 let dtos: DtoClass[];
@@ -27,19 +27,19 @@ afterAll(async () => await api.stop());
 const validate = (dto: DtoClass, plain: object): ValidationError[] =>
   validateSync(plainToInstance(dto, plain), { ...VALIDATION });
 
-/** What took too long, or was accepted. */
-async function offences(label: string, run: () => boolean): Promise<string[]> {
+/** The violations of one check: the input is accepted, or the check takes too long. */
+async function violations(label: string, run: () => boolean): Promise<string[]> {
   let accepted = false;
   const took = await quickest(LIMIT_MS, () => (accepted = run()));
   return [...(accepted ? [`${label} is accepted`] : []), ...(took > LIMIT_MS ? [`${label} takes ${took} ms`] : [])];
 }
 
-async function offencesOfDto(dto: DtoClass, values: Record<string, unknown>): Promise<string[]> {
+async function violationsOfDto(dto: DtoClass, values: Record<string, unknown>): Promise<string[]> {
   const found: string[] = [];
   for (const property of propertiesOf(dto)) {
     for (const [kind, value] of Object.entries(values)) {
       const isAccepted = (): boolean => !validate(dto, { [property]: value }).some((one) => one.property === property);
-      found.push(...(await offences(`${dto.name}.${property}: ${kind}`, isAccepted)));
+      found.push(...(await violations(`${dto.name}.${property}: ${kind}`, isAccepted)));
     }
   }
   return found;
@@ -54,18 +54,18 @@ const rejects = (work: () => unknown): boolean => {
   }
 };
 
-describe('the census of input', () => {
-  it('has rules for every class that a controller or gateway reads', () => {
+describe('hostile input', () => {
+  it('every class that a controller or gateway reads has validation rules', () => {
     const without = receivedDtos(api.app).filter((dto) => propertiesOf(dto).length === 0);
-    expect(without).toEqual(READ_BY_HAND);
+    expect(without).toEqual(WITH_READERS);
     expect(dtos.length).toBeGreaterThan(30);
   });
 
   it('A1 A18 every property of every DTO rejects a string of 100 KB within 50 ms, alone and in a list', async () => {
     for (const dto of dtos) {
-      expect(await offencesOfDto(dto, HOSTILE_STRINGS)).toEqual([]);
+      expect(await violationsOfDto(dto, HOSTILE_STRINGS)).toEqual([]);
       const lists = Object.entries(HOSTILE_STRINGS).map(([kind, text]) => [`a list of ${kind}`, [text]]);
-      expect(await offencesOfDto(dto, Object.fromEntries(lists) as Record<string, unknown>)).toEqual([]);
+      expect(await violationsOfDto(dto, Object.fromEntries(lists) as Record<string, unknown>)).toEqual([]);
     }
   }, 300_000);
 
@@ -74,7 +74,7 @@ describe('the census of input', () => {
       for (const property of propertiesOf(dto)) {
         for (const [kind, list] of Object.entries(HOSTILE_LISTS)) {
           const label = `${dto.name}.${property}: ${kind}`;
-          expect(await pipeOffences(label, dto, { [property]: list })).toEqual([]);
+          expect(await pipeViolations(label, dto, { [property]: list })).toEqual([]);
         }
       }
     }
@@ -84,12 +84,12 @@ describe('the census of input', () => {
     const many = manyKeys();
     for (const dto of dtos) {
       const [property = ''] = propertiesOf(dto);
-      expect(await pipeOffences(dto.name, dto, many)).toEqual([]);
-      expect(await pipeOffences(`${dto.name}.${property}`, dto, { [property]: many })).toEqual([]);
+      expect(await pipeViolations(dto.name, dto, many)).toEqual([]);
+      expect(await pipeViolations(`${dto.name}.${property}`, dto, { [property]: many })).toEqual([]);
     }
   }, 300_000);
 
-  it('A4 what is read by hand rejects all of it within 50 ms', async () => {
+  it('A4 every hand-written reader rejects all hostile values within 50 ms', async () => {
     const values = { ...HOSTILE_STRINGS, ...HOSTILE_LISTS, keys: manyKeys() };
     for (const [kind, value] of Object.entries(values)) {
       const body = Buffer.from(JSON.stringify(value));
@@ -102,7 +102,7 @@ describe('the census of input', () => {
         ['body', () => parseJsonBody(body)],
       ];
       for (const [reader, read] of readers)
-        expect(await offences(`${reader}: ${kind}`, () => !rejects(read))).toEqual([]);
+        expect(await violations(`${reader}: ${kind}`, () => !rejects(read))).toEqual([]);
     }
   }, 300_000);
 
@@ -110,13 +110,13 @@ describe('the census of input', () => {
     const policy = new EgressPolicy();
     const aliases = new CapabilityAliases({ code: 'build', 'can code': 'code' });
     for (const [kind, text] of Object.entries(HOSTILE_STRINGS)) {
-      expect(await offences(`normalise ${kind}`, () => normaliseCapability(text) === undefined)).toEqual([]);
-      expect(await offences(`URL ${kind}`, () => rejects(() => policy.checkUrl(text)) && false)).toEqual([]);
+      expect(await violations(`normalise ${kind}`, () => normaliseCapability(text) === undefined)).toEqual([]);
+      expect(await violations(`URL ${kind}`, () => rejects(() => policy.checkUrl(text)) && false)).toEqual([]);
       expect(await quickest(LIMIT_MS, () => aliases.searchKeysFor(text.slice(0, 1_000)))).toBeLessThan(LIMIT_MS);
     }
   });
 
-  async function pipeOffences(label: string, dto: DtoClass, value: unknown): Promise<string[]> {
+  async function pipeViolations(label: string, dto: DtoClass, value: unknown): Promise<string[]> {
     const pipe = validationPipe();
     let accepted = false;
     const took = await quickest(LIMIT_MS, async () => {

@@ -25,8 +25,7 @@ import {
   RegistryClock,
   RegistryModule,
 } from '#rollcall/registry';
-import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
-import { given } from '#rollcall/registry/testing';
+import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
@@ -81,8 +80,8 @@ async function leftOpen(): Promise<string[]> {
   return open;
 }
 
-describe('on a new database, the module alone', () => {
-  it('of the platform boots, logs an event and closes its connections', async () => {
+describe('on a new database', () => {
+  it('PlatformModule starts, logs an event and closes its connections', async () => {
     const context = await boot(PLATFORM_SCHEMA, platform(SOME_EVENTS));
     const data = { generation: 1, name: 'a', capabilities: [] };
     const outbox = context.get(EventOutbox);
@@ -91,7 +90,7 @@ describe('on a new database, the module alone', () => {
     expect(await leftOpen()).toEqual([]);
   });
 
-  it('of the registry boots on the platform, registers an agent, finds it and closes its connections', async () => {
+  it('RegistryModule starts with the platform, registers an agent, finds it and closes its connections', async () => {
     const context = await boot(REGISTRY, platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS));
     const facts = given.registration({ capabilities: ['build'] });
     await context.get(AgentsService).register({ agentId: 'builder', leaseToken: null, by: 'test', facts });
@@ -103,7 +102,7 @@ describe('on a new database, the module alone', () => {
     expect(await leftOpen()).toEqual([]);
   });
 
-  it('of the registry rejects options that contradict each other', () => {
+  it('RegistryModule rejects options that contradict each other', () => {
     const lease = { ...DEFAULT_REGISTRY_OPTIONS.lease, missesUntilEvicted: 1 };
     const circuit = { ...DEFAULT_REGISTRY_OPTIONS.circuit, failuresToOpen: 0 };
     expect(() => RegistryModule.forRoot({ ...DEFAULT_REGISTRY_OPTIONS, lease, circuit })).toThrow(
@@ -111,7 +110,7 @@ describe('on a new database, the module alone', () => {
     );
   });
 
-  it('of the providers boots without a database and lists its vendors', async () => {
+  it('ProvidersModule starts without the database and lists its vendors', async () => {
     const context = await boot({ entities: [], migrations: [] }, ProvidersModule.forRoot(NO_PROVIDERS));
     const names = context
       .get(VendorRegistry)
@@ -121,7 +120,7 @@ describe('on a new database, the module alone', () => {
     expect(await leftOpen()).toEqual([]);
   });
 
-  it('of the agent runtime boots on the others, calls an agent through its circuit and closes its connections', async () => {
+  it('AgentRuntimeModule starts with the other modules, calls an agent through its circuit and closes its connections', async () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
     const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());

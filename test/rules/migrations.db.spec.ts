@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await dropDatabase(url));
 
-/** The statements that would still be needed to make the database what the entities say it is. */
+/** The statements that would make the database match the entities. */
 async function drift(schema: Schema): Promise<string[]> {
   const dataSource = await new DataSource(migrationOptions(options, schema)).initialize();
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
@@ -27,33 +27,35 @@ async function query<Row>(sql: string): Promise<Row[]> {
   return rows;
 }
 
-@Entity('drifted')
-class DriftedEntity {
+@Entity('unmigrated')
+class UnmigratedEntity {
   @PrimaryColumn({ type: 'text' }) id: string;
-  @Column({ type: 'text' }) forgotten: string;
+  @Column({ type: 'text' }) name: string;
 }
 
 describe('migrations', () => {
-  it('bring an empty database to exactly what the entities say', async () => {
+  it('make an empty database match the entities', async () => {
     await migrate(options, SCHEMA);
     expect(await drift(SCHEMA)).toEqual([]);
   });
 
-  it('are found wanting when an entity changes without one', async () => {
+  it('are reported as incomplete if an entity changes without a migration', async () => {
     await migrate(options, SCHEMA);
-    expect((await drift({ ...SCHEMA, entities: [...SCHEMA.entities, DriftedEntity] })).join()).toContain('drifted');
+    expect((await drift({ ...SCHEMA, entities: [...SCHEMA.entities, UnmigratedEntity] })).join()).toContain(
+      'unmigrated',
+    );
     const lostColumn = await query(`ALTER TABLE api_key DROP COLUMN replaced_by`).then(async () => await drift(SCHEMA));
     expect(lostColumn.join()).toContain('replaced_by');
   });
 
-  it('run once when three replicas start at the same moment', async () => {
+  it('run once if three replicas start at the same time', async () => {
     const ran = await Promise.all([migrate(options, SCHEMA), migrate(options, SCHEMA), migrate(options, SCHEMA)]);
     expect(ran.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, 0, SCHEMA.migrations.length]);
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(history.map(({ name }) => name)).toEqual(SCHEMA.migrations.map(({ name }) => name));
   });
 
-  it('can be undone', async () => {
+  it('can be reverted', async () => {
     await migrate(options, SCHEMA);
     const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
     for (const _ of SCHEMA.migrations) await dataSource.undoLastMigration();
@@ -62,7 +64,7 @@ describe('migrations', () => {
     expect(tables.map(({ tablename }) => tablename)).toEqual(['schema_migration']);
   });
 
-  it('refuse a database that a newer version has migrated', async () => {
+  it('reject a database that a newer version has migrated', async () => {
     await migrate(options, SCHEMA);
     await query(`INSERT INTO schema_migration (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`);
     await expect(migrate(options, SCHEMA)).rejects.toThrow(DatabaseRefusedError);

@@ -2,31 +2,31 @@ import { QuotaWatch } from './quota.watch.js';
 
 const quotaOf = (limit: number): { limit: number; setting: string } => ({ limit, setting: 'QUOTA' });
 
-/** Registers one after the other until the count says that the quota is reached. */
-function fill(most: number, replicas: number): { owned: number; counts: number } {
-  const watches = Array.from({ length: replicas }, () => new QuotaWatch(quotaOf(most)));
+/** Registers agents one by one until a count reaches the quota. */
+function fill(limit: number, replicas: number): { owned: number; counts: number } {
+  const watches = Array.from({ length: replicas }, () => new QuotaWatch(quotaOf(limit)));
   let counts = 0;
   for (let owned = 0; ; owned++) {
     const watch = watches[owned % replicas];
     if (!watch?.isDue('key:a')) continue;
     counts += 1;
-    if (owned >= most) return { owned, counts };
+    if (owned >= limit) return { owned, counts };
     watch.noteCount('key:a', owned);
   }
 }
 
-describe('which requests count for a quota', () => {
-  it.each([1, 2, 10])('A6 never lets %i replicas exceed it, and counts rarely far from it', (replicas) => {
+describe('a quota watch', () => {
+  it.each([1, 2, 10])('A6 never lets %i replicas exceed the quota, and counts rarely far from it', (replicas) => {
     const { owned, counts } = fill(10_000, replicas);
     expect(owned).toBe(10_000);
     expect(counts).toBeLessThan(300 + 50 * replicas);
   });
 
-  it('A6 counts every request when the quota is small', () => {
+  it('A6 counts at every request if the quota is small', () => {
     expect(fill(5, 1)).toEqual({ owned: 5, counts: 6 });
   });
 
-  it('A6 counts nothing without a quota, and each credential by itself', () => {
+  it('A6 never counts without a quota, and watches each credential separately', () => {
     expect(new QuotaWatch(quotaOf(0)).isDue('key:a')).toBe(false);
     const watch = new QuotaWatch(quotaOf(10_000));
     watch.noteCount('key:a', 0);

@@ -5,13 +5,13 @@ let replicas: TwoReplicas;
 beforeEach(async () => (replicas = await TwoReplicas.start()));
 afterEach(async () => await replicas.stop());
 
-/** What the events of these types say their agent can do. */
+/** The type and the capabilities of each logged event of these types. */
 async function capabilitiesOf(...types: string[]): Promise<unknown[]> {
   return (await replicas.loggedEvents(...types)).map(({ type, capabilities }) => [type, capabilities.toSorted()]);
 }
 
-describe('the capabilities of an event', () => {
-  it('B3 are there when an agent falls silent and is heard again', async () => {
+describe('the capabilities in an event', () => {
+  it('B3 are included when an agent becomes suspect, recovers and leaves', async () => {
     const { here } = replicas;
     const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
     await here.sweeper.sweep();
@@ -28,7 +28,7 @@ describe('the capabilities of an event', () => {
     ]);
   });
 
-  it('B3 are there when a circuit opens and closes', async () => {
+  it('B3 are included when a circuit opens and closes', async () => {
     const { circuits } = replicas.here;
     await replicas.given.agent({ agentId: 'a-1', circuit: 'open' });
     await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
@@ -40,7 +40,7 @@ describe('the capabilities of an event', () => {
     ]);
   });
 
-  it('B3 are those it had, when the life that had them was replaced', async () => {
+  it('B3 are those of the replaced registration when an agent registers again', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build'] });
     await replicas.given.agent({ agentId: 'a-1', capabilities: ['review'], leaseToken });
     expect(await capabilitiesOf('agent.joined', 'agent.left')).toEqual([
@@ -50,7 +50,7 @@ describe('the capabilities of an event', () => {
     ]);
   });
 
-  it('B3 are those before and after, when it is they that change', async () => {
+  it('B3 are the old and the new ones when an update changes them', async () => {
     const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
     await replicas.here.agents.update(joined.claim, { capabilities: ['plan', 'review'] });
     expect(await capabilitiesOf('agent.updated')).toEqual([['agent.updated', ['build', 'plan', 'review']]]);

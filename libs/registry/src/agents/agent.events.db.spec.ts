@@ -15,16 +15,16 @@ afterEach(async () => await replicas.stop());
 const lines = (events: RegistryEvent[]): string[] =>
   events.map(({ type, subject, data }) => [type, subject, 'reason' in data ? data.reason : ''].join(' ').trim());
 
-/** Puts the lease's clock back, instead of waiting. */
-async function silent(agentId: string, ms: number): Promise<void> {
+/** Sets the last heartbeat of the agent to this long ago, instead of waiting. */
+async function setSilence(agentId: string, ms: number): Promise<void> {
   await replicas.database.db.query(
     `UPDATE agent_lease SET last_beat_at = clock_timestamp() - $1 * interval '1 millisecond' WHERE agent_id = $2`,
     [ms, agentId],
   );
 }
 
-describe('the events of joining', () => {
-  it('S3.2 a registration tells agent.joined once, with name, generation and capabilities', async () => {
+describe('the events of a registration', () => {
+  it('S3.2 a registration publishes agent.joined once, with name, generation and capabilities', async () => {
     await here.given.agent({ agentId: 'a-1' });
     expect(await replicas.loggedEvents()).toMatchObject([
       {
@@ -37,25 +37,25 @@ describe('the events of joining', () => {
     ]);
   });
 
-  it('S3.2 a registration that is refused tells nothing', async () => {
+  it('S3.2 a rejected registration publishes nothing', async () => {
     await here.given.agent({ agentId: 'a-1' });
     await expect(there.given.agent({ agentId: 'a-1' })).rejects.toMatchObject({ code: 'AGENT_ALREADY_REGISTERED' });
     expect(lines(await replicas.loggedEvents())).toEqual(['agent.joined a-1']);
   });
 
-  it('S3.2 a registration whose transaction is rolled back tells nothing', async () => {
+  it('S3.2 a registration whose transaction is rolled back publishes nothing', async () => {
     await expect(
       replicas.database.db.transaction(async () => {
         await here.given.agent({ agentId: 'a-1' });
-        throw new Error('no');
+        throw new Error('roll back');
       }),
-    ).rejects.toThrow('no');
+    ).rejects.toThrow('roll back');
     expect(await replicas.loggedEvents()).toEqual([]);
   });
 });
 
-describe('the events of leaving', () => {
-  it('S3.3 each way to leave tells agent.left with its reason and generation', async () => {
+describe('the events of an agent that leaves', () => {
+  it('S3.3 deregistration, eviction and shutdown publish agent.left with reason and generation', async () => {
     await here.agents.deregister((await here.given.agent({ agentId: 'by-itself' })).claim);
     await here.given.agent({ agentId: 'by-force' });
     await here.agents.remove('by-force', 'evicted');
@@ -69,10 +69,10 @@ describe('the events of leaving', () => {
     ]);
   });
 
-  it('S3.3 an unknown id is refused and tells nothing, nor does one that has left, or an earlier life', async () => {
-    const nobody = { agentId: 'nobody', generation: 1, tokenHash: 'x' };
-    await expect(here.agents.deregister(nobody)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    await expect(here.agents.remove('nobody', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
+  it('S3.3 removing an unknown agent, an agent that has left or an old generation is rejected and publishes nothing', async () => {
+    const unknown = { agentId: 'unknown', generation: 1, tokenHash: 'x' };
+    await expect(here.agents.deregister(unknown)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
+    await expect(here.agents.remove('unknown', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     const first = await here.given.agent({ agentId: 'a-1' });
     await here.agents.deregister(first.claim);
     await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
@@ -86,37 +86,37 @@ describe('the events of leaving', () => {
     ]);
   });
 
-  it('S3.3 twenty goodbyes at once, on two replicas and in three ways, tell agent.left once', async () => {
+  it('S3.3 twenty concurrent deregistrations, removals and evictions on two replicas publish agent.left once', async () => {
     for (let round = 0; round < 5; round++) {
       const agentId = `a-${round}`;
       const claim = (await here.given.agent({ agentId })).claim;
-      await silent(agentId, leaseTtlMs(DEFAULT_LEASE_POLICY) + 1_000);
-      const goodbyes = Array.from({ length: 20 }, async (_, index) => {
+      await setSilence(agentId, leaseTtlMs(DEFAULT_LEASE_POLICY) + 1_000);
+      const attempts = Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? here : there;
         if (index % 3 === 0) return await at.agents.deregister(claim);
         if (index % 3 === 1) return await at.agents.remove(agentId, 'evicted');
         await at.sweeper.sweep();
       });
       await Promise.allSettled([
-        ...goodbyes,
-        here.agents.deregister({ ...claim, agentId: 'nobody' }),
-        there.agents.remove('nobody', 'evicted'),
+        ...attempts,
+        here.agents.deregister({ ...claim, agentId: 'unknown' }),
+        there.agents.remove('unknown', 'evicted'),
       ]);
     }
     const left = (await replicas.loggedEvents()).filter(({ type }) => type === 'agent.left');
     expect(left.map(({ subject }) => subject).toSorted()).toEqual(['a-0', 'a-1', 'a-2', 'a-3', 'a-4']);
   });
 
-  it('S3.3 under any mix of comings and goings, every agent.left follows its own agent.joined', async () => {
-    const lives = Array.from({ length: 12 }, async (_, index) => {
+  it('S3.3 under concurrent registrations and removals, every agent.left follows the agent.joined of its generation', async () => {
+    const writers = Array.from({ length: 12 }, async (_, index) => {
       const at = index % 2 ? here : there;
-      for (let turn = 0; turn < 8; turn++) {
-        const agentId = `a-${(index + turn) % 4}`;
-        const joined = await at.given.agent({ agentId }).catch(() => undefined); // taken by another life
+      for (let round = 0; round < 8; round++) {
+        const agentId = `a-${(index + round) % 4}`;
+        const joined = await at.given.agent({ agentId }).catch(() => undefined); // the agentId is registered already
         await (joined ? at.agents.deregister(joined.claim) : at.agents.remove(agentId, 'evicted')).catch(() => 0);
       }
     });
-    await Promise.all(lives);
+    await Promise.all(writers);
     const events = await replicas.loggedEvents();
     const wrong = events.filter(({ type, subject, data }, index) => {
       const before = events.slice(0, index).filter((event) => event.subject === subject);
@@ -129,17 +129,17 @@ describe('the events of leaving', () => {
   });
 });
 
-describe('the events of falling silent', () => {
-  it('S3.4 after K missed beats, and not before, tell agent.left with reason evicted, once among replicas', async () => {
+describe('the events of missed heartbeats', () => {
+  it('S3.4 an agent is evicted after K missed heartbeats and not before, with one agent.left among all replicas', async () => {
     for (const agentId of ['well-1', 'well-2', 'well-3', 'well-4', 'quiet']) await here.given.agent({ agentId });
     await here.sweeper.sweep();
-    await silent('quiet', suspectAfterMs(DEFAULT_LEASE_POLICY) + 100);
+    await setSilence('quiet', suspectAfterMs(DEFAULT_LEASE_POLICY) + 100);
     await here.sweeper.sweep();
-    await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) - 5_000);
+    await setSilence('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) - 5_000);
     await here.sweeper.sweep();
     const before = lines((await replicas.loggedEvents()).filter(({ subject }) => subject === 'quiet'));
     expect(before).toEqual(['agent.joined quiet', 'agent.suspect quiet']);
-    await silent('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) + 100);
+    await setSilence('quiet', leaseTtlMs(DEFAULT_LEASE_POLICY) + 100);
     await Promise.all([here, there, here, there].map(async (at) => await at.sweeper.sweep()));
     await here.sweeper.sweep();
     const after = (await replicas.loggedEvents()).filter(({ subject }) => subject === 'quiet');
@@ -147,7 +147,7 @@ describe('the events of falling silent', () => {
     expect(after.at(-1)).toMatchObject({ capabilities: ['build'], data: { generation: 1 } });
   });
 
-  it('S3.4 a beat of one that was evicted says "register again", and tells nothing', async () => {
+  it('S3.4 a heartbeat of an evicted agent is rejected with REGISTER_AGAIN and publishes nothing', async () => {
     const joined = await here.given.agent({ agentId: 'a-1' });
     await here.agents.remove('a-1', 'evicted');
     expect(await here.heartbeats.beatAll([joined.claim])).toMatchObject([{ error: { code: 'REGISTER_AGAIN' } }]);

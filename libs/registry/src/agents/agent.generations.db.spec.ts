@@ -4,19 +4,19 @@ let replicas: TwoReplicas;
 beforeEach(async () => (replicas = await TwoReplicas.start()));
 afterEach(async () => await replicas.stop());
 
-/** As if all who have left had left long ago. */
-async function forgetAll(): Promise<void> {
+/** Prunes all agents that have left, as if they had left a year ago. */
+async function pruneAll(): Promise<void> {
   await replicas.database.db.query(`UPDATE agent SET left_at = left_at - interval '1 year' WHERE left_at IS NOT NULL`);
   await replicas.here.agents.prune(60_000);
 }
 
 describe('the generations of an agentId', () => {
-  it('B4 go on after its history is forgotten: an earlier life is never taken for a later one', async () => {
+  it('B4 continue after its history is pruned, so that writes with an old generation are still rejected', async () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'a-1' });
     const { leaseToken } = first;
     await here.agents.remove('a-1', 'evicted');
-    await forgetAll();
+    await pruneAll();
     const next = await replicas.given.agent({ agentId: 'a-1', leaseToken });
     expect(next.record.generation).toBe(2);
     expect(await here.heartbeats.beatAll([first.claim])).toMatchObject([
@@ -30,23 +30,23 @@ describe('the generations of an agentId', () => {
     });
   });
 
-  it('B4 let an agent be found again that comes back after it was forgotten', async () => {
+  it('B4 continue after its history is pruned, so that directories list the agent when it registers again', async () => {
     const { here } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'a-1' });
     await replicas.given.agent({ agentId: 'a-1', leaseToken });
     await here.agents.remove('a-1', 'evicted');
     await here.sync.idle();
-    await forgetAll();
+    await pruneAll();
     await replicas.given.agent({ agentId: 'a-1' });
     await here.sync.idle();
     const { candidates } = here.ranker.rank({ capabilities: ['build'] }, here.clock.now());
     expect(candidates.map(({ agent }) => agent.agentId)).toEqual(['a-1']);
   });
 
-  it('B4 begin at one in a registry that has forgotten nobody, and never go back', async () => {
+  it('B4 start at 1 in a registry without pruned agents, and never decrease', async () => {
     const { here, there } = replicas;
     for (const agentId of ['a-1', 'a-2']) expect((await replicas.given.agent({ agentId })).record.generation).toBe(1);
-    for (let life = 1; life < 4; life++) {
+    for (let generation = 1; generation < 4; generation++) {
       await here.agents.remove('a-1', 'evicted');
       await replicas.given.agent({ agentId: 'a-1' });
     }
@@ -58,20 +58,20 @@ describe('the generations of an agentId', () => {
   });
 });
 
-describe('two who come at once with one lease token', () => {
-  it('S3.2 are two lives, and the first is told to have left', async () => {
+describe('two concurrent registrations with one lease token', () => {
+  it('S3.2 get two generations, and the first one leaves with the reason replaced', async () => {
     const { here, there } = replicas;
-    const { leaseToken } = await replicas.given.agent({ agentId: 'someone' });
+    const { leaseToken } = await replicas.given.agent({ agentId: 'other' });
     for (let round = 0; round < 10; round++) {
       const agentId = `twin-${round}`;
       await Promise.all([here, there].map(async (at) => await at.given.agent({ agentId, leaseToken })));
     }
-    const lives = Map.groupBy(await replicas.loggedEvents('agent.joined', 'agent.left'), ({ subject }) => subject);
-    lives.delete('someone');
-    const stories = [...lives.values()].map((events) => events.map(({ type, data }) => [type, data]));
-    expect(stories).toHaveLength(10);
-    for (const story of stories) {
-      expect(story).toMatchObject([
+    const byAgent = Map.groupBy(await replicas.loggedEvents('agent.joined', 'agent.left'), ({ subject }) => subject);
+    byAgent.delete('other');
+    const histories = [...byAgent.values()].map((events) => events.map(({ type, data }) => [type, data]));
+    expect(histories).toHaveLength(10);
+    for (const history of histories) {
+      expect(history).toMatchObject([
         ['agent.joined', { generation: 1 }],
         ['agent.left', { generation: 1, reason: 'replaced' }],
         ['agent.joined', { generation: 2 }],

@@ -23,7 +23,7 @@ async function read(at: TestRegistry): Promise<{ seq: number; agents: AgentRecor
   return { seq: snapshot.position.seq, agents };
 }
 
-/** Who is there, and in which life, by the events alone. */
+/** The generation of each listed agent, computed from the events alone. */
 function replay(events: readonly RegistryEvent[]): Map<string, number> {
   const fleet = new Map<string, number>();
   for (const { type, subject, data } of events) {
@@ -37,30 +37,31 @@ const fleetOf = (agents: readonly AgentRecord[]): Map<string, number> =>
   new Map(agents.map(({ agentId, generation }) => [agentId, generation]));
 
 describe('a snapshot of the agents', () => {
-  it('B3 is what the events up to its seq make, while agents come and go on two replicas', async () => {
+  it('B3 equals the state after the events up to its seq, while agents join and leave on two replicas', async () => {
     for (const { events } of [here, there]) events.start();
     const done = new AbortController();
     const writers = Array.from({ length: 10 }, async (_, index) => {
       const at = index % 2 ? here : there;
-      for (let turn = index; !done.signal.aborted; turn++) {
-        const agentId = `a-${turn % 60}`;
+      for (let number = index; !done.signal.aborted; number++) {
+        const agentId = `a-${number % 60}`;
         await at.given
           .agent({ agentId })
           .catch(async () => await at.agents.remove(agentId, 'evicted').catch(() => undefined));
       }
     });
-    const shots: Awaited<ReturnType<typeof read>>[] = [];
-    for (let round = 0; round < 20; round++) shots.push(await read(round % 2 ? here : there));
+    const snapshots: Awaited<ReturnType<typeof read>>[] = [];
+    const hasProgress = (): boolean => (snapshots.at(-1)?.seq ?? 0) > (snapshots[0]?.seq ?? 0);
+    while (snapshots.length < 20 || !hasProgress()) snapshots.push(await read(snapshots.length % 2 ? here : there));
     done.abort();
     await Promise.all(writers);
     while ((await here.events.sequencer.runOnce()).moved > 0);
     const log = await readAll(here.events);
-    for (const { seq, agents } of shots) expect([seq, fleetOf(agents)]).toEqual([seq, replay(log.slice(0, seq))]);
+    for (const { seq, agents } of snapshots) expect([seq, fleetOf(agents)]).toEqual([seq, replay(log.slice(0, seq))]);
     expect(fleetOf((await read(here)).agents)).toEqual(replay(log));
-    expect(shots.at(-1)?.seq).toBeGreaterThan(shots[0]?.seq ?? 0);
+    expect(snapshots.at(-1)?.seq).toBeGreaterThan(snapshots[0]?.seq ?? 0);
   });
 
-  it('is read in slices, all of the same moment', async () => {
+  it('is read in slices that all show the same moment', async () => {
     await replicas.database.db.query(`
       INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities, capability_keys,
         sandbox_level, provider, cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
@@ -77,7 +78,7 @@ describe('a snapshot of the agents', () => {
     expect((await read(here)).agents).toEqual([]);
   });
 
-  it('is refused when too many are being read, and possible again when they are closed', async () => {
+  it('is rejected while too many snapshots are open, and succeeds after they are closed', async () => {
     const open = await Promise.all([1, 2, 3, 4].map(async () => await here.snapshots.take()));
     await expect(here.snapshots.take()).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
     for (const snapshot of open) await snapshot.close();

@@ -5,8 +5,8 @@ let replicas: TwoReplicas;
 beforeEach(async () => void (replicas = await TwoReplicas.start()));
 afterEach(async () => await replicas.stop());
 
-describe('updating', () => {
-  it('S3.1 changes the record of the life that asks, tells what changed, and tells nothing when nothing did', async () => {
+describe('an update', () => {
+  it('S3.1 changes the record, publishes the changed fields, and publishes nothing if no field changes', async () => {
     const { here } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     const { record, version } = await here.agents.update(claim, { capabilities: ['review'], version: '2.0' });
@@ -21,35 +21,35 @@ describe('updating', () => {
     ]);
   });
 
-  it('S3.11 reaches the directory of the replica at once, under the new capabilities', async () => {
+  it('S3.11 is in the directory of its replica at once, under the new capabilities', async () => {
     const { here } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
     await here.sync.idle();
-    const ask = (capability: string): string[] =>
+    const find = (capability: string): string[] =>
       here.ranker.rank({ capabilities: [capability] }, here.clock.now()).candidates.map(({ agent }) => agent.agentId);
-    expect([ask('build'), ask('review')]).toEqual([[], ['builder']]);
+    expect([find('build'), find('review')]).toEqual([[], ['builder']]);
   });
 
-  it('B4 is refused to earlier and later generations, strangers, the unknown and those that have left', async () => {
+  it('B4 is rejected for another generation, a wrong lease token, an unknown agent and an agent that has left', async () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'mine' });
     const second = await replicas.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
     const now = second.claim;
-    const refusals = [
+    const rejections = [
       [first.claim, 'STALE_GENERATION'],
       [{ ...now, generation: 3 }, 'GENERATION_AHEAD'],
-      [{ ...now, tokenHash: 'stranger' }, 'LEASE_TOKEN_REFUSED'],
-      [{ ...now, agentId: 'nobody' }, 'AGENT_NOT_FOUND'],
+      [{ ...now, tokenHash: 'wrong' }, 'LEASE_TOKEN_REFUSED'],
+      [{ ...now, agentId: 'unknown' }, 'AGENT_NOT_FOUND'],
     ] as const;
-    for (const [claim, code] of refusals)
+    for (const [claim, code] of rejections)
       await expect(here.agents.update(claim, { name: 'hijacked' })).rejects.toMatchObject({ code });
     await here.agents.deregister(now);
     await expect(here.agents.update(now, { name: 'late' })).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
-  it('B4 by an operator needs no generation, and by a reader of an old version is refused', async () => {
+  it('B4 by an operator needs no generation, and is rejected if its version is outdated', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
@@ -61,7 +61,7 @@ describe('updating', () => {
     expect((await here.agents.get('shared')).labels).toEqual({ canary: 'yes' });
   });
 
-  it('B4 of different fields by twenty at once loses none of them', async () => {
+  it('B4 of different labels by twenty concurrent callers loses no change', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
     await Promise.all(
@@ -75,11 +75,11 @@ describe('updating', () => {
   });
 });
 
-describe('the reason to leave', () => {
+describe('the leave reason', () => {
   const reasons = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('agent.left')).map(({ data }) => (data as { reason: string }).reason);
 
-  it('S3.3 is deregistered, or shutdown when its process ends', async () => {
+  it('S3.3 is deregistered by default, or shutdown if the agent gives that reason', async () => {
     const { agents } = replicas.here;
     await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
     await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
@@ -87,7 +87,7 @@ describe('the reason to leave', () => {
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
-  it('S3.3 is drained for who goes while it is being drained, whatever it says', async () => {
+  it('S3.3 is drained if a draining agent deregisters, whatever reason it gives', async () => {
     const { agents } = replicas.here;
     const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
     await agents.deregister(claim, 'shutdown');
@@ -95,18 +95,18 @@ describe('the reason to leave', () => {
     expect(await reasons()).toEqual(['drained']);
   });
 
-  it('S3.3 S3.10 is budget_exhausted for who goes with nothing left to spend and says no other reason', async () => {
+  it('S3.3 S3.10 is budget_exhausted if an agent without remaining budget deregisters and gives no reason', async () => {
     const { agents } = replicas.here;
     const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
-    for (const [agentId, farewell] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
+    for (const [agentId, reason] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
       const desiredState = agentId === 'drained' ? 'draining' : 'active';
       const { claim } = await replicas.given.agent({ agentId, budget, desiredState });
-      await agents.deregister(claim, farewell);
+      await agents.deregister(claim, reason);
     }
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
   });
 
-  it('S3.3 is quarantined for who was quarantined with force, and it comes back in quarantine', async () => {
+  it('S3.3 is quarantined after a forced quarantine, and the next registration is quarantined too', async () => {
     const { agents } = replicas.here;
     const joined = await replicas.given.agent({ agentId: 'bad' });
     expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
@@ -124,13 +124,13 @@ describe('the reason to leave', () => {
     expect(await reasons()).toEqual(['quarantined']);
   });
 
-  it('S3.3 is replaced for the life before, when the same agent registers again', async () => {
+  it('S3.3 is replaced for the previous generation when the agent registers again', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     await replicas.given.agent({ agentId: 'again', leaseToken });
     expect(await reasons()).toEqual(['replaced']);
   });
 
-  it('S3.5 is evicted, by force and by silence', async () => {
+  it('S3.5 is evicted after a removal by an operator and after missed heartbeats', async () => {
     const { agents, sweeper } = replicas.here;
     await replicas.given.agent({ agentId: 'forced' });
     await replicas.given.agent({ agentId: 'silent' });
@@ -141,7 +141,7 @@ describe('the reason to leave', () => {
     expect(await reasons()).toEqual(['evicted', 'evicted']);
   });
 
-  it('S3.3 is said once, when the agent and an operator end it at the same moment on two replicas', async () => {
+  it('S3.3 is published once if the agent and an operator end the registration concurrently on two replicas', async () => {
     const { here, there } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'contested' })).claim;
     const ends = await Promise.allSettled([
@@ -154,8 +154,8 @@ describe('the reason to leave', () => {
   });
 });
 
-describe('tokens reported with beats', () => {
-  it('S3.10 are in the ledger when the agent leaves or is evicted, and not forgotten when it comes back', async () => {
+describe('tokens reported with heartbeats', () => {
+  it('S3.10 are in the ledger when the agent leaves or is evicted, and still count when it registers again', async () => {
     const { here } = replicas;
     const budget = { totalTokens: 500_000, usedTokens: 0, source: 'reported' };
     for (const agentId of ['leaver', 'silent']) {
@@ -177,8 +177,8 @@ describe('tokens reported with beats', () => {
   });
 });
 
-describe("an operator's wish", () => {
-  it('B4 said twice is told once', async () => {
+describe('a desired state', () => {
+  it('B4 that is set twice is published once', async () => {
     const { agents } = replicas.here;
     await replicas.given.agent({ agentId: 'calm' });
     await agents.setDesiredState('calm', 'draining', 'first', 'key:op');
@@ -187,8 +187,8 @@ describe("an operator's wish", () => {
   });
 });
 
-describe('writes of an earlier life', () => {
-  it('B4 S3.4 are all refused when they are replayed, whatever they were, and change nothing', async () => {
+describe('writes with another generation', () => {
+  it('B4 S3.4 are all rejected when they are replayed after a new registration, and change nothing', async () => {
     const { here, there } = replicas;
     const first = await replicas.given.agent({ agentId: 'phoenix' });
     const old = first.claim;
@@ -212,22 +212,24 @@ describe('writes of an earlier life', () => {
     expect(await replicas.loggedEvents()).toHaveLength(events);
   });
 
-  it('S3.4 from the future are refused too, and say so', async () => {
+  it('S3.4 are rejected with GENERATION_AHEAD if the generation does not exist yet', async () => {
     const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
   });
 });
 
-describe('a stranger', () => {
-  it('B4 is refused without a lock, so that it can neither wait for others nor make them wait', async () => {
+describe('a request with a wrong lease token', () => {
+  it('B4 is rejected without a lock, so that it neither waits for other requests nor delays them', async () => {
     const { here, there, database } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
-    const stranger = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
+    const wrongClaim = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
     await database.db.transaction(async () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);
-      await expect(there.agents.deregister(stranger)).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
-      await expect(there.agents.update(stranger, { name: 'x' })).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
+      await expect(there.agents.deregister(wrongClaim)).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
+      await expect(there.agents.update(wrongClaim, { name: 'x' })).rejects.toMatchObject({
+        code: 'LEASE_TOKEN_REFUSED',
+      });
     });
     expect(await here.agents.get('busy')).toMatchObject({ status: 'active', name: 'swarm-builder' });
   });

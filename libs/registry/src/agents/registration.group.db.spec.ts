@@ -24,7 +24,7 @@ const outcomes = (results: readonly JoinResult[]): string[] => results.map(outco
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
 
 describe('registrations that arrive together', () => {
-  it('each have their lease, budget and event', async () => {
+  it('each get a lease, a budget and an event', async () => {
     const { here, database } = replicas;
     const results = await here.agents.registerAll(ids(30).map((id) => request(id)));
     expect(new Set(outcomes(results))).toEqual(new Set(['joined 1']));
@@ -88,7 +88,7 @@ describe('registrations that arrive together', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('do not wait for an agent whose row another transaction has locked', async () => {
+  it('do not wait for a registration whose row another transaction has locked', async () => {
     const { here, there, database } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'busy' });
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ describe('registrations that arrive together', () => {
     await here.idle();
   });
 
-  it('of one agentId with its lease token follow one another', async () => {
+  it('of one agentId with its lease token get consecutive generations', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));
     const results = await replicas.here.agents.registerAll(again);
@@ -125,20 +125,20 @@ describe('registrations that arrive together', () => {
     expect(counted.get('QUOTA_EXCEEDED')).toHaveLength(7);
   });
 
-  it('fail alone when Postgres rejects one of them', async () => {
+  it('succeed without the one that Postgres rejects', async () => {
     const bad = request('bad', { facts: given.registration({ name: 'a\0b' }) });
     const results = await replicas.here.agents.registerAll([request('one'), bad, request('two')]);
     expect(outcomes(results).map((outcome) => outcome.startsWith('joined'))).toEqual([true, false, true]);
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
   });
 
-  it('in a transaction of the caller are part of it, also with one agentId twice', async () => {
+  it('are part of the transaction of the caller, also with one agentId twice', async () => {
     const { here, database } = replicas;
-    const undone = database.db.transaction(async () => {
+    const rolledBack = database.db.transaction(async () => {
       await here.agents.registerAll([request('a'), request('b')]);
-      throw new Error('undo');
+      throw new Error('roll back');
     });
-    await expect(undone).rejects.toThrow('undo');
+    await expect(rolledBack).rejects.toThrow('roll back');
     expect(await replicas.loggedEvents()).toEqual([]);
     const results = await database.db.transaction(
       async () => await here.agents.registerAll([request('a'), request('a'), request('b')]),
@@ -172,7 +172,7 @@ describe('the budget of an agent that registers', () => {
 });
 
 describe('updates that arrive together', () => {
-  it('do not wait for an agent whose row another transaction has locked', async () => {
+  it('do not wait for an update whose row another transaction has locked', async () => {
     const { there, database } = replicas;
     const busy = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const free = (await replicas.given.agent({ agentId: 'free' })).claim;
@@ -191,14 +191,14 @@ describe('updates that arrive together', () => {
     expect((await waiting).record.version).toBe('2');
   });
 
-  it('of one agent are decided in order, each on the result of the one before', async () => {
+  it('of one agent are applied in order, each to the result of the previous one', async () => {
     const { agents } = replicas.here;
     const claim = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const { version } = await agents.getVersioned('busy');
     const results = await Promise.allSettled([
       agents.update(claim, { version: '1' }, version),
       agents.update(claim, { version: '2' }, version),
-      agents.update({ ...claim, tokenHash: 'stranger' }, { version: 'x' }),
+      agents.update({ ...claim, tokenHash: 'wrong' }, { version: 'x' }),
       agents.update(claim, { labels: { ring: '1' } }),
     ]);
     expect(

@@ -16,13 +16,13 @@ beforeEach(async () => {
 });
 afterEach(async () => await replicas.stop());
 
-/** As if the sweeper had just been here: otherwise its own absence would count as a gap. */
-async function sweptJustNow(): Promise<void> {
+/** Runs a sweep. Otherwise the time before the first sweep of the test would count as a gap. */
+async function sweepNow(): Promise<void> {
   await here.sweeper.sweep();
 }
 
-describe('joining', () => {
-  it("S3.1 makes a record with the RFC's own field names", async () => {
+describe('a registration', () => {
+  it('S3.1 returns a record with the field names of the RFC', async () => {
     const { record } = await here.given.agent({
       agentId: 'builder-01',
       capabilities: ['plan', 'build', 'code-generation'],
@@ -43,7 +43,7 @@ describe('joining', () => {
     expect(JSON.stringify(record)).not.toContain('oken_hash');
   });
 
-  it('S3.2 assigns an agentId where none is proposed, and tells agent.joined', async () => {
+  it('S3.2 assigns an agentId if none is proposed, and publishes agent.joined', async () => {
     const { record } = await here.given.agent();
     expect(record.agentId).toMatch(/^swarm-builder-[0-9a-f]{10}$/);
     expect(await replicas.loggedEvents()).toMatchObject([
@@ -51,8 +51,8 @@ describe('joining', () => {
     ]);
   });
 
-  it('S3.2 of one agentId by twenty strangers on two replicas has one winner', async () => {
-    const tries = Array.from(
+  it('S3.2 of one agentId by twenty callers on two replicas succeeds once', async () => {
+    const attempts = Array.from(
       { length: 20 },
       async (_, index) =>
         await (index % 2 ? here : there).agents.register({
@@ -62,14 +62,14 @@ describe('joining', () => {
           facts: given.registration(),
         }),
     );
-    const results = await Promise.allSettled(tries);
+    const results = await Promise.allSettled(attempts);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'AGENT_ALREADY_REGISTERED' });
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(1);
   });
 
-  it('B4 again with the lease token gives the next generation, without a gap, however many do it at once', async () => {
+  it('B4 with the lease token gets the next generation without a gap, also if many are concurrent', async () => {
     const first = await here.given.agent({ agentId: 'again' });
     const again = await Promise.all(
       Array.from(
@@ -89,8 +89,8 @@ describe('joining', () => {
   });
 });
 
-describe('leaving', () => {
-  it('S3.3 by its own wish tells agent.left once, and is history after', async () => {
+describe('leaving the registry', () => {
+  it('S3.3 by deregistration publishes agent.left once and sets the status left', async () => {
     const joined = await here.given.agent({ agentId: 'leaver' });
     await here.agents.deregister(joined.claim);
     expect(await here.agents.get('leaver')).toMatchObject({ status: 'left', leaveReason: 'deregistered' });
@@ -100,7 +100,7 @@ describe('leaving', () => {
     ]);
   });
 
-  it('S3.3 is forgotten after its time, and not before; the living are left alone', async () => {
+  it('S3.3 starts the retention time, after which the agent is pruned; a listed agent is never pruned', async () => {
     await here.agents.deregister((await here.given.agent({ agentId: 'old' })).claim);
     await here.agents.deregister((await here.given.agent({ agentId: 'recent' })).claim);
     await here.given.agent({ agentId: 'alive' });
@@ -115,25 +115,25 @@ describe('leaving', () => {
     ]);
   });
 
-  it('S3.3 of an unknown agentId is refused, and nothing is told', async () => {
-    await expect(here.agents.remove('nobody', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    await expect(here.agents.deregister({ agentId: 'nobody', generation: 1, tokenHash: 'x' })).rejects.toMatchObject({
+  it('S3.3 with an unknown agentId is rejected and publishes nothing', async () => {
+    await expect(here.agents.remove('unknown', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
+    await expect(here.agents.deregister({ agentId: 'unknown', generation: 1, tokenHash: 'x' })).rejects.toMatchObject({
       code: 'AGENT_NOT_FOUND',
     });
     expect(await replicas.loggedEvents()).toEqual([]);
   });
 
-  it('S3.3 is refused to a stranger and to an earlier generation', async () => {
+  it('S3.3 with a wrong lease token or an old generation is rejected', async () => {
     const first = await here.given.agent({ agentId: 'mine' });
     const second = await here.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
-    await expect(here.agents.deregister({ ...second.claim, tokenHash: 'stranger' })).rejects.toMatchObject({
+    await expect(here.agents.deregister({ ...second.claim, tokenHash: 'wrong' })).rejects.toMatchObject({
       code: 'LEASE_TOKEN_REFUSED',
     });
     await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
     expect((await here.agents.get('mine')).status).toBe('active');
   });
 
-  it('B4 does not undo what an operator wants: it holds for the next life too', async () => {
+  it('B4 keeps the desired state, which holds for the next registration too', async () => {
     const joined = await here.given.agent({ agentId: 'drained' });
     await here.agents.setDesiredState('drained', 'draining', 'maintenance', 'key:op');
     await here.agents.deregister(joined.claim);
@@ -151,7 +151,7 @@ describe('leaving', () => {
 });
 
 describe('heartbeats', () => {
-  it('S3.4 renew the lease and report load, in batches of one statement', async () => {
+  it('S3.4 renew leases and report load, in batches of one statement', async () => {
     const agents = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );
@@ -159,11 +159,11 @@ describe('heartbeats', () => {
     const results = await here.heartbeats.beatAll(agents.map(({ claim }) => Object.assign(claim, { inFlight: 3 })));
     expect(results.every(({ ok }) => ok)).toBe(true);
     expect(await here.agents.get('beating-7')).toMatchObject({ load: { inFlight: 3 }, health: { state: 'active' } });
-    await sweptJustNow();
+    await sweepNow();
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('S3.4 of the unknown, the evicted, strangers and earlier generations do not count, and say why', async () => {
+  it('S3.4 of unknown, evicted and replaced agents and with a wrong lease token are rejected with a code', async () => {
     const first = await here.given.agent({ agentId: 'one' });
     const second = await here.given.agent({ agentId: 'one', leaseToken: first.leaseToken });
     const evicted = await here.given.agent({ agentId: 'two' });
@@ -171,9 +171,9 @@ describe('heartbeats', () => {
     const beats = [
       second.claim,
       first.claim,
-      { ...second.claim, tokenHash: 'stranger' },
+      { ...second.claim, tokenHash: 'wrong' },
       evicted.claim,
-      { agentId: 'nobody', generation: 1, tokenHash: 'x' },
+      { agentId: 'unknown', generation: 1, tokenHash: 'x' },
     ];
     const results = await here.heartbeats.beatAll(beats);
     expect(results.map((result) => (result.ok ? 'ok' : result.error.code))).toEqual([
@@ -187,11 +187,11 @@ describe('heartbeats', () => {
   });
 });
 
-describe('the sweep', () => {
-  it('S3.4 S3.5 suspects after two missed beats, evicts after three and not after six, and tells each once', async () => {
+describe('a sweep', () => {
+  it('S3.4 S3.5 suspects an agent after two missed heartbeats, evicts it after three in total, and publishes each once', async () => {
     await here.given.agent({ agentId: 'silent' });
     await here.given.agent({ agentId: 'loud' });
-    await sweptJustNow();
+    await sweepNow();
     await replicas.silence(15_000, 'silent');
     expect((await here.sweeper.sweep()).suspected).toEqual([]);
     await replicas.silence(6_100, 'silent');
@@ -208,10 +208,10 @@ describe('the sweep', () => {
     ]);
   });
 
-  it('S3.4 lets a suspect that beats again recover', async () => {
+  it('S3.4 lets a suspect agent recover after its next heartbeat', async () => {
     const agent = await here.given.agent({ agentId: 'sleepy' });
     await here.given.agent({ agentId: 'awake' });
-    await sweptJustNow();
+    await sweepNow();
     await replicas.silence(25_000, 'sleepy');
     await here.sweeper.sweep();
     await here.heartbeats.beatAll([agent.claim]);
@@ -222,20 +222,20 @@ describe('the sweep', () => {
     ]);
   });
 
-  it('S3.5 by two replicas at once evicts everyone once', async () => {
+  it('S3.5 on two replicas at once evicts each silent agent once', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `fleet-${index}`);
     for (const agentId of ids) await here.given.agent({ agentId });
-    await sweptJustNow();
+    await sweepNow();
     await replicas.silence(40_000, 'fleet-3', 'fleet-4');
     const sweeps = await Promise.all([here, there, here, there].map(async ({ sweeper }) => await sweeper.sweep()));
     expect(sweeps.flatMap(({ evicted }) => evicted).toSorted()).toEqual(['fleet-3', 'fleet-4']);
     expect(await replicas.loggedEvents('agent.left')).toHaveLength(2);
   });
 
-  it('B5 spares a fleet of which 60 % fall silent at once, says why, and forgives them when they are back', async () => {
+  it('B5 evicts no agent when 60 % of the fleet is silent at once, gives the reason, and ends the protection when they are back', async () => {
     const agents = [];
     for (let index = 0; index < 10; index++) agents.push(await here.given.agent({ agentId: `mass-${index}` }));
-    await sweptJustNow();
+    await sweepNow();
     const silent = agents.slice(0, 6);
     await replicas.silence(40_000, ...silent.map(({ record }) => record.agentId));
     expect(await here.sweeper.sweep()).toMatchObject({ evicted: [], spared: 6 });
@@ -250,10 +250,10 @@ describe('the sweep', () => {
     ).toEqual(['protection.entered', 'protection.left']);
   });
 
-  it('B5 that could not run gives its absence back to every lease before it evicts anyone', async () => {
+  it('B5 after a period without sweeps extends all leases by that period before it evicts an agent', async () => {
     await here.given.agent({ agentId: 'patient' });
     await here.given.agent({ agentId: 'other' });
-    await sweptJustNow();
+    await sweepNow();
     await replicas.silence(40_000, 'patient');
     await db.query(
       `UPDATE registry_protection SET state = jsonb_set(state, '{lastSweepAt}', to_jsonb((state->>'lastSweepAt')::numeric - 35000))`,
@@ -265,8 +265,8 @@ describe('the sweep', () => {
   });
 });
 
-describe('the circuit', () => {
-  it('S3.8 really opens, and lets one probe through among 3 replicas with 50 callers each', async () => {
+describe('a circuit', () => {
+  it('S3.8 opens after failures, and allows one probe among 3 replicas with 50 callers each', async () => {
     const third = await testRegistry(await replicas.database.connectAgain());
     await here.given.agent({ agentId: 'flaky', circuit: 'open' });
     expect(await here.agents.get('flaky')).toMatchObject({
@@ -290,7 +290,7 @@ describe('the circuit', () => {
 });
 
 describe('the directory', () => {
-  it('S3.6 S3.11 has own writes at once, and ranks them as the RFC does', async () => {
+  it('S3.6 S3.11 contains the writes of its replica at once, and ranks them as the RFC does', async () => {
     await here.given.agent({
       agentId: 'builder-01',
       budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },
@@ -306,13 +306,13 @@ describe('the directory', () => {
       agentId: 'builder-03',
       budget: { totalTokens: 500_000, usedTokens: 488_000, source: 'langfuse' },
     });
-    await until('all are listed', () => here.directory.size === 3);
+    await until('all agents are listed', () => here.directory.size === 3);
     const { candidates } = here.ranker.rank({ capabilities: ['build'], prefer: 'cheapest' }, Date.now());
     expect(candidates.map(({ agent }) => agent.agentId)).toEqual(['builder-01', 'builder-02', 'builder-03']);
     expect(candidates[2]?.marks).toContain('low_budget');
   });
 
-  it('S3.11 of another replica is filled from Postgres, and hears of leavers and of beats', async () => {
+  it('S3.11 of another replica is loaded from Postgres, and applies heartbeats and departures', async () => {
     const agent = await here.given.agent({ agentId: 'far' });
     expect(await there.sync.load()).toBe(1);
     await here.heartbeats.beatAll([{ ...agent.claim, inFlight: 5 }]);

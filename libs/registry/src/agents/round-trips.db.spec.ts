@@ -26,11 +26,11 @@ afterEach(async () => {
 
 async function register(agentId: string): Promise<GivenAgent> {
   const joined = await registry.given.agent({ agentId });
-  await registry.idle(); // the directory reads in round trips of its own
+  await registry.idle(); // the directory reads in separate round trips
   return joined;
 }
 
-/** Without those of the directory, which reads after the commit. */
+/** The round trips of the work, without those of the directory, which reads after the commit. */
 async function tripsOf(work: () => Promise<unknown>): Promise<number> {
   const trips = await proxy.count(async () => void (await work()));
   await registry.idle();

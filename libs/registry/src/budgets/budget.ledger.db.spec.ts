@@ -20,14 +20,14 @@ afterEach(async () => await replicas.stop());
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
-describe('reserving', () => {
-  it('B2 grants exactly what there is to 1,000 callers on two replicas', async () => {
+describe('a reservation', () => {
+  it('B2 is granted to exactly as many of 1,000 callers on two replicas as the budget allows', async () => {
     const { id } = await here.given.budget(50);
-    const tries = Array.from(
+    const attempts = Array.from(
       { length: 1_000 },
       async (_, index) => await (index % 2 ? here : there).ledger.reserve(given.reservation(1)),
     );
-    const results = await Promise.allSettled(tries);
+    const results = await Promise.allSettled(attempts);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(50);
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'BUDGET_EXHAUSTED' });
@@ -35,7 +35,7 @@ describe('reserving', () => {
     await expectSound(here);
   });
 
-  it('B2 takes from every budget concerned, or from none', async () => {
+  it('B2 counts in every budget that applies, or in none', async () => {
     const fleet = await here.given.budget(100);
     const caller = await here.given.budget(10, { kind: 'caller', subject: 'key:a' });
     await here.ledger.reserve(given.reservation(8, { callerId: 'key:a' }));
@@ -49,7 +49,7 @@ describe('reserving', () => {
     await expectSound(here);
   });
 
-  it('B2 binds by money as well as by tokens', async () => {
+  it('B2 is limited by money as well as by tokens', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
@@ -62,7 +62,7 @@ describe('reserving', () => {
     await expectSound(here);
   });
 
-  it('B2 takes fewer tokens where the caller is content with them', async () => {
+  it('B2 holds fewer tokens if the caller accepts fewer', async () => {
     await here.given.budget(100);
     await here.ledger.reserve(given.reservation(70));
     expect((await here.ledger.reserve(given.reservation(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
@@ -71,70 +71,70 @@ describe('reserving', () => {
     });
   });
 
-  it('B2 reserves once for one key, however often and wherever it is asked', async () => {
+  it('B2 is made once for each key, however often and on whichever replica it is requested', async () => {
     const { id } = await here.given.budget(100);
-    const ask = given.reservation(10);
+    const request = given.reservation(10);
     const answers = await Promise.all(
-      Array.from({ length: 40 }, async (_, index) => await (index % 2 ? here : there).ledger.reserve(ask)),
+      Array.from({ length: 40 }, async (_, index) => await (index % 2 ? here : there).ledger.reserve(request)),
     );
-    expect(new Set(answers.map(({ key }) => key))).toEqual(new Set([ask.key]));
+    expect(new Set(answers.map(({ key }) => key))).toEqual(new Set([request.key]));
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(10));
-    await expect(here.ledger.reserve({ ...ask, amount: tokens(11) })).rejects.toMatchObject({
+    await expect(here.ledger.reserve({ ...request, amount: tokens(11) })).rejects.toMatchObject({
       code: 'RESERVATION_KEY_REUSED',
     });
     await expectSound(here);
   });
 
-  it('B2 repeats the answer to a key also when nothing would be left for a new one', async () => {
+  it('B2 is returned again for its key, also if the budget allows no new one', async () => {
     await here.given.budget(10);
-    const ask = given.reservation(10);
-    const first = await here.ledger.reserve(ask);
-    const again = await Promise.allSettled([there.ledger.reserve(ask), there.ledger.reserve(given.reservation(1))]);
+    const request = given.reservation(10);
+    const first = await here.ledger.reserve(request);
+    const again = await Promise.allSettled([there.ledger.reserve(request), there.ledger.reserve(given.reservation(1))]);
     expect(again[0]).toMatchObject({ status: 'fulfilled', value: { key: first.key, held: tokens(10) } });
     expect(again[1]).toMatchObject({ status: 'rejected', reason: { code: 'BUDGET_EXHAUSTED' } });
     await here.ledger.settle(of(first), { tokens: 10, microUsd: 0 });
-    expect(await there.ledger.reserve(ask)).toMatchObject({ state: 'settled' });
+    expect(await there.ledger.reserve(request)).toMatchObject({ state: 'settled' });
     await expectSound(here);
   });
 
-  it('B2 is refused where an agent or a run that is named has no budget: a slip of the pen is no licence', async () => {
-    await expect(here.ledger.reserve(given.reservation(1, { agentId: 'nobody' }))).rejects.toMatchObject({
+  it('B2 is rejected if the named agent or run has no budget', async () => {
+    await expect(here.ledger.reserve(given.reservation(1, { agentId: 'unknown' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
-    await expect(here.ledger.reserve(given.reservation(1, { runId: 'nothing' }))).rejects.toMatchObject({
+    await expect(here.ledger.reserve(given.reservation(1, { runId: 'unknown' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
     expect((await here.ledger.reserve(given.reservation(1))).budgetIds).toEqual([]);
   });
 
-  it('B2 is part of the transaction it is called in: undone with it', async () => {
+  it('B2 is part of the transaction of the caller and is rolled back with it', async () => {
     const { id } = await here.given.budget(100);
     const failing = db.transaction(async () => {
       await here.ledger.reserve(given.reservation(60));
-      throw new Error('no');
+      throw new Error('roll back');
     });
-    await expect(failing).rejects.toThrow('no');
+    await expect(failing).rejects.toThrow('roll back');
     await db.transaction(async () => void (await here.ledger.reserve(given.reservation(90))));
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(90));
   });
 
   it.each([
-    ['a fraction', { amount: tokens(0.5) }],
-    ['less than nothing', { amount: tokens(-1) }],
-    ['more than a trillion', { amount: tokens(1e12 + 1) }],
+    ['a fraction of a token', { amount: tokens(0.5) }],
+    ['a negative amount', { amount: tokens(-1) }],
+    ['more than a trillion tokens', { amount: tokens(1e12 + 1) }],
     ['no key', { key: '' }],
     ['a key with a NUL', { key: 'a\0b' }],
-    ['no time', { ttlMs: 0 }],
-    ['more at least than at most', { atLeastTokens: 2 }],
-  ])('B2 refuses %s before it can spoil the batch of others', async (_, overrides) => {
+    ['no time to live', { ttlMs: 0 }],
+    ['a minimum above the amount', { atLeastTokens: 2 }],
+  ])('B2 with %s is rejected before it can fail the batch of other callers', async (_, overrides) => {
     await expect(here.ledger.reserve(given.reservation(1, overrides))).rejects.toMatchObject({
       code: 'INVALID_BUDGET',
     });
   });
 });
 
-describe('settling', () => {
-  it('B2 charges what was used and gives the rest back', async () => {
+describe('a settlement', () => {
+  it('B2 charges the usage and releases the rest', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 })).toMatchObject({
@@ -150,7 +150,7 @@ describe('settling', () => {
     await expectSound(here);
   });
 
-  it('B2 above the reservation is charged in full, marked, and the next call is refused', async () => {
+  it('B2 above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 130, microUsd: 0 })).toMatchObject({ overdraft: true });
@@ -160,14 +160,14 @@ describe('settling', () => {
     await expectSound(here);
   });
 
-  it('B2 of an unknown usage charges what was reserved, and says that it is an estimate', async () => {
+  it('B2 of an unknown usage charges the reserved amount and is marked as an estimate', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
   });
 
-  it('B2 twice charges once, and whoever releases after is told', async () => {
+  it('B2 that is repeated charges once, and a later release is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     const usage = { tokens: 40, microUsd: 0 };
@@ -183,7 +183,7 @@ describe('settling', () => {
     await expectSound(here);
   });
 
-  it('B2 and releasing at the same moment end in one of the two', async () => {
+  it('B2 and a concurrent release exclude each other: exactly one succeeds', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
       Array.from({ length: 50 }, async () => await here.ledger.reserve(given.reservation(10))),
@@ -201,15 +201,15 @@ describe('settling', () => {
   });
 });
 
-describe('owners that die', () => {
-  const lateBy = async (interval: string): Promise<unknown> =>
-    await db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - $1::interval`, [interval]);
+describe('expiry and renewal', () => {
+  const expireAll = async (): Promise<unknown> =>
+    await db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`);
 
-  it('B2 get back what they held, once, by any number of sweepers', async () => {
+  it('B2 any number of sweepers release an expired reservation once', async () => {
     const { id } = await here.given.budget(100);
     await Promise.all(Array.from({ length: 10 }, async () => await here.ledger.reserve(given.reservation(10))));
     expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });
-    await lateBy('1 second');
+    await expireAll();
     const sweeps = await Promise.all([here, there, here, there].map(async ({ sweeper }) => await sweeper.sweep()));
     expect(sweeps.reduce((sum, { expired }) => sum + expired, 0)).toBe(10);
     expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(0));
@@ -217,16 +217,16 @@ describe('owners that die', () => {
     await expectSound(here);
   });
 
-  it('B2 keep what they hold for as long as they renew it, and no longer', async () => {
+  it('B2 a reservation is held as long as it is renewed, and no longer', async () => {
     await here.given.budget(10);
     const held = await here.ledger.reserve(given.reservation(10, { ttlMs: 60_000 }));
-    await lateBy('1 second');
+    await expireAll();
     const renewed = await there.ledger.renew(of(held), 120_000);
     expect(renewed.expiresAt).toBeGreaterThan(held.expiresAt);
     expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });
     expect((await here.ledger.renew(of(held), 1_000)).expiresAt).toBeGreaterThan(held.expiresAt);
     expect((await here.ledger.get(of(held))).expiresAt).toBeGreaterThan(held.expiresAt);
-    await lateBy('1 second');
+    await expireAll();
     expect(await here.sweeper.sweep()).toMatchObject({ expired: 1 });
     await expect(here.ledger.renew(of(held), 1_000)).rejects.toMatchObject({ code: 'RESERVATION_CLOSED' });
     await expect(here.ledger.renew({ owner: 'other', key: held.key }, 1_000)).rejects.toMatchObject({
@@ -236,7 +236,7 @@ describe('owners that die', () => {
     await expectSound(here);
   });
 
-  it('B2 may renew and settle at the same moment: what was settled stays so', async () => {
+  it('B2 a reservation that is settled during a renewal stays settled', async () => {
     const { id } = await here.given.budget(1_000);
     for (let round = 0; round < 20; round++) {
       const held = await here.ledger.reserve(given.reservation(10));
@@ -252,10 +252,10 @@ describe('owners that die', () => {
     await expectSound(here);
   });
 
-  it('B2 and come back late are charged all the same, and marked', async () => {
+  it('B2 a settlement after the expiry is charged and marked as late', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(60));
-    await lateBy('1 second');
+    await expireAll();
     await here.sweeper.sweep();
     expect(await here.ledger.settle(of(held), { tokens: 50, microUsd: 0 })).toMatchObject({ state: 'settled' });
     expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(50), reserved: tokens(0) });
@@ -264,8 +264,8 @@ describe('owners that die', () => {
   });
 });
 
-describe('a delegation tree', () => {
-  it('B2 of depth 3 with parallel children spends no more than its cap, and knows own and subtree of each node', async () => {
+describe('a tree of runs', () => {
+  it('B2 of depth 3 with concurrent children spends no more than its limit, and counts own and subtree usage of each run', async () => {
     const noLimit = { tokens: null, microUsd: null };
     const root = await here.budgets.openRun('root', null, { tokens: 500, microUsd: null }, 'test');
     const spent = new Map<string, number>();
@@ -276,12 +276,12 @@ describe('a delegation tree', () => {
     }
     const nodes = ['root', ...children, ...children.flatMap((child) => [`${child}1`, `${child}2`])];
     const work = nodes.flatMap((runId, index) =>
-      Array.from({ length: 30 }, async (_, turn) => {
-        const { ledger } = (index + turn) % 2 ? here : there;
+      Array.from({ length: 30 }, async (_, round) => {
+        const { ledger } = (index + round) % 2 ? here : there;
         const held = await ledger.reserve(given.reservation(7, { runId })).catch(() => undefined);
         if (!held) return;
-        await ledger.settle(of(held), { tokens: 1 + (turn % 7), microUsd: 0 });
-        spent.set(runId, (spent.get(runId) ?? 0) + 1 + (turn % 7));
+        await ledger.settle(of(held), { tokens: 1 + (round % 7), microUsd: 0 });
+        spent.set(runId, (spent.get(runId) ?? 0) + 1 + (round % 7));
       }),
     );
     await Promise.all(work);
@@ -313,7 +313,7 @@ describe('a delegation tree', () => {
     await expectSound(here);
   });
 
-  it('B2 opens a node once, and only below one that is there', async () => {
+  it('B2 opens each run once, and only below an existing run', async () => {
     const limit = { tokens: 5, microUsd: null };
     const nodes = await Promise.all(
       Array.from(
@@ -322,6 +322,6 @@ describe('a delegation tree', () => {
       ),
     );
     expect(new Set(nodes.map(({ id }) => id)).size).toBe(1);
-    await expect(here.budgets.openRun('x', 'nowhere', limit, 't')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
+    await expect(here.budgets.openRun('x', 'unknown', limit, 't')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
   });
 });

@@ -10,7 +10,7 @@ const limit = (tokens: number | null, microUsd: number | null = null): Budget['l
 const spent = (tokens: number, microUsd = 0): Budget['used'] => ({ tokens, microUsd });
 
 describe('budget arithmetic', () => {
-  it('S3.10 knows what is left: null is unlimited, and an overdraft leaves nothing', () => {
+  it('S3.10 computes the available amount, with null for an unlimited budget and 0 for an overdraft', () => {
     expect(available(given.budgetState({ limit: limit(100), used: spent(30), reserved: spent(20) }))).toEqual(
       limit(50),
     );
@@ -18,7 +18,7 @@ describe('budget arithmetic', () => {
     expect(available(given.budgetState({ used: spent(1e12) }))).toEqual(limit(null));
   });
 
-  it('S3.10 allows exactly up to the limit, and at the limit not even nothing', () => {
+  it('S3.10 allows amounts up to the limit, and rejects even an amount of 0 once the limit is used', () => {
     const budget = given.budgetState({ limit: limit(10, 5), used: spent(7) });
     expect(insufficientUnit(budget, spent(3, 5))).toBeUndefined();
     expect(insufficientUnit(budget, spent(4))).toBe('tokens');
@@ -26,7 +26,7 @@ describe('budget arithmetic', () => {
     expect(insufficientUnit(given.budgetState({ limit: limit(10), used: spent(10) }), spent(0))).toBe('tokens');
   });
 
-  it('S3.10 is low by its own mark, else by the policy, and exhausted when all is charged', () => {
+  it('S3.10 reports a budget as low by its own threshold or else by the policy, and as exhausted when all is charged', () => {
     const of = (overrides: Partial<Budget>): string => conditionOf(given.budgetState(overrides), DEFAULT_LOW_BUDGET);
     expect(of({ limit: limit(1_000), used: spent(900) })).toBe('ample');
     expect(of({ limit: limit(1_000), used: spent(901) })).toBe('low');
@@ -37,7 +37,7 @@ describe('budget arithmetic', () => {
     expect(of({ limit: limit(1_000), reserved: spent(1_000) })).toBe('ample');
   });
 
-  it('S3.10 shows in the record the budget that binds: what does not pass by waiting first', () => {
+  it('S3.10 shows the binding budget in the record, and an exhausted total before an exhausted window', () => {
     const total = given.budgetState({ id: 1, limit: limit(1_000), used: spent(100) });
     const daily = given.budgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
     expect(toAgentBudget(bindingBudgetOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
@@ -48,10 +48,10 @@ describe('budget arithmetic', () => {
   });
 });
 
-describe('windows', () => {
+describe('budget windows', () => {
   const at = (text: string): number => Date.parse(text);
 
-  it('S3.10 begin at midnight and on the first, in UTC unless told', () => {
+  it('S3.10 start at midnight and on the first of the month, in the time zone of the budget', () => {
     const now = at('2026-12-31T23:30:00Z');
     expect(nextWindow('daily', now, 'UTC')).toEqual({
       start: at('2026-12-31T00:00:00Z'),
@@ -66,7 +66,7 @@ describe('windows', () => {
     expect(nextWindow('monthly', now, 'America/New_York').end).toBe(at('2027-01-01T05:00:00Z'));
   });
 
-  it('S3.10 are an hour shorter or longer where clocks are changed', () => {
+  it('S3.10 are an hour shorter or longer when the clocks change', () => {
     const hours = ({ start, end }: { start: number; end: number | null }): number => ((end ?? 0) - start) / 3_600_000;
     expect(hours(nextWindow('daily', at('2026-03-29T12:00:00Z'), 'Europe/Berlin'))).toBe(23);
     expect(hours(nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Europe/Berlin'))).toBe(25);
@@ -79,7 +79,7 @@ describe('windows', () => {
     ['Africa/Cairo', '2026-04-23T22:00:00Z'],
     ['Atlantic/Azores', '2026-03-29T01:00:00Z'],
     ['America/Havana', '2026-03-08T05:00:00Z'],
-  ])('S3.10 begin with the first moment of the day where there is no midnight, as in %s', (zone, change) => {
+  ])('S3.10 start with the first moment of a day without midnight, as in %s', (zone, change) => {
     const HALF_HOUR = 1_800_000;
     for (let now = at(change) - 48 * HALF_HOUR; now < at(change) + 46 * HALF_HOUR; now += HALF_HOUR) {
       const { start, end } = nextWindow('daily', now, zone);
@@ -89,13 +89,13 @@ describe('windows', () => {
     }
   });
 
-  it('S3.10 begin with the first midnight where there are two', () => {
+  it('S3.10 start at the first midnight of a day that has two', () => {
     const { start, end } = nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Atlantic/Azores');
     expect([start, end]).toEqual([at('2026-10-25T00:00:00Z'), at('2026-10-26T01:00:00Z')]);
     expect(nextWindow('daily', at('2026-10-25T01:30:00Z'), 'Atlantic/Azores')).toEqual({ start, end });
   });
 
-  it('S3.10 hold every moment they are made for, and follow each other without a gap', () => {
+  it('S3.10 contain the moment they are computed for, and follow each other without a gap', () => {
     const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'];
     const moments = fc.integer({ min: at('2020-01-01T00:00:00Z'), max: at('2035-01-01T00:00:00Z') });
     fc.assert(
@@ -129,14 +129,14 @@ describe('a forecast', () => {
   const budget = given.budgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
   const HOUR = 3_600_000;
 
-  it('S3.10 says when it runs out at this rate', () => {
-    const seen = forecast(budget, { tokens: 200, microUsd: 0, overMs: 2 * HOUR }, 0);
-    expect(seen.tokens).toEqual({ perHour: 100, available: 500, runsOutAt: 5 * HOUR });
-    expect(seen.runsOutAt).toBe(5 * HOUR);
-    expect(seen.microUsd.runsOutAt).toBeNull();
+  it('S3.10 returns when the budget runs out at the current rate', () => {
+    const result = forecast(budget, { tokens: 200, microUsd: 0, overMs: 2 * HOUR }, 0);
+    expect(result.tokens).toEqual({ perHour: 100, available: 500, runsOutAt: 5 * HOUR });
+    expect(result.runsOutAt).toBe(5 * HOUR);
+    expect(result.microUsd.runsOutAt).toBeNull();
   });
 
-  it('S3.10 sees no end without use, or when the window ends before', () => {
+  it('S3.10 returns no end without usage or if the window ends first, and now if nothing is available', () => {
     expect(forecast(budget, { tokens: 0, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
     const daily = { ...budget, window: 'daily' as const, windowEnd: 4 * HOUR };
     expect(forecast(daily, { tokens: 100, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
@@ -144,14 +144,14 @@ describe('a forecast', () => {
   });
 });
 
-describe('a batch of operations', () => {
+describe('a batch of ledger operations', () => {
   const step = fc.oneof(
-    fc.record({ kind: fc.constant('reserve' as const), who: fc.nat(5), count: fc.nat(60), node: fc.nat(2) }),
-    fc.record({ kind: fc.constant('settle' as const), who: fc.nat(5), count: fc.nat(90), node: fc.nat(2) }),
-    fc.record({ kind: fc.constant('release' as const), who: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
+    fc.record({ kind: fc.constant('reserve' as const), owner: fc.nat(5), count: fc.nat(60), node: fc.nat(2) }),
+    fc.record({ kind: fc.constant('settle' as const), owner: fc.nat(5), count: fc.nat(90), node: fc.nat(2) }),
+    fc.record({ kind: fc.constant('release' as const), owner: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
   );
 
-  it('B2 keeps counters and lines equal, holds what is held, and lets nobody reserve beyond a limit', () => {
+  it('B2 keeps the counters equal to the lines and to the held reservations, and never reserves beyond a limit', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const run = (id: number, path: number[], tokens: number | null): Budget =>
@@ -159,8 +159,8 @@ describe('a batch of operations', () => {
         const tree = [run(1, [], 150), run(2, [1], null), run(3, [1, 2], 70)];
         const batch = new LedgerBatch(tree, [], 0);
         const held = new Map<string, number>();
-        for (const { kind, who, count, node } of steps) {
-          const of = { owner: 'test', key: `k${who}` };
+        for (const { kind, owner, count, node } of steps) {
+          const of = { owner: 'test', key: `k${owner}` };
           const request = given.reservation(count, { ...of, runId: `r${node + 1}` });
           const op: LedgerOp =
             kind === 'reserve'

@@ -22,11 +22,11 @@ const of = ({ owner, key }: { owner: string; key: string }): { owner: string; ke
 const budgetEvents = async (): Promise<RegistryEvent[]> =>
   (await replicas.loggedEvents()).filter(({ type }) => type.startsWith('budget.'));
 
-describe('windows', () => {
+describe('budget windows', () => {
   const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
   const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
 
-  it('B2 that end while charges race: every charge is in exactly one of them, and none overshoots', async () => {
+  it('B2 that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
     let now = DAY_1;
     const early = await testBudgets(db, { clock: () => now });
     const late = await testBudgets(await replicas.database.connectAgain(), { clock: () => now });
@@ -66,7 +66,7 @@ describe('windows', () => {
     await expectSound(here);
   });
 
-  it('B2 begin anew by the sweeper when nobody spends, and tell of it', async () => {
+  it('B2 are renewed by the sweeper if nothing is charged, with an event', async () => {
     const { id } = await here.given.budget(10, { window: 'monthly' });
     const held = await here.ledger.reserve(given.reservation(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
@@ -77,8 +77,8 @@ describe('windows', () => {
   });
 });
 
-describe('events', () => {
-  it('S3.10 tell when a budget becomes low, exhausted and ample again, once each', async () => {
+describe('budget events', () => {
+  it('S3.10 are published once when a budget becomes low, exhausted or replenished', async () => {
     const { id } = await here.given.budget(100);
     for (let call = 0; call < 11; call++) {
       const held = await here.ledger.reserve(given.reservation(9)).catch(() => undefined);
@@ -102,8 +102,8 @@ describe('events', () => {
   });
 });
 
-describe('operators', () => {
-  it('S3.10 top up, adjust and see every line', async () => {
+describe('the administration of budgets', () => {
+  it('S3.10 top-ups and adjustments change the budget and are in the ledger', async () => {
     const { id } = await here.given.budget(100);
     await here.budgets.topUp(id, { tokens: 50 }, { by: 'key:op', note: 'for the release' });
     await here.budgets.adjust(
@@ -122,13 +122,13 @@ describe('operators', () => {
       ['opened', 0, null],
     ]);
     await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'key:op', note: null });
-    await expect(here.budgets.topUp(id, { tokens: 1 }, { by: 'o', note: null })).rejects.toMatchObject({
+    await expect(here.budgets.topUp(id, { tokens: 1 }, { by: 'op', note: null })).rejects.toMatchObject({
       code: 'BUDGET_UNLIMITED',
     });
     await expectSound(here);
   });
 
-  it('S3.10 are told by the reconciliation when someone wrote past the ledger', async () => {
+  it('S3.10 the reconciliation reports counters that were changed without the ledger', async () => {
     const { id } = await here.given.budget(100);
     await db.query('UPDATE budget SET used_tokens = 3');
     expect(await here.reconciliation.reconcile()).toMatchObject({
@@ -137,7 +137,7 @@ describe('operators', () => {
     });
   });
 
-  it('S3.10 keep a ledger that is summed up when it is old, without changing what it says', async () => {
+  it('S3.10 pruning replaces old ledger lines by their sum, without changing the balance', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
       Array.from({ length: 20 }, async () => await here.ledger.reserve(given.reservation(3))),
@@ -155,14 +155,14 @@ describe('operators', () => {
     await expectSound(here);
   });
 
-  it('S3.10 keep a ledger that does not grow for ever, however slowly it is spent from', async () => {
+  it('S3.10 repeated pruning keeps the ledger small, however slowly the budget is used', async () => {
     const { id } = await here.given.budget(1_000);
-    const forget = { reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 };
+    const retention = { reservationsMs: 86_400_000, linesMs: 86_400_000, runsMs: 86_400_000 };
     for (let day = 0; day < 4; day++) {
       const held = await here.ledger.reserve(given.reservation(3));
       await here.ledger.settle(of(held), { tokens: 3, microUsd: 1 });
       await db.query(`UPDATE budget_entry SET at = at - interval '2 days'`);
-      await Promise.all([here.sweeper.prune(forget), there.sweeper.prune(forget)]);
+      await Promise.all([here.sweeper.prune(retention), there.sweeper.prune(retention)]);
     }
     expect(
       (await here.budgets.lines(id, 10, undefined)).map(({ kind, tokens: count }) => [kind, Number(count)]),
@@ -170,11 +170,11 @@ describe('operators', () => {
       ['carried', 12],
       ['opened', 0],
     ]);
-    expect(await here.sweeper.prune(forget)).toBe(0);
+    expect(await here.sweeper.prune(retention)).toBe(0);
     await expectSound(here);
   });
 
-  it('B2 lose the trees of runs in which nothing happens any more, and no other', async () => {
+  it('B2 pruning removes inactive trees of runs, and no other budget', async () => {
     const none = { tokens: null, microUsd: null };
     const openRun = async (runId: string, parent: string | null): Promise<void> =>
       void (await here.budgets.openRun(runId, parent, none, 'test'));
@@ -187,10 +187,10 @@ describe('operators', () => {
     await here.given.budget(1_000);
     await db.query(`UPDATE budget SET changed_at = changed_at - interval '2 days'`);
     await openRun('growing/late', 'growing');
-    const forget = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
-    await Promise.all([here.sweeper.prune(forget), there.sweeper.prune(forget)]);
-    const left = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
-    expect(left.map(({ subject }) => subject)).toEqual([
+    const retention = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
+    await Promise.all([here.sweeper.prune(retention), there.sweeper.prune(retention)]);
+    const kept = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
+    expect(kept.map(({ subject }) => subject)).toEqual([
       'fleet',
       'growing',
       'growing/child',
@@ -205,7 +205,7 @@ describe('operators', () => {
     await expectSound(here);
   });
 
-  it('S3.10 hear when it runs out at this rate', async () => {
+  it('S3.10 a forecast returns when the budget runs out at the current rate', async () => {
     const { id } = await here.given.budget(1_000);
     const held = await here.ledger.reserve(given.reservation(600));
     await here.ledger.settle(of(held), { tokens: 600, microUsd: 0 });
@@ -218,15 +218,15 @@ describe('operators', () => {
   });
 
   it.each([
-    ['windows of a run', { kind: 'run', subject: 'r', window: 'daily' }],
-    ['a parent of an agent', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
+    ['a run with a window', { kind: 'run', subject: 'r', window: 'daily' }],
+    ['an agent with a parent run', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
     ['a second fleet', { kind: 'fleet', subject: 'other' }],
-    ['a time zone nobody knows', { timeZone: 'Mars/Olympus' }],
-  ] as const)('S3.10 cannot make %s', async (_, overrides) => {
+    ['a fleet in an unknown time zone', { timeZone: 'Mars/Olympus' }],
+  ] as const)('S3.10 a budget for %s is rejected', async (_, overrides) => {
     await expect(here.given.budget(1, overrides)).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
   });
 
-  it('S3.10 cannot make the same budget twice', async () => {
+  it('S3.10 a second budget with the same subject and window is rejected', async () => {
     await here.given.budget(1);
     await expect(there.given.budget(2)).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
     await there.given.budget(2, { window: 'daily' });

@@ -27,7 +27,7 @@ const OPEN = after([
 ]);
 
 describe('the circuit breaker', () => {
-  it('S3.8 opens after so many failures in a row, and says so once', () => {
+  it('S3.8 opens after the configured number of consecutive failures, with one transition', () => {
     const almost = after([
       [FAILURE, 1],
       [FAILURE, 2],
@@ -38,7 +38,7 @@ describe('the circuit breaker', () => {
     expect(step.state).toMatchObject({ phase: 'open', consecutiveFailures: 3, openUntil: 1_003, openings: 1 });
   });
 
-  it('S3.8 starts to count again after a success', () => {
+  it('S3.8 resets the failure count after a success', () => {
     const state = after([
       [FAILURE, 0],
       [FAILURE, 0],
@@ -49,7 +49,7 @@ describe('the circuit breaker', () => {
     expect(state).toMatchObject({ phase: 'closed', consecutiveFailures: 2 });
   });
 
-  it('S3.8 stays open whatever late outcomes say, until the cool-down is over', () => {
+  it('S3.8 ignores late outcomes and stays open until the cool-down ends', () => {
     expect(after([[SUCCESS, 500]], OPEN)).toEqual(OPEN);
     expect(after([[FAILURE, 999]], OPEN)).toEqual(OPEN);
     expect(stepCircuit(OPEN, claim('early'), 999, POLICY).claimed).toBe(false);
@@ -57,7 +57,7 @@ describe('the circuit breaker', () => {
     expect(circuitPhase(OPEN, 1_000)).toBe('half_open');
   });
 
-  it('S3.8 gives its one probe slot to the first who claims it', () => {
+  it('S3.8 grants its one probe slot to the first claim', () => {
     const first = stepCircuit(OPEN, claim('first'), 1_000, POLICY);
     expect(first.claimed).toBe(true);
     expect(first.transitions).toEqual([{ from: 'open', to: 'half_open', at: 1_000, reason: 'cool_down_over' }]);
@@ -69,7 +69,7 @@ describe('the circuit breaker', () => {
     expect(probeIsFree(first.state, 1_399)).toBe(false);
   });
 
-  it('S3.8 frees the slot of a prober that died', () => {
+  it('S3.8 frees a probe slot whose holder does not report in time', () => {
     const held = after([[claim('dead'), 1_000]], OPEN);
     expect(nextCircuitChange(held, 1_000)).toBe(1_400);
     expect(probeIsFree(held, 1_400)).toBe(true);
@@ -85,7 +85,7 @@ describe('the circuit breaker', () => {
     expect(step.transitions).toEqual([{ from: 'half_open', to: 'closed', at: 1_100, reason: 'probe_succeeded' }]);
   });
 
-  it('S3.8 opens for longer with every probe that fails, up to the longest cool-down', () => {
+  it('S3.8 opens for longer after each failed probe, up to the longest cool-down', () => {
     let state = OPEN;
     const coolDowns: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -96,29 +96,29 @@ describe('the circuit breaker', () => {
     expect(coolDowns).toEqual([2_000, 4_000, 5_000, 5_000, 5_000]);
   });
 
-  it('S3.8 hears only the prober while the slot is held', () => {
+  it('S3.8 accepts only the outcome of the probe while the slot is held', () => {
     const held = after([[claim('p'), 1_000]], OPEN);
     expect(after([[SUCCESS, 1_100]], held)).toEqual(held);
     expect(after([[{ ...FAILURE, probeId: 'other' }, 1_100]], held)).toEqual(held);
   });
 
-  it('S3.8 takes an outcome as the probe when nobody holds the slot', () => {
+  it('S3.8 treats an outcome as the probe if the slot is free', () => {
     const step = stepCircuit(OPEN, SUCCESS, 1_200, POLICY);
     expect(step.state).toEqual(CLOSED_CIRCUIT);
     expect(step.transitions.map(({ to }) => to)).toEqual(['half_open', 'closed']);
     expect(stepCircuit(OPEN, FAILURE, 1_200, POLICY).state).toMatchObject({ phase: 'open', openUntil: 3_200 });
   });
 
-  it('S3.8 writes down by a tick that the cool-down is over', () => {
+  it('S3.8 records the end of the cool-down at a tick', () => {
     expect(stepCircuit(OPEN, { kind: 'tick' }, 999, POLICY).transitions).toEqual([]);
     expect(stepCircuit(OPEN, { kind: 'tick' }, 1_000, POLICY).state.phase).toBe('half_open');
   });
 
-  it('S3.8 survives being stored as JSON', () => {
+  it('S3.8 has a state that can be stored as JSON', () => {
     expect(JSON.parse(JSON.stringify(OPEN))).toEqual(OPEN);
   });
 
-  it('teaches which settings do not fit', () => {
+  it('reports every invalid setting', () => {
     expect(circuitPolicyFaults(DEFAULT_CIRCUIT_POLICY)).toEqual([]);
     const faults = circuitPolicyFaults({
       failuresToOpen: 0,
@@ -138,8 +138,8 @@ const input: fc.Arbitrary<CircuitInput> = fc.oneof(
 );
 const history = fc.array(fc.tuple(input, fc.nat(700)), { maxLength: 80 });
 
-describe('the circuit breaker, whatever happens', () => {
-  it('S3.8 has one prober at a time, and a chain of transitions without a gap', () => {
+describe('the circuit breaker, after any sequence of inputs', () => {
+  it('S3.8 has at most one probe at a time, and each transition starts at the previous phase', () => {
     fc.assert(
       fc.property(history, (steps) => {
         let state: CircuitState = CLOSED_CIRCUIT;
@@ -166,7 +166,7 @@ describe('the circuit breaker, whatever happens', () => {
     );
   });
 
-  it('S3.8 never stays open longer than the longest cool-down, and then one success closes it', () => {
+  it('S3.8 is open no longer than the longest cool-down, after which one success closes it', () => {
     fc.assert(
       fc.property(history, (steps) => {
         let now = 0;
@@ -179,7 +179,7 @@ describe('the circuit breaker, whatever happens', () => {
     );
   });
 
-  it('S3.8 tells the next moment at which time alone changes something', () => {
+  it('S3.8 returns the next time at which it changes without an input', () => {
     fc.assert(
       fc.property(history, fc.nat(10_000), (steps, wait) => {
         let now = 0;

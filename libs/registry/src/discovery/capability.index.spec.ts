@@ -17,14 +17,14 @@ function directoryOf(capabilities: string[]): Directory {
   return directory;
 }
 
-/** How many places the index has for all agents together. */
+/** The number of index entries of all agents together. */
 function entriesOf({ index }: Directory, claims: string[]): number {
   const words = new Set(claims.flatMap(withAncestors));
   return [...words].reduce((sum, word) => sum + (index.find(word)?.members.size ?? 0), 0);
 }
 
 describe('the capability index', () => {
-  it('A6 has at most 256 entries of an agent, also of one that registered with more', () => {
+  it('A6 has at most 256 entries for each agent, also if its claims have more', () => {
     const directory = directoryOf(DEEP);
     expect(entriesOf(directory, DEEP)).toBe(AGENTS * MAX_CAPABILITY_KEYS);
   });
@@ -34,14 +34,14 @@ describe('the capability index', () => {
     for (const claim of DEEP) expect(index.find(claim)?.members.size).toBe(AGENTS);
   });
 
-  it('A6 forgets all entries of an agent that leaves', () => {
+  it('A6 removes all entries of an agent that leaves', () => {
     const directory = directoryOf(DEEP);
     for (let agent = 0; agent < AGENTS; agent++)
       directory.remove(`agent-${agent}`, { generation: 1, revision: 1 }, NOW);
     expect(entriesOf(directory, DEEP)).toBe(0);
   });
 
-  it('A6 has every entry of an agent with the most that a registration accepts', () => {
+  it('A6 has all entries of an agent with as many claims as a registration accepts', () => {
     const accepted = DEEP.slice(0, MAX_CAPABILITY_KEYS / 16);
     expect(entriesOf(directoryOf(accepted), accepted)).toBe(AGENTS * MAX_CAPABILITY_KEYS);
   });

@@ -5,7 +5,7 @@ import { CapabilityAliasError } from './discovery.errors.js';
 import { mostSimilar, similarity } from './trigram.js';
 
 describe('capabilities', () => {
-  it('S3.12 are the same in any case and spacing', () => {
+  it('S3.12 are equal regardless of case and spacing', () => {
     for (const text of ['code.build', ' Code.Build ', 'CODE . BUILD', 'code..build', '.code.build.']) {
       expect(normaliseCapability(text)).toBe('code.build');
     }
@@ -13,7 +13,7 @@ describe('capabilities', () => {
     expect(normaliseCapability('can_code')).toBe('can-code');
   });
 
-  it('A1 normalises level by level, with the same result as one substitution after the other', () => {
+  it('A1 are normalised level by level, with the same result as successive substitutions', () => {
     const stepwise = (text: string): string =>
       text
         .trim()
@@ -31,41 +31,41 @@ describe('capabilities', () => {
     );
   });
 
-  it('S3.12 contain those below them: who claims code.build answers code', () => {
+  it('S3.12 match a wider query: a claim of code.build matches code', () => {
     expect(matchesCapability('code.build', 'code')).toBe(true);
     expect(matchesCapability('code.build', 'code.build')).toBe(true);
     expect(withAncestors('code.build.rust')).toEqual(['code.build.rust', 'code.build', 'code']);
   });
 
-  it('S3.12 are not answered by the wider claim, nor by one that only begins alike', () => {
+  it('S3.12 match neither a narrower query nor a query that is only a prefix of the name', () => {
     expect(matchesCapability('code', 'code.build')).toBe(false);
     expect(matchesCapability('codex', 'code')).toBe(false);
     expect(matchesCapability('code-generation', 'code')).toBe(false);
   });
 
-  it('S3.12 are answered by just the claims that contain them', () => {
+  it('S3.12 match exactly the queries that are the claim or one of its ancestors', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'ab'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(word, word, (claim, asked) => {
-        expect(matchesCapability(claim, asked)).toBe(withAncestors(claim).includes(asked));
+      fc.property(word, word, (claim, query) => {
+        expect(matchesCapability(claim, query)).toBe(withAncestors(claim).includes(query));
       }),
     );
   });
 });
 
 describe('capability aliases', () => {
-  it('S3.12 lead Postgres to everyone who answers: a claim that does has one of the words among its keys', () => {
+  it('S3.12 give search keys that include at least one key of every matching claim', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (given, claim, asked) => {
-        const aliases = possible(given);
+      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, word, (map, claim, query) => {
+        const aliases = aliasesOf(map);
         fc.pre(aliases !== undefined);
-        if (!matchesCapability(aliases.resolve(claim), aliases.resolve(asked))) return;
-        const words = aliases.searchKeysFor(asked);
+        if (!matchesCapability(aliases.resolve(claim), aliases.resolve(query))) return;
+        const words = aliases.searchKeysFor(query);
         expect(capabilityKeys([claim]).some((key) => words.includes(key))).toBe(true);
       }),
       { numRuns: 2_000 },
@@ -74,51 +74,46 @@ describe('capability aliases', () => {
 
   const aliases = new CapabilityAliases({ 'can code': 'code', coding: 'Can-Code', builder: 'code.build' });
 
-  it('S3.12 stand for what they mean, also by way of another alias', () => {
+  it('S3.12 resolve to their target, also through another alias', () => {
     expect(aliases.resolve('Can Code')).toBe('code');
     expect(aliases.resolve('coding')).toBe('code');
     expect(aliases.resolve('plan')).toBe('plan');
   });
 
-  it('S3.12 hold for what is below them', () => {
+  it('S3.12 apply to the levels below them', () => {
     expect(aliases.resolve('coding.rust')).toBe('code.rust');
     expect(aliases.resolve('builder.fast')).toBe('code.build.fast');
     expect(new CapabilityAliases({ a: 'b', 'b.x': 'c' }).resolve('a.x')).toBe('c');
   });
 
-  it('S3.12 give a list without doubles, sorted', () => {
+  it('S3.12 resolve a list to a sorted list without duplicates', () => {
     expect(aliases.resolveAll(['plan', 'coding', 'code', ' ', 'PLAN'])).toEqual(['code', 'plan']);
   });
 
-  it('S3.12 refuse to go round in a circle, to grow, or to mean nothing', () => {
+  it('S3.12 are rejected if they form a cycle, contain themselves or have an empty target', () => {
     expect(() => new CapabilityAliases({ a: 'b', b: 'a' })).toThrow(CapabilityAliasError);
     expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('is a cycle');
     expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty name');
     expect(new CapabilityAliases({ a: 'a' }).resolve('a')).toBe('a');
   });
 
-  it('S3.12 resolve to something that resolves to itself', () => {
+  it('S3.12 resolve to a capability that resolves to itself', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 2 })
       .map((parts) => parts.join('.'));
     fc.assert(
-      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, (map, asked) => {
-        let some: CapabilityAliases;
-        try {
-          some = new CapabilityAliases(map);
-        } catch (error) {
-          expect(error).toBeInstanceOf(CapabilityAliasError);
-          return;
-        }
-        const meant = some.resolve(asked);
-        expect(some.resolve(meant)).toBe(meant);
+      fc.property(fc.dictionary(word, word, { maxKeys: 4 }), word, (map, query) => {
+        const valid = aliasesOf(map);
+        if (!valid) return;
+        const resolved = valid.resolve(query);
+        expect(valid.resolve(resolved)).toBe(resolved);
       }),
     );
   });
 });
 
 describe('similarity of spelling', () => {
-  it('S3.12 is 1 for the same words, 0 for nothing in common, and the same both ways', () => {
+  it('S3.12 is 1 for equal words, 0 for words that have nothing in common, and symmetric', () => {
     expect(similarity('code-review', 'code.review')).toBe(1);
     expect(similarity('plan', 'build')).toBe(0);
     expect(similarity('', '')).toBe(0);
@@ -129,7 +124,7 @@ describe('similarity of spelling', () => {
     );
   });
 
-  it('S3.12 finds the nearest words first, and none that are only coincidence', () => {
+  it('S3.12 ranks the most similar words first and omits unrelated words', () => {
     const vocabulary = ['build', 'builder', 'plan', 'rebuild', 'test'];
     expect(mostSimilar('biuld', ['plan'])).toEqual([]);
     expect(mostSimilar('buildd', vocabulary)).toEqual(['build', 'builder']);
@@ -137,10 +132,10 @@ describe('similarity of spelling', () => {
   });
 });
 
-/** Undefined when they go round in a circle. */
-function possible(given: Record<string, string>): CapabilityAliases | undefined {
+/** Undefined if the aliases are invalid, for example because they form a cycle. */
+function aliasesOf(map: Record<string, string>): CapabilityAliases | undefined {
   try {
-    return new CapabilityAliases(given);
+    return new CapabilityAliases(map);
   } catch (error) {
     if (error instanceof CapabilityAliasError) return undefined;
     throw error;

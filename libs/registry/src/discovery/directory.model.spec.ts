@@ -23,7 +23,7 @@ const WORDS = [
   'can-build',
   'test',
 ];
-const ASKED = [...WORDS, 'code.bild', 'tests', 'nobody'];
+const QUERIED = [...WORDS, 'code.bild', 'tests', 'unclaimed'];
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const START = Date.parse('2026-02-24T10:00:00Z');
 
@@ -64,7 +64,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
 
 const capabilities = fc.oneof(
   fc.constantFrom<string[][]>(['code'], ['plan'], ['code.build']),
-  fc.uniqueArray(fc.constantFrom(...ASKED), { maxLength: 2 }),
+  fc.uniqueArray(fc.constantFrom(...QUERIED), { maxLength: 2 }),
 );
 const query: fc.Arbitrary<AgentQuery> = fc.record(
   {
@@ -117,7 +117,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(15_000) }) },
 );
 
-/** The directory as a list and two rules: the newest write wins, a removal is final for what was written before it. */
+/** A model of the directory: a list with two rules. The newest write wins, and a removal also applies to older writes. */
 class Model {
   readonly listed = new Map<string, DirectoryEntry>();
   private readonly removed = new Map<string, Revision>();
@@ -168,8 +168,8 @@ function keepBeat(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   const later = Date.parse(health.lastHeartbeat ?? '') > Date.parse(next.record.health.lastHeartbeat ?? '');
   if (next.record.generation !== generation || !later) return next;
   const observedMs = latency.observedMs ?? next.record.latency.observedMs;
-  const heard = { ...next.record.health, state: 'active' as const, lastHeartbeat: health.lastHeartbeat };
-  const record = { ...next.record, health: heard, load, latency: { ...next.record.latency, observedMs } };
+  const keptHealth = { ...next.record.health, state: 'active' as const, lastHeartbeat: health.lastHeartbeat };
+  const record = { ...next.record, health: keptHealth, load, latency: { ...next.record.latency, observedMs } };
   return { ...next, reportedRatio: known.reportedRatio ?? next.reportedRatio, record };
 }
 
@@ -192,8 +192,8 @@ function apply(directory: Directory, model: Model, step: Exclude<Operation, { ki
   }
 }
 
-/** Asks the directory and the naive ranking the same, and remembers the first of each rotation. */
-class Examiner {
+/** Compares the directory with the naive ranking, and records the first agent of each rotation. */
+class Comparison {
   private readonly aliases = new CapabilityAliases(ALIASES);
   readonly directory = new Directory({ aliases: this.aliases, tombstoneMs: Infinity });
   readonly model = new Model();
@@ -201,45 +201,45 @@ class Examiner {
   private readonly firsts = new Map<string, string>();
   private readonly plans = new Map<AgentQuery, QueryPlan>();
 
-  ask(asked: AgentQuery, now: number): void {
-    const strategy = this.ranker.strategies.get(asked.prefer ?? 'cheapest');
-    const rotation = strategy.rotates ? this.questionOf(asked) : undefined;
+  check(agentQuery: AgentQuery, now: number): void {
+    const strategy = this.ranker.strategies.get(agentQuery.prefer ?? 'cheapest');
+    const rotation = strategy.rotates ? this.rotationKey(agentQuery) : undefined;
     const naive = new NaiveRanking(this.model.listed.values(), this.aliases, now);
-    const expected = naive.rank(asked, strategy, rotation === undefined ? undefined : this.firsts.get(rotation));
-    const answer = JSON.parse(this.ranker.rankJson(this.planOf(asked), now)) as Ranking;
+    const expected = naive.rank(agentQuery, strategy, rotation === undefined ? undefined : this.firsts.get(rotation));
+    const answer = JSON.parse(this.ranker.rankJson(this.planOf(agentQuery), now)) as Ranking;
     expect(answer.candidates.map(({ agent }) => agent.agentId)).toEqual(expected);
     if (rotation !== undefined && expected.length > 0) this.firsts.set(rotation, expected[0]);
-    // JSON from kept plans and documents equals the objects made now.
-    if (rotation === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(asked, now))));
+    // The JSON from cached plans and documents equals the objects that `rank` creates.
+    if (rotation === undefined) expect(answer).toEqual(JSON.parse(JSON.stringify(this.ranker.rank(agentQuery, now))));
   }
 
-  /** Plans are kept, as the API keeps them. */
-  private planOf(asked: AgentQuery): QueryPlan {
-    const plan = this.plans.get(asked) ?? this.ranker.plan(asked);
-    this.plans.set(asked, plan);
+  /** Caches plans, as the API does. */
+  private planOf(agentQuery: AgentQuery): QueryPlan {
+    const plan = this.plans.get(agentQuery) ?? this.ranker.plan(agentQuery);
+    this.plans.set(agentQuery, plan);
     return plan;
   }
 
-  private questionOf({ capabilities: words = [], filter = {}, fuzzy = false }: AgentQuery): string {
+  private rotationKey({ capabilities: words = [], filter = {}, fuzzy = false }: AgentQuery): string {
     const sets: CapabilitySets = Array.isArray(words) ? { all: words } : (words as CapabilitySets);
-    const meant = [sets.all, sets.any, sets.none].map((list) => this.aliases.resolveAll(list ?? []));
-    const overrides = Object.entries(filter).map(([name, wish]) => `${name}=${JSON.stringify(wish)}`);
-    return JSON.stringify([meant, overrides.toSorted(), fuzzy]);
+    const resolved = [sets.all, sets.any, sets.none].map((list) => this.aliases.resolveAll(list ?? []));
+    const overrides = Object.entries(filter).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+    return JSON.stringify([resolved, overrides.toSorted(), fuzzy]);
   }
 }
 
 describe('the directory and its ranking', () => {
-  it('S3.6 B1 answer every query as a scan of everyone would, whatever happened before', () => {
+  it('S3.6 B1 answer every query as a scan of all agents does, after any sequence of changes', () => {
     const queries = fc.array(query, { minLength: 1, maxLength: 4 });
     fc.assert(
-      fc.property(queries, fc.array(operation, { maxLength: 40 }), (asked, operations) => {
-        const examiner = new Examiner();
-        const { directory, model } = examiner;
+      fc.property(queries, fc.array(operation, { maxLength: 40 }), (agentQueries, operations) => {
+        const comparison = new Comparison();
+        const { directory, model } = comparison;
         let now = START;
         for (const step of operations) {
           if (step.kind === 'wait') now += step.ms;
           else apply(directory, model, step, now);
-          for (const one of asked) examiner.ask(one, now);
+          for (const agentQuery of agentQueries) comparison.check(agentQuery, now);
           expect(directory.size).toBe(model.listed.size);
         }
         for (const id of IDS) expect(directory.find(id)).toEqual(model.listed.get(id));

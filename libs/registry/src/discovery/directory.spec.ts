@@ -15,7 +15,7 @@ function answer(ranker: Ranker, now = NOW, capabilities: string[] = ['build']): 
 const ids = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
 
 describe('the directory', () => {
-  it('B4 lets an older write never replace a newer one, by generation before revision', () => {
+  it('B4 never replaces a newer write with an older one, and compares generations before revisions', () => {
     const directory = new Directory();
     expect(directory.upsert(given.entry({ generation: 2, revision: 1, name: 'new' }), NOW)).toBe(true);
     expect(directory.upsert(given.entry({ generation: 1, revision: 9, name: 'old' }), NOW)).toBe(false);
@@ -23,7 +23,7 @@ describe('the directory', () => {
     expect(directory.find('agent')?.record.name).toBe('new');
   });
 
-  it('S3.3 lists no agent again for a write from before its removal', () => {
+  it('S3.3 ignores a write that is older than the removal of the agent', () => {
     const directory = new Directory();
     directory.upsert(given.entry({ revision: 1 }), NOW);
     expect(directory.remove('agent', { generation: 1, revision: 3 }, NOW)).toBe(true);
@@ -40,13 +40,13 @@ describe('the directory', () => {
     expect(directory.size).toBe(1);
   });
 
-  it('S3.3 remembers a removal that came before the registration it ends', () => {
+  it('S3.3 keeps a removal that arrives before the registration it ends', () => {
     const directory = new Directory();
     expect(directory.remove('agent', { generation: 1, revision: 2 }, NOW)).toBe(false);
     expect(directory.upsert(given.entry({ revision: 1 }), NOW)).toBe(false);
   });
 
-  it('S3.4 neither lists an agent for a beat nor accepts a beat of another generation', () => {
+  it('S3.4 ignores a heartbeat of an unlisted agent, of another generation or older than the last one', () => {
     const directory = new Directory();
     const vitals = { generation: 1, beatAt: NOW };
     expect(directory.beat('agent', vitals, NOW)).toBe(false);
@@ -56,7 +56,7 @@ describe('the directory', () => {
     expect(directory.beat('agent', { ...vitals, generation: 2, beatAt: NOW - 1 }, NOW)).toBe(false);
   });
 
-  it('S3.4 a silent agent is suspect when a write reports it, and active again when it beats', () => {
+  it('S3.4 shows an agent as suspect when a write reports it, and as active after a heartbeat', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
     const status = (now: number): string => answer(ranker, now).candidates[0].agent.status;
@@ -71,7 +71,7 @@ describe('the directory', () => {
     expect(status(NOW + 21)).toBe('suspect');
   });
 
-  it('S3.8 lets an open circuit in when it has cooled down, and notices what comes after', () => {
+  it('S3.8 ranks an agent again when its cool-down and its flap damping end', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
     directory.upsert(given.entry({ agentId: 'a' }), NOW);
@@ -82,13 +82,13 @@ describe('the directory', () => {
     expect(ids(answer(ranker, NOW + 6_000))).toEqual(['a', 'b', 'c']);
   });
 
-  it('B5 never goes back in time with a clock that does', () => {
+  it('B5 does not go back in time when the clock does', () => {
     const directory = new Directory();
     expect(directory.advance(NOW)).toBe(NOW);
     expect(directory.advance(NOW - 60_000)).toBe(NOW);
   });
 
-  it('S3.6 finds the agents of a capability that died out and came back', () => {
+  it('S3.6 finds the agents of a capability that was unclaimed for a while', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);
     directory.upsert(given.entry({ agentId: 'a' }), NOW);
@@ -115,7 +115,7 @@ describe('the directory', () => {
     expect(listed).toEqual(['stays', 'own', 'other']);
   });
 
-  it('S3.1 shows no agent card in answers, which may be large', () => {
+  it('S3.1 omits agent cards from rankings, because cards may be large', () => {
     const directory = new Directory();
     directory.upsert(given.entry({ agentCard: { big: 'x' } }), NOW);
     expect(answer(new Ranker(directory)).candidates[0].agent).not.toHaveProperty('agentCard');
@@ -123,7 +123,7 @@ describe('the directory', () => {
 });
 
 describe('tombstones', () => {
-  it('are dropped when no write can be that late, oldest first', () => {
+  it('are dropped after the retention time, oldest first', () => {
     const tombstones = new Tombstones(1_000);
     tombstones.put('a', { generation: 1, revision: 1 }, 0);
     tombstones.put('b', { generation: 1, revision: 1 }, 500);
@@ -143,7 +143,7 @@ describe('tombstones', () => {
 });
 
 describe('the timeline', () => {
-  it('gives out what is due, soonest first', () => {
+  it('returns all due items, earliest first', () => {
     const timeline = new Timeline<number>();
     const moments = Array.from({ length: 200 }, (_, at) => (at * 7_919) % 1_009);
     for (const at of moments) timeline.add(at, at);

@@ -12,7 +12,7 @@ const STRATEGY = new LeastLoadedStrategy();
 
 function anAssessment(number: number, load: number) {
   const agentId = `agent-${String(number).padStart(4, '0')}`;
-  // Nobody is saturated at less than 1; a load of 9 stands for "not routable".
+  // No agent is saturated below a ratio of 1. A load of 9 means that the agent is not routable.
   const desiredState = load === 9 ? ('draining' as const) : ('active' as const);
   return assess(given.entry({ agentId, ratio: load / 10, desiredState }), 0, DEFAULT_LOW_BUDGET);
 }
@@ -42,8 +42,8 @@ const change = fc.record({
   kind: fc.constantFrom('reassess', 'reassess', 'reassess', 'leave', 'join'),
 });
 
-describe('a kept order', () => {
-  it('S3.6 is the order that sorting everyone would give, after any changes, few or many', () => {
+describe('an ordered list', () => {
+  it('S3.6 has the same order as a sort of all agents, after few or many changes', () => {
     const bursts = fc.array(fc.array(change, { maxLength: 250 }), { maxLength: 6 });
     fc.assert(
       fc.property(fc.array(load, { minLength: SIZE, maxLength: SIZE }), bursts, (loads, all) => {

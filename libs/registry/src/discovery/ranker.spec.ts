@@ -34,7 +34,7 @@ const BUILDERS: EntryOverrides[] = [
 ];
 
 describe('the ranking', () => {
-  it('S3.6 B1 answers the example of the RFC in the order of the RFC, with the low-budget mark', () => {
+  it('S3.6 B1 ranks the example of the RFC in the order of the RFC, with the low-budget mark', () => {
     const { candidates } = rankerOf(BUILDERS).ranker.rank({ capabilities: ['build'], prefer: 'cheapest' }, NOW);
     const lines = candidates.map(({ rank, agent, reasons }) => `${rank}. ${agent.agentId} (${reasons.join(', ')})`);
     expect(lines).toEqual([
@@ -46,7 +46,7 @@ describe('the ranking', () => {
     expect(candidates.map(({ score }) => score)).toEqual([0, 0.03, 0]);
   });
 
-  it('S3.6 wants all capabilities unless told otherwise', () => {
+  it('S3.6 requires all capabilities by default', () => {
     const agents = [
       { agentId: 'both', capabilities: ['plan', 'build'] },
       { agentId: 'one', capabilities: ['plan'] },
@@ -57,7 +57,7 @@ describe('the ranking', () => {
     expect(ask(agents, {})).toEqual(['both', 'one']);
   });
 
-  it('S3.12 finds by hierarchy and alias, and by similarity only when asked', () => {
+  it('S3.12 matches by hierarchy and alias, and by similarity only if the query is fuzzy', () => {
     const agents = [
       { agentId: 'wide', capabilities: ['code'] },
       { agentId: 'narrow', capabilities: ['Code.Build'] },
@@ -68,7 +68,7 @@ describe('the ranking', () => {
     expect(ask(agents, { capabilities: ['code.bulid'], fuzzy: true })).toEqual(['narrow', 'wide']);
   });
 
-  it('S3.12 puts exact matches before similar ones, however cheap', () => {
+  it('S3.12 ranks exact matches before similar ones, whatever the price', () => {
     const agents = [
       { agentId: 'similar', capabilities: ['builder'], costModel: { usdPerTask: 0, usdPer1kTokens: null } },
       { agentId: 'exact', capabilities: ['plan'], costModel: { usdPerTask: 9, usdPer1kTokens: null } },
@@ -83,12 +83,12 @@ describe('the ranking', () => {
     ]);
   });
 
-  it('S3.12 lists once who matches exactly and by similarity', () => {
+  it('S3.12 lists an agent once if it matches exactly and by similarity', () => {
     const agents = [{ agentId: 'a', capabilities: ['plan', 'builder'] }];
     expect(ask(agents, { capabilities: { any: ['plan', 'buildr'] }, fuzzy: true })).toEqual(['a']);
   });
 
-  it('S3.7 prefers the fastest, observed before declared, unknown last', () => {
+  it('S3.7 ranks the fastest first, by observed or else declared latency, unknown latency last', () => {
     const agents = [
       { agentId: 'a' },
       { agentId: 'b', latency: { declaredMs: 5, observedMs: 300 } },
@@ -97,7 +97,7 @@ describe('the ranking', () => {
     expect(ask(agents, { prefer: 'fastest' })).toEqual(['c', 'b', 'a']);
   });
 
-  it('S3.7 prefers the least loaded', () => {
+  it('S3.7 ranks the least loaded first', () => {
     const agents = [
       { agentId: 'a', ratio: 0.5 },
       { agentId: 'b', ratio: 0.1 },
@@ -106,22 +106,22 @@ describe('the ranking', () => {
     expect(ask(agents, { prefer: 'least-loaded' })).toEqual(['b', 'c', 'a']);
   });
 
-  it('S3.7 settles ties by agentId', () => {
+  it('S3.7 breaks ties by agentId', () => {
     expect(ask([{ agentId: 'b' }, { agentId: 'a' }, { agentId: 'c' }], {})).toEqual(['a', 'b', 'c']);
   });
 
-  it('B1 ranks the full, the silent and those to be probed after the rest, whatever the price', () => {
+  it('B1 ranks saturated agents, suspects and probes after ready agents, whatever the price', () => {
     const free = { usdPerTask: 0, usdPer1kTokens: null };
     const agents = [
-      { agentId: 'dear', costModel: { usdPerTask: 9, usdPer1kTokens: null } },
-      { agentId: 'full', costModel: free, ratio: 1 },
+      { agentId: 'expensive', costModel: { usdPerTask: 9, usdPer1kTokens: null } },
+      { agentId: 'saturated', costModel: free, ratio: 1 },
       { agentId: 'probe', costModel: free, circuit: { ...OPEN, openUntil: NOW } },
-      { agentId: 'silent', costModel: free, suspect: true },
+      { agentId: 'suspect', costModel: free, suspect: true },
     ];
-    expect(ask(agents, {})).toEqual(['dear', 'full', 'silent', 'probe']);
+    expect(ask(agents, {})).toEqual(['expensive', 'saturated', 'suspect', 'probe']);
   });
 
-  it('S3.7 refuses an unknown strategy and names the known ones', () => {
+  it('S3.7 rejects an unknown strategy and names the known ones', () => {
     const { ranker } = rankerOf([]);
     expect(() => ranker.rank({ prefer: 'nicest' }, NOW)).toThrow(UnknownStrategyError);
     expect(() => ranker.rank({ prefer: 'constructor' }, NOW)).toThrow(
@@ -129,7 +129,7 @@ describe('the ranking', () => {
     );
   });
 
-  it('S3.7 takes a fifth strategy as one class and one registration', () => {
+  it('S3.7 accepts a new strategy as one class and one registration', () => {
     class NewestStrategy implements SelectionStrategy {
       readonly name = 'newest';
       readonly scoreMeaning = 'registered at, in milliseconds; more is better';
@@ -149,59 +149,60 @@ describe('the ranking', () => {
     expect(() => new Strategies([new NewestStrategy(), new NewestStrategy()])).toThrow('Two strategies');
   });
 
-  it('refuses what it cannot answer', () => {
+  it('rejects invalid limits and capabilities', () => {
     const { ranker } = rankerOf([]);
-    const refuse = (query: AgentQuery): unknown => expect(() => ranker.rank(query, NOW)).toThrow(InvalidQueryError);
-    for (const limit of [0, -1, 1.5, 101, NaN]) refuse({ limit });
-    refuse({ capabilities: [' '] });
-    refuse({ capabilities: ['.'] });
-    refuse({ capabilities: Array.from({ length: 33 }, (_, at) => `c${at}`) });
+    const expectInvalid = (query: AgentQuery): unknown =>
+      expect(() => ranker.rank(query, NOW)).toThrow(InvalidQueryError);
+    for (const limit of [0, -1, 1.5, 101, NaN]) expectInvalid({ limit });
+    expectInvalid({ capabilities: [' '] });
+    expectInvalid({ capabilities: ['.'] });
+    expectInvalid({ capabilities: Array.from({ length: 33 }, (_, at) => `c${at}`) });
   });
 });
 
 describe('round-robin', () => {
-  const turn = (ranker: Ranker, query: AgentQuery = {}): string =>
+  const first = (ranker: Ranker, query: AgentQuery = {}): string =>
     ids(ranker.rank({ capabilities: ['build'], prefer: 'round-robin', ...query }, NOW))[0];
 
-  it('S3.7 gives everyone the same number of turns', () => {
+  it('S3.7 ranks each agent first equally often', () => {
     const { ranker } = rankerOf(['a', 'b', 'c', 'd'].map((agentId) => ({ agentId })));
-    const firsts = Array.from({ length: 12 }, () => turn(ranker));
+    const firsts = Array.from({ length: 12 }, () => first(ranker));
     expect(firsts.join('')).toBe('abcdabcdabcd');
   });
 
-  it('S3.7 skips and repeats nobody when agents come and go', () => {
+  it('S3.7 skips and repeats no agent when agents join and leave', () => {
     const { ranker, directory } = rankerOf(['b', 'd', 'f'].map((agentId) => ({ agentId })));
-    expect([turn(ranker), turn(ranker)]).toEqual(['b', 'd']);
+    expect([first(ranker), first(ranker)]).toEqual(['b', 'd']);
     directory.remove('d', { generation: 1, revision: 1 }, NOW);
     directory.upsert(given.entry({ agentId: 'a' }), NOW);
     directory.upsert(given.entry({ agentId: 'e' }), NOW);
-    expect(Array.from({ length: 5 }, () => turn(ranker))).toEqual(['e', 'f', 'a', 'b', 'e']);
+    expect(Array.from({ length: 5 }, () => first(ranker))).toEqual(['e', 'f', 'a', 'b', 'e']);
   });
 
-  it('S3.7 counts each question for itself, however it is written', () => {
+  it('S3.7 rotates separately for each query, whatever its spelling', () => {
     const { ranker } = rankerOf(['a', 'b'].map((agentId) => ({ agentId })));
-    expect(turn(ranker)).toBe('a');
-    expect(turn(ranker, { filter: { sandboxLevel: 1 } })).toBe('a');
-    expect(turn(ranker, { capabilities: ['BUILD'], limit: 5 })).toBe('b');
+    expect(first(ranker)).toBe('a');
+    expect(first(ranker, { filter: { sandboxLevel: 1 } })).toBe('a');
+    expect(first(ranker, { capabilities: ['BUILD'], limit: 5 })).toBe('b');
   });
 
-  it('S3.7 goes round only among those who are ready', () => {
+  it('S3.7 rotates only among ready agents', () => {
     const agents = [{ agentId: 'a', ratio: 1 }, { agentId: 'b' }, { agentId: 'c' }];
     const { ranker } = rankerOf(agents);
-    expect(Array.from({ length: 3 }, () => turn(ranker))).toEqual(['b', 'c', 'b']);
+    expect(Array.from({ length: 3 }, () => first(ranker))).toEqual(['b', 'c', 'b']);
   });
 });
 
 describe('explanations', () => {
-  const CAST: EntryOverrides[] = [
+  const AGENTS: EntryOverrides[] = [
     { agentId: 'good' },
     { agentId: 'drained', desiredState: 'draining' },
     { agentId: 'broken', circuit: OPEN, remaining: 0, totalTokens: 10 },
     { agentId: 'planner', capabilities: ['plan'] },
   ];
 
-  it('B1 say who was left out, why, and what would make it eligible; the nearest first', () => {
-    const { excluded, excludedTotal } = rankerOf(CAST).ranker.rank({ capabilities: ['build'], explain: true }, NOW);
+  it('B1 list each excluded agent with its reasons and what would make it eligible, fewest reasons first', () => {
+    const { excluded, excludedTotal } = rankerOf(AGENTS).ranker.rank({ capabilities: ['build'], explain: true }, NOW);
     expect(excludedTotal).toBe(2);
     expect(excluded?.map(({ agentId, exclusions }) => [agentId, exclusions.map(({ code }) => code)])).toEqual([
       ['drained', ['draining']],
@@ -210,9 +211,9 @@ describe('explanations', () => {
     expect(excluded?.[0].exclusions[0].eligibleWhen.text).toBe('an operator resumes it');
   });
 
-  it('B1 include who has only some of the capabilities, or one too many', () => {
+  it('B1 include agents that lack a required capability or have an unwanted one', () => {
     const query = { capabilities: { all: ['build', 'plan'], none: ['test'] }, explain: true };
-    const agents = [...CAST, { agentId: 'tester', capabilities: ['build', 'plan', 'test'] }];
+    const agents = [...AGENTS, { agentId: 'tester', capabilities: ['build', 'plan', 'test'] }];
     const { excluded } = rankerOf(agents).ranker.rank(query, NOW);
     const codes = Object.fromEntries(
       (excluded ?? []).map(({ agentId, exclusions }) => [agentId, exclusions.map(({ code }) => code)]),
@@ -224,22 +225,22 @@ describe('explanations', () => {
     });
   });
 
-  it('B1 show a bounded number and count the rest', () => {
+  it('B1 list a limited number of agents and count all of them', () => {
     const agents = Array.from({ length: 80 }, (_, at) => ({ agentId: `a${at}`, desiredState: 'draining' as const }));
     const { excluded, excludedTotal } = rankerOf(agents).ranker.rank({ explain: true }, NOW);
     expect([excluded?.length, excludedTotal]).toEqual([50, 80]);
   });
 
-  it('B1 name what nobody claims and what might have been meant', () => {
-    const { unclaimed } = rankerOf(CAST).ranker.rank({ capabilities: ['biuld', 'buil'], explain: true }, NOW);
+  it('B1 name capabilities that no agent claims, with similar ones', () => {
+    const { unclaimed } = rankerOf(AGENTS).ranker.rank({ capabilities: ['biuld', 'buil'], explain: true }, NOW);
     expect(unclaimed).toContainEqual({ capability: 'buil', similar: ['build'] });
   });
 
-  it('B1 leave the answer without them unless asked', () => {
-    expect(rankerOf(CAST).ranker.rank({}, NOW)).not.toHaveProperty('excluded');
+  it('B1 are omitted unless the query asks for them', () => {
+    expect(rankerOf(AGENTS).ranker.rank({}, NOW)).not.toHaveProperty('excluded');
   });
 
-  it('S3.8 say when to try again if only open circuits remain', () => {
+  it('S3.8 say when to retry if all matching circuits are open', () => {
     const later = { ...OPEN, openUntil: NOW + 9_000 };
     const agents = [
       { agentId: 'a', circuit: later },
@@ -252,7 +253,7 @@ describe('explanations', () => {
     expect([candidates[0].marks, retryAfterMs]).toEqual([['probe'], null]);
   });
 
-  it('S3.8 promise nothing that waiting does not bring', () => {
+  it('S3.8 give no retry time if waiting does not help', () => {
     const agents = [{ agentId: 'a', desiredState: 'quarantined' as const }];
     expect(rankerOf(agents).ranker.rank({}, NOW).retryAfterMs).toBeNull();
     const filtered = { filter: { sandboxLevel: 3 } };

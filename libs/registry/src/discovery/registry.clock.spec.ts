@@ -1,7 +1,7 @@
 import { RegistryClock } from './registry.clock.js';
 
-describe('the clock of the registry', () => {
-  it('goes on from what the database said, whatever the clock of this machine says', async () => {
+describe('the registry clock', () => {
+  it('continues from the time of the database with the monotonic clock', async () => {
     let monotonic = 5_000;
     const clock = new RegistryClock(() => monotonic);
     expect(clock.now()).toBe(0);
@@ -10,7 +10,7 @@ describe('the clock of the registry', () => {
     expect(clock.now()).toBe(1_000_750);
   });
 
-  it('takes an answer for the middle of the time it took', async () => {
+  it('assumes that the database answered in the middle of the round trip', async () => {
     let monotonic = 0;
     const clock = new RegistryClock(() => monotonic);
     await clock.synchronise(async () => {
@@ -27,25 +27,27 @@ describe('the clock of the registry', () => {
     expect(clock.now()).toBe(400_000);
   });
 
-  it('does not trust an answer that was long under way, unless it has had no other for long', async () => {
+  it('ignores a slow answer, unless the last accepted answer is old', async () => {
     let monotonic = 0;
     const clock = new RegistryClock(() => monotonic);
-    const slowly = async (): Promise<number> => {
+    const slowAnswer = async (): Promise<number> => {
       monotonic += 1_000;
       return 5_000_000;
     };
     await clock.synchronise(async () => 1_000_000);
-    await clock.synchronise(slowly);
+    await clock.synchronise(slowAnswer);
     expect(clock.now()).toBe(1_001_000);
     monotonic += 60_000;
-    await clock.synchronise(slowly);
+    await clock.synchronise(slowAnswer);
     expect(clock.now()).toBe(5_000_500);
   });
 
-  it('keeps what it knew when the database does not answer', async () => {
+  it('keeps its time when the database does not answer', async () => {
     const clock = new RegistryClock(() => 0);
     await clock.synchronise(async () => 7);
-    await expect(clock.synchronise(async () => await Promise.reject(new Error('gone')))).rejects.toThrow('gone');
+    await expect(clock.synchronise(async () => await Promise.reject(new Error('no answer')))).rejects.toThrow(
+      'no answer',
+    );
     expect(clock.now()).toBe(7);
   });
 });

@@ -13,17 +13,17 @@ const codes = (overrides: EntryOverrides): string[] => routability(given.entry(o
 const standing = (overrides: EntryOverrides) => assess(given.entry(overrides), NOW, DEFAULT_LOW_BUDGET);
 
 describe('routability', () => {
-  it('B1 lets a healthy agent through', () => {
+  it('B1 accepts a healthy agent', () => {
     expect(codes({})).toEqual([]);
     expect(isRoutable(given.entry(), NOW)).toBe(true);
   });
 
-  it('B4 keeps out whom an operator drains or quarantines, however well it is', () => {
+  it('B4 excludes an agent that is draining or quarantined, whatever its health', () => {
     expect(codes({ desiredState: 'draining' })).toEqual(['draining']);
     expect(codes({ desiredState: 'quarantined' })).toEqual(['quarantined']);
   });
 
-  it('S3.8 keeps out open circuits, and says when a probe may go', () => {
+  it('S3.8 excludes an agent with an open circuit, and says when a probe is allowed', () => {
     const [exclusion] = routability(given.entry({ circuit: OPEN }), NOW);
     expect(exclusion).toEqual({
       code: 'circuit_open',
@@ -33,38 +33,38 @@ describe('routability', () => {
     expect(isRoutable(given.entry({ circuit: OPEN }), NOW + 4_000)).toBe(true);
   });
 
-  it('S3.8 lets a half-open agent through until someone probes it', () => {
+  it('S3.8 accepts an agent with a half-open circuit unless a probe is in progress', () => {
     expect(codes({ circuit: HALF_OPEN })).toEqual([]);
     const [exclusion] = routability(given.entry({ circuit: PROBED }), NOW);
     expect(exclusion).toMatchObject({ code: 'circuit_probing', eligibleWhen: { inMs: 900 } });
     expect(exclusion.eligibleWhen.text).toBe('the probe has ended, at the latest in 900 ms');
   });
 
-  it('S3.10 keeps out who has used up its budget, and never the unlimited', () => {
+  it('S3.10 excludes an agent with an exhausted budget, and never one with an unlimited budget', () => {
     expect(codes({ remaining: 0, totalTokens: 10 })).toEqual(['budget_exhausted']);
     expect(codes({ remaining: 1, totalTokens: 10 })).toEqual([]);
     expect(codes({})).toEqual([]);
   });
 
-  it('B5 keeps out who flaps, until its time is over', () => {
+  it('B5 excludes a flapping agent until its damping ends', () => {
     expect(codes({ dampedUntil: NOW + 1 })).toEqual(['flapping']);
     expect(codes({ dampedUntil: NOW })).toEqual([]);
   });
 
-  it('B1 names every reason at once', () => {
+  it('B1 reports all reasons at once', () => {
     const all = { desiredState: 'draining' as const, circuit: OPEN, remaining: 0, dampedUntil: NOW + 5 };
     expect(codes(all)).toEqual(['draining', 'flapping', 'circuit_open', 'budget_exhausted']);
     expect(isRoutable(given.entry(all), NOW)).toBe(false);
   });
 
-  it('B5 leaves a suspect routable, after the others', () => {
+  it('B5 accepts a suspect agent and marks it', () => {
     expect(codes({ suspect: true })).toEqual([]);
     expect(standing({ suspect: true }).marks).toEqual(['suspect']);
     expect(standing({ suspect: false }).marks).toEqual([]);
     expect(standing({ suspect: true }).record.status).toBe('suspect');
   });
 
-  it('B1 tells when time alone will change something', () => {
+  it('B1 returns the next time at which it changes without a write', () => {
     expect(nextChangeAt(given.entry(), NOW)).toBe(Infinity);
     expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW + 3_000 }), NOW)).toBe(NOW + 3_000);
     expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW - 1 }), NOW)).toBe(NOW + 4_000);
@@ -73,14 +73,14 @@ describe('routability', () => {
 });
 
 describe('assessments', () => {
-  it('B1 order standings: ready, saturated, suspect, probe', () => {
+  it('B1 order the standings ready, saturated, suspect, probe', () => {
     const places = [{}, { ratio: 1 }, { ratio: 1, suspect: true }, { circuit: HALF_OPEN }].map(
       (overrides) => standing(overrides).standing,
     );
     expect(places).toEqual([0, 1, 2, 3]);
   });
 
-  it('S3.8 show the circuit as it is now, not as it was written', () => {
+  it('S3.8 show the circuit at the given time, not as it was stored', () => {
     const { record } = assess(given.entry({ circuit: OPEN }), NOW + 4_000, DEFAULT_LOW_BUDGET);
     expect(record.health).toMatchObject({ circuitBreakerState: 'half_open', consecutiveFailures: 5 });
   });

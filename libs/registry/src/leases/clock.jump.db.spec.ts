@@ -16,8 +16,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await replicas.stop());
 
-/** What the database finds stored when its clock has gone back by this much: everything lies that far in the future. */
-async function clockGoesBack(ms: number): Promise<void> {
+/** Simulates a database clock that is set back: moves all stored times into the future. */
+async function setClockBack(ms: number): Promise<void> {
   const { db } = replicas.database;
   await replicas.elapse(-ms);
   await db.query(
@@ -42,9 +42,9 @@ async function evictedAfter(ms: number, beating: readonly GivenAgent[]): Promise
   return evicted;
 }
 
-describe('a database clock that goes back', () => {
-  it.each([60_000, HOUR_MS])('D4 by %i ms evicts nobody, and the silent are evicted in time', async (ms) => {
-    await clockGoesBack(ms);
+describe('a database clock that is set back', () => {
+  it.each([60_000, HOUR_MS])('D4 by %i ms causes no eviction, and a silent agent is evicted in time', async (ms) => {
+    await setClockBack(ms);
     expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
     expect((await replicas.here.protection.read()).explanation).toMatchObject({ reason: 'clock_back' });
     const [silent, ...beating] = agents;
@@ -52,22 +52,22 @@ describe('a database clock that goes back', () => {
     expect(await evictedAfter(TTL_MS, beating)).toEqual([silent?.record.agentId]);
   });
 
-  it('D4 leaves an open circuit open for its cool-down, and not for the length of the jump', async () => {
+  it('D4 keeps an open circuit open for its cool-down, and not for the length of the jump', async () => {
     for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('agent-3', { ok: false });
-    await clockGoesBack(HOUR_MS);
+    await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
     const { circuit } = await replicas.here.circuits.claimProbe('agent-3', 'probe');
     expect(circuit).toMatchObject({ phase: 'open' });
     expect(circuit.retryAfterMs).toBeLessThanOrEqual(15_000);
   });
 
-  it('D4 leaves reservations their time', async () => {
+  it('D4 keeps the remaining time of reservations', async () => {
     const { db } = replicas.database;
     await db.query(
       `INSERT INTO budget_reservation (owner, key, budget_ids, held_tokens, held_micro_usd, state, expires_at)
        VALUES ('test', 'one', '{}', 1, 0, 'held', clock_timestamp() + interval '5 minutes')`,
     );
-    await clockGoesBack(HOUR_MS);
+    await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
     const [row] = await db.query<{ left: number }>(
       `SELECT date_part('epoch', expires_at - clock_timestamp()) AS left FROM budget_reservation`,
@@ -76,11 +76,11 @@ describe('a database clock that goes back', () => {
     expect(row?.left).toBeLessThanOrEqual(310);
   });
 
-  it('D4 is announced, and a directory that is loaded again follows the clock back', async () => {
+  it('D4 publishes an event, and a directory that is loaded again follows the clock back', async () => {
     const { there, here } = replicas;
     await there.sync.load();
     there.directory.advance((await there.sync.time()) + HOUR_MS);
-    await clockGoesBack(HOUR_MS);
+    await setClockBack(HOUR_MS);
     await here.sweeper.sweep();
     expect(await replicas.loggedEvents('registry.clock_stepped_back')).toMatchObject([
       { data: { byMs: expect.any(Number) } },
@@ -93,8 +93,8 @@ describe('a database clock that goes back', () => {
   });
 });
 
-describe('a database clock that goes forward', () => {
-  it('D4 by an hour evicts nobody, and the silent are evicted in time', async () => {
+describe('a database clock that is set forward', () => {
+  it('D4 by an hour causes no eviction, and a silent agent is evicted in time', async () => {
     await replicas.elapse(HOUR_MS);
     expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
     const [silent, ...beating] = agents;

@@ -15,13 +15,13 @@ const flaps = (...moments: number[]): FlapState =>
   moments.reduce((state, now) => noteFlap(state, now, POLICY), NEVER_FLAPPED);
 
 describe('flap damping', () => {
-  it('B5 forgives who comes and goes now and then', () => {
+  it('B5 does not suppress an agent that leaves and returns occasionally', () => {
     const state = flaps(0, 120_000, 240_000, 360_000);
     expect(isSuppressed(state, 360_000, POLICY)).toBe(false);
     expect(suppressedUntil(state, 360_000, POLICY)).toBeNull();
   });
 
-  it('B5 keeps out who comes and goes too often, until the penalty has healed', () => {
+  it('B5 suppresses an agent that leaves and returns too often, until its penalty has decayed', () => {
     const state = flaps(0, 0, 0);
     expect(isSuppressed(state, 0, POLICY)).toBe(true);
     const until = suppressedUntil(state, 0, POLICY) ?? 0;
@@ -30,7 +30,7 @@ describe('flap damping', () => {
     expect(isSuppressed(state, until, POLICY)).toBe(false);
   });
 
-  it('B5 lets it in at the lower threshold and keeps it out at the higher: two thresholds, no trembling', () => {
+  it('B5 suppresses at the higher threshold and releases at the lower one, so that the state does not oscillate', () => {
     const between = { penalty: 2_000, at: 0 };
     expect(isSuppressed({ ...between, suppressed: true }, 0, POLICY)).toBe(true);
     expect(isSuppressed({ ...between, suppressed: false }, 0, POLICY)).toBe(false);
@@ -41,7 +41,7 @@ describe('flap damping', () => {
     expect(flapPenalty({ penalty: 1_000, at: 60_000, suppressed: false }, 0, POLICY)).toBe(1_000);
   });
 
-  it('B5 keeps nobody out for longer than the longest time after its last flap', () => {
+  it('B5 suppresses no agent for longer than the longest time after its last flap', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(5_000), { minLength: 1, maxLength: 2_000 }), (pauses) => {
         let now = 0;
@@ -56,7 +56,7 @@ describe('flap damping', () => {
     );
   });
 
-  it('teaches which settings do not fit', () => {
+  it('reports each invalid setting', () => {
     expect(flapPolicyFaults(POLICY)).toEqual([]);
     expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain(
       'excluded and included at the same time',

@@ -2,15 +2,14 @@ import { Database, Loop, migrate, joinSchemas, PLATFORM_SCHEMA } from '#rollcall
 import { FreezablePostgres, readAll } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { REGISTRY_SCHEMA } from '../schema.js';
-
-const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import type { Heartbeat } from './heartbeat.js';
 import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
 
-/** Short, so that a freeze spans many leases; and without self-preservation, which would hide what is tested here. */
-const lease = { ...DEFAULT_LEASE_POLICY, intervalMs: 400, graceMs: 200 };
+const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
+/** Short leases, so that a freeze spans many of them; and no self-preservation, which would hide the tested behaviour. */
+const lease = { ...DEFAULT_LEASE_POLICY, intervalMs: 800, graceMs: 400 };
 const protection = { ...DEFAULT_PROTECTION_POLICY, threshold: 1, sweepEveryMs: 100, toleranceMs: 300 };
 const FLEET = 40;
 
@@ -20,8 +19,8 @@ let database: Database;
 let beating: Heartbeat[];
 let sweeps = 0;
 let failures = 0;
-/** No beat waits in a frozen connection to be counted the moment it thaws: the fleet comes back later than the sweep. */
-let hesitating = false;
+/** Set before a freeze, so that no heartbeat waits in a frozen connection: the fleet comes back after the first sweep. */
+let heartbeatsPaused = false;
 const loops: Loop[] = [];
 
 beforeAll(async () => {
@@ -38,9 +37,9 @@ beforeAll(async () => {
     await registry.sweeper.sweep();
     sweeps += 1;
   };
-  const beat = async (): Promise<unknown> => hesitating || (await registry.heartbeats.beatAll(beating));
+  const beat = async (): Promise<unknown> => heartbeatsPaused || (await registry.heartbeats.beatAll(beating));
   loops.push(new Loop({ pass: sweep, everyMs: () => protection.sweepEveryMs, onError }));
-  loops.push(new Loop({ pass: beat, everyMs: () => lease.intervalMs / 2, onError }));
+  loops.push(new Loop({ pass: beat, everyMs: () => lease.intervalMs / 4, onError }));
   for (const loop of loops) loop.start();
 });
 afterAll(async () => {
@@ -50,20 +49,20 @@ afterAll(async () => {
   await postgres.stop();
 });
 
-async function left(): Promise<string[]> {
+async function leftAgents(): Promise<string[]> {
   while ((await registry.events.sequencer.runOnce()).moved > 0);
   return (await readAll(registry.events)).filter(({ type }) => type === 'agent.left').map(({ subject }) => subject);
 }
 
-async function moreSweeps(count: number): Promise<void> {
+async function waitForSweeps(count: number): Promise<void> {
   const before = sweeps;
-  await until(`${count} more sweeps have been`, () => sweeps >= before + count);
+  await until(`${count} more sweeps have run`, () => sweeps >= before + count);
 }
 
 describe('a Postgres that freezes under a live fleet', () => {
-  it('S3.5 B5 for many leases evicts nobody when it goes on, and the silent are evicted as before', async () => {
-    await moreSweeps(3);
-    hesitating = true;
+  it('S3.5 B5 for many leases causes no eviction when it continues, and a silent agent is evicted as before', async () => {
+    await waitForSweeps(3);
+    heartbeatsPaused = true;
     await registry.heartbeats.idle();
     const frozenAt = performance.now();
     const failuresBefore = failures;
@@ -71,13 +70,14 @@ describe('a Postgres that freezes under a live fleet', () => {
     await until('the freeze has outlasted five leases', () => performance.now() - frozenAt > 5 * leaseTtlMs(lease));
     expect(failures).toBeGreaterThan(failuresBefore);
     postgres.thaw();
-    await moreSweeps(2);
-    hesitating = false;
-    await moreSweeps(30);
-    expect(await left()).toEqual([]);
-    expect(await registry.agents.list(FLEET + 1, undefined, { status: 'active' })).toHaveLength(FLEET);
+    await waitForSweeps(2);
+    heartbeatsPaused = false;
+    await waitForSweeps(60);
+    expect(await leftAgents()).toEqual([]);
+    const active = async () => await registry.agents.list(FLEET + 1, undefined, { status: 'active' });
+    await until('all agents are active', async () => (await active()).length === FLEET);
     const silent = beating.splice(0, 1).map(({ agentId }) => agentId);
-    await until('the silent one is evicted', async () => (await left()).length > 0);
-    expect(await left()).toEqual(silent);
+    await until('the silent agent is evicted', async () => (await leftAgents()).length > 0);
+    expect(await leftAgents()).toEqual(silent);
   });
 });

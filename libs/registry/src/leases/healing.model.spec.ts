@@ -10,7 +10,7 @@ const POLICY: SweepPolicy = { ...DEFAULT_PROTECTION_POLICY, leaseMs: LEASE_MS };
 
 interface Agent {
   name: number;
-  /** How long after a fault has healed it beats again, and when within the interval it beats. */
+  /** The time from the end of a fault to the next heartbeat. It also sets when the agent beats within the interval. */
   delayMs: number;
   isDead: boolean;
   lastBeatAt: number;
@@ -21,11 +21,11 @@ interface Agent {
 interface Fault {
   cutMs: number;
   calmMs: number;
-  /** Of this time no sweep runs and nobody can beat, at the beginning of the fault. */
+  /** At the beginning of the fault, no sweep runs and no agent can beat for this time. */
   frozenMs: number;
 }
 
-/** The leases of a fleet as the store keeps them, in memory and by a clock that the test moves. */
+/** The leases of a fleet as the store keeps them, but in memory and with a clock that the test advances. */
 class Fleet {
   now = 0;
   readonly evicted: Agent[] = [];
@@ -109,17 +109,17 @@ class Fleet {
       else if (this.silence(agent) >= SUSPECT_MS) agent.suspect = true;
     }
     const expired = this.agents.filter((agent) => this.silence(agent) >= LEASE_MS);
-    const gone = expired.toSorted((one, other) => one.lastBeatAt - other.lastBeatAt).slice(0, mayEvict);
-    this.evicted.push(...gone);
-    this.agents = this.agents.filter((agent) => !gone.includes(agent));
+    const evicted = expired.toSorted((one, other) => one.lastBeatAt - other.lastBeatAt).slice(0, mayEvict);
+    this.evicted.push(...evicted);
+    this.agents = this.agents.filter((agent) => !evicted.includes(agent));
   }
 }
 
 const steps = (min: number, max: number): fc.Arbitrary<number> =>
   fc.integer({ min: min / STEP_MS, max: max / STEP_MS }).map((count) => count * STEP_MS);
 
-/** Cuts off all agents but every fifth. They come back one after the other, each after its own delay. */
-function suffer(fleet: Fleet, { cutMs, calmMs, frozenMs }: Fault): void {
+/** Cuts off four of five agents. They come back one after the other, each after its own delay. */
+function applyFault(fleet: Fleet, { cutMs, calmMs, frozenMs }: Fault): void {
   const isCut = ({ name }: Agent): boolean => name % 5 !== 0;
   fleet.freeze(frozenMs);
   fleet.run(cutMs, isCut);
@@ -127,11 +127,11 @@ function suffer(fleet: Fleet, { cutMs, calmMs, frozenMs }: Fault): void {
   fleet.run(calmMs, (agent) => isCut(agent) && fleet.now < healedAt + agent.delayMs);
 }
 
-describe('a fleet through faults that heal', () => {
+describe('a fleet with faults that heal', () => {
   const delays = (longest: number): fc.Arbitrary<number[]> =>
     fc.array(steps(0, longest), { minLength: 10, maxLength: 40 });
 
-  it('D1 loses no agent that beats again within a lease of the end of the fault', () => {
+  it('D1 loses no agent that sends a heartbeat within one lease after the end of the fault', () => {
     const fault = fc.record({
       cutMs: steps(LEASE_MS, 100_000),
       calmMs: steps(LEASE_MS + 15_000, 100_000),
@@ -141,7 +141,7 @@ describe('a fleet through faults that heal', () => {
       fc.property(delays(LEASE_MS - 2_000), fc.array(fault, { minLength: 1, maxLength: 3 }), (all, faults) => {
         const fleet = new Fleet(all);
         fleet.run(20_000, () => false);
-        for (const one of faults) suffer(fleet, one);
+        for (const one of faults) applyFault(fleet, one);
         fleet.run(120_000, () => false);
         expect(fleet.evicted.map(({ name }) => name)).toEqual([]);
       }),
@@ -149,21 +149,21 @@ describe('a fleet through faults that heal', () => {
     );
   });
 
-  it('D1 loses every dead agent in bounded time, however often protection is entered and left', () => {
+  it('D1 loses every dead agent in bounded time, however often protection starts and ends', () => {
     const policy = { ...POLICY, longestMs: 120_000 };
-    const longestTurnMs = 40_000 + 2 * LEASE_MS; // at one eviction a second, with a pause for those that come back
-    const bound = policy.longestMs + 2 * LEASE_MS + 2 * (longestTurnMs + LEASE_MS);
+    const longestThrottledMs = 40_000 + 2 * LEASE_MS; // at one eviction a second, with a pause while agents come back
+    const bound = policy.longestMs + 2 * LEASE_MS + 2 * (longestThrottledMs + LEASE_MS);
     const frozenMs = fc.constant(0);
     const flap = fc.record({ cutMs: steps(25_000, 60_000), calmMs: steps(9_000, 18_000), frozenMs });
     const fault = fc.record({ cutMs: steps(1_000, 90_000), calmMs: steps(1_000, 90_000), frozenMs });
     const faults = fc.oneof(...[flap, fault].map((one) => fc.array(one, { minLength: 1, maxLength: 4 })));
     fc.assert(
-      fc.property(delays(9_000), faults, fc.integer({ min: 1, max: 9 }), (all, again, dead) => {
+      fc.property(delays(9_000), faults, fc.integer({ min: 1, max: 9 }), (all, repeated, dead) => {
         const fleet = new Fleet(all, policy);
         fleet.run(20_000, () => false);
-        for (const one of again) suffer(fleet, one);
+        for (const one of repeated) applyFault(fleet, one);
         fleet.kill(dead);
-        for (const diedAt = fleet.now; fleet.now < diedAt + bound;) for (const one of again) suffer(fleet, one);
+        for (const diedAt = fleet.now; fleet.now < diedAt + bound;) for (const one of repeated) applyFault(fleet, one);
         expect(fleet.dead).toBe(0);
       }),
       { numRuns: 60 },

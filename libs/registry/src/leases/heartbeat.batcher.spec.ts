@@ -3,8 +3,8 @@ import type { BeatResult, Heartbeat } from './heartbeat.js';
 import { HeartbeatBatcher } from './heartbeat.batcher.js';
 import type { RenewedLeases, LeaseStore } from './lease.store.js';
 
-/** Writes what it is told to, when it is told to. */
-class SlowStore {
+/** A store whose batches the test completes or fails. */
+class ControlledStore {
   readonly batches: PromiseWithResolvers<RenewedLeases>[] = [];
 
   async beatAll(): Promise<RenewedLeases> {
@@ -18,10 +18,10 @@ const detached: Pick<Database, 'detached'> = { detached: (work) => work() };
 const WRITTEN: RenewedLeases = { beatAt: 7, counted: null, moved: [] };
 const beatOf = (agentId: string): Heartbeat => ({ agentId, generation: 1, tokenHash: null });
 
-let store: SlowStore;
+let store: ControlledStore;
 let batcher: HeartbeatBatcher;
 beforeEach(() => {
-  store = new SlowStore();
+  store = new ControlledStore();
   batcher = new HeartbeatBatcher(detached as Database, store as unknown as LeaseStore);
 });
 
@@ -29,8 +29,8 @@ async function beat(agentId: string): Promise<BeatResult> {
   return await new Promise((resolve) => batcher.beat(beatOf(agentId), resolve));
 }
 
-/** The batch of this number, once it is under way. */
-async function batchUnderWay(number: number): Promise<PromiseWithResolvers<RenewedLeases>> {
+/** Waits until the batch of this number has started, and returns it. */
+async function startedBatch(number: number): Promise<PromiseWithResolvers<RenewedLeases>> {
   for (;;) {
     const found = store.batches[number - 1];
     if (found) return found;
@@ -38,26 +38,26 @@ async function batchUnderWay(number: number): Promise<PromiseWithResolvers<Renew
   }
 }
 
-describe('beats that wait behind a batch', () => {
-  it('S3.4 are refused with it when the database does not answer, and not one batch after the other', async () => {
+describe('heartbeats that wait for the batch in progress', () => {
+  it('S3.4 are rejected together with it if the database does not answer, and not batch by batch', async () => {
     const first = beat('builder');
-    const underWay = await batchUnderWay(1);
+    const batch = await startedBatch(1);
     const others = [beat('builder'), beat('builder'), beat('other')];
     const error = new DatabaseUnavailableError('no answer');
-    underWay.reject(error);
+    batch.reject(error);
     const results = await Promise.all([first, ...others]);
     expect(results).toEqual(Array.from({ length: 4 }, () => ({ ok: false, error })));
     const again = beat('builder');
-    (await batchUnderWay(2)).resolve(WRITTEN);
+    (await startedBatch(2)).resolve(WRITTEN);
     expect(await again).toEqual({ ok: true, beatAt: 7 });
   });
 
-  it('S3.4 are written when it failed for a reason of its own', async () => {
+  it('S3.4 are written if it fails for another reason', async () => {
     const first = beat('builder');
-    const underWay = await batchUnderWay(1);
+    const batch = await startedBatch(1);
     const other = beat('other');
-    underWay.reject(new Error('a beat that Postgres does not take'));
-    (await batchUnderWay(2)).resolve(WRITTEN);
+    batch.reject(new Error('a heartbeat that Postgres rejects'));
+    (await startedBatch(2)).resolve(WRITTEN);
     expect(await first).toMatchObject({ ok: false });
     expect(await other).toEqual({ ok: true, beatAt: 7 });
   });

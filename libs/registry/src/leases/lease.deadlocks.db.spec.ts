@@ -6,27 +6,27 @@ let replicas: TwoReplicas;
 beforeEach(async () => (replicas = await TwoReplicas.start()));
 afterEach(async () => await replicas.stop());
 
-async function someoneWaits(): Promise<boolean> {
+async function isLockAwaited(): Promise<boolean> {
   const { db } = replicas.database;
   const rows = await db.detached(async () => await db.query('SELECT 1 FROM pg_locks WHERE NOT granted'));
   return rows.length > 0;
 }
 
-describe('the locks of leases', () => {
-  it('S3.4 let an agent say goodbye in the moment a sweep suspects it, and neither waits for the other', async () => {
+describe('the row locks of leases', () => {
+  it('S3.4 let an agent deregister while a sweep suspects it, without a deadlock', async () => {
     const { here, there, database } = replicas;
     const joined = await replicas.given.agent({ agentId: 'a-1' });
     for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.given.agent({ agentId });
     await there.sweeper.sweep();
     await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 1_000, 'a-1');
     const sweep = Promise.withResolvers<unknown>();
-    const goodbye = database.db.transaction(async () => {
-      await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // as every goodbye begins
+    const deregistration = database.db.transaction(async () => {
+      await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // the first lock of every deregistration
       there.sweeper.sweep().then(sweep.resolve, sweep.reject);
-      await Promise.race([until('the sweep waits', someoneWaits), sweep.promise]);
+      await Promise.race([until('the sweep waits for a lock', isLockAwaited), sweep.promise]);
       await here.agents.deregister(joined.claim);
     });
-    const [left, swept] = await Promise.allSettled([goodbye, sweep.promise]);
+    const [left, swept] = await Promise.allSettled([deregistration, sweep.promise]);
     expect([left.status, swept.status]).toEqual(['fulfilled', 'fulfilled']);
   });
 });

@@ -3,8 +3,8 @@ import { leasePolicyFaults, nextIntervalMs, DEFAULT_LEASE_POLICY } from './lease
 
 const POLICY = { intervalMs: 10_000, missesUntilSuspect: 2, missesUntilEvicted: 3, graceMs: 1_000, jitter: 0.1 };
 
-describe('leases', () => {
-  it('S3.4 answer every beat with an interval no longer than the policy says', () => {
+describe('the next heartbeat interval', () => {
+  it('S3.4 is the interval of the policy, shortened by at most the jitter', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (chance) => {
         const next = nextIntervalMs(POLICY, chance);
@@ -16,11 +16,11 @@ describe('leases', () => {
 });
 
 describe('the lease policy', () => {
-  it('is usable as it comes', () => {
+  it('has valid defaults', () => {
     expect(leasePolicyFaults(DEFAULT_LEASE_POLICY, 1_000)).toEqual([]);
   });
 
-  it('teaches what does not fit together', () => {
+  it('reports each invalid combination of settings', () => {
     const faults = (changes: Partial<typeof POLICY>, sweep = 1_000): string =>
       leasePolicyFaults({ ...POLICY, ...changes }, sweep).join('\n');
     expect(faults({ intervalMs: 0 })).toContain('without a pause');

@@ -18,7 +18,7 @@ const HEALTHY: SweepFacts = {
   override: 'auto',
 };
 
-/** One sweep a second, each with its facts; answers the last decision and the time. */
+/** Runs one sweep a second with these facts, and returns the last decision. */
 function sweep(all: Partial<SweepFacts>[], from: ProtectionState = normalProtection(0), start = 0): ProtectionDecision {
   let state = from;
   let now = start;
@@ -28,19 +28,19 @@ function sweep(all: Partial<SweepFacts>[], from: ProtectionState = normalProtect
     last = decideProtection(state, { ...HEALTHY, ...facts }, now, POLICY);
     state = last.state;
   }
-  if (!last) throw new Error('No sweep was asked for.');
+  if (!last) throw new Error('Pass the facts of at least one sweep.');
   return last;
 }
 
 const times = (count: number, facts: Partial<SweepFacts>): Partial<SweepFacts>[] => Array(count).fill(facts);
 
 describe('self-preservation', () => {
-  it('B5 lets the few who expired be evicted', () => {
+  it('B5 allows the eviction of expired agents while few agents are silent', () => {
     expect(sweep([{ expired: 10, suspect: 5 }])).toMatchObject({ mayEvict: 10, explanation: { reason: 'few_silent' } });
     expect(sweep([{}]).explanation).toMatchObject({ state: 'normal', reason: 'healthy' });
   });
 
-  it('B5 evicts nobody when more than 15 % of the fleet is silent', () => {
+  it('B5 allows no eviction while more than 15 % of the fleet is silent', () => {
     const { mayEvict, explanation } = sweep([{ expired: 16 }]);
     expect(mayEvict).toBe(0);
     expect(explanation).toMatchObject({ state: 'protecting', since: 1_000, until: 61_000, reason: 'mass_silence' });
@@ -57,29 +57,29 @@ describe('self-preservation', () => {
     });
   });
 
-  it('B5 sees by the suspects that the first to expire is one of many', () => {
+  it('B5 counts suspects, so that the first expired agent of a mass silence is not evicted', () => {
     expect(sweep([{ expired: 1, suspect: 59 }])).toMatchObject({ mayEvict: 0, state: { mode: 'protecting' } });
     expect(sweep([{ expired: 0, suspect: 60 }])).toMatchObject({ mayEvict: 0, state: { mode: 'protecting' } });
   });
 
-  it('B5 lets fewer than three be evicted in the smallest fleets', () => {
+  it('B5 allows the eviction of up to two silent agents in the smallest fleets', () => {
     expect(sweep([{ fleet: 4, expired: 2 }]).mayEvict).toBe(2);
     expect(sweep([{ fleet: 4, expired: 3 }]).mayEvict).toBe(0);
   });
 
-  it('D1 forgives the last ones to come back after a short outage, in which nobody expired', () => {
+  it('D1 forgives the silence of the last agents to come back after a short outage with suspects only', () => {
     const left = sweep([...times(3, { suspect: 60 }), { expired: 3, longestSilentMs: 7_000 }]);
     expect(left).toMatchObject({ mayEvict: 0, gap: { from: -3_000, to: 4_000 }, explanation: { reason: 'healed' } });
   });
 
-  it('D1 leaves protection as soon as the fleet is heard again, and forgives all silence until then', () => {
+  it('D1 ends protection as soon as the fleet sends heartbeats again, and forgives all silence until then', () => {
     const left = sweep([...times(5, { expired: 60 }), { expired: 2, longestSilentMs: 36_000 }]);
     expect(left.state).toMatchObject({ mode: 'normal', since: 6_000, until: null });
     expect(left).toMatchObject({ mayEvict: 0, gap: { from: -30_000, to: 6_000 }, explanation: { reason: 'healed' } });
     expect(sweep([{ expired: 2 }], left.state, 6_000)).toMatchObject({ mayEvict: 2, gap: null });
   });
 
-  it('D1 evicts nobody for a lease when agents come back after the time box, and goes on when the others do not', () => {
+  it('D1 evicts no agent for one lease when agents come back after the time box, and then continues', () => {
     const throttled = sweep(times(62, { expired: 60 })).state;
     const healing = sweep([{ expired: 59, beatingAgain: 1 }], throttled, 62_000);
     expect(healing).toMatchObject({ mayEvict: 0, explanation: { state: 'throttled', reason: 'healing' } });
@@ -88,7 +88,7 @@ describe('self-preservation', () => {
     expect(sweep(times(3, { expired: 50, beatingAgain: 1 }), held.state, 93_000).mayEvict).toBe(1);
   });
 
-  it('D1 has one time box for protection that is entered and left again and again', () => {
+  it('D1 has one time box for protection that starts and ends repeatedly', () => {
     const flapping = Array.from({ length: 7 }, () => [
       ...times(5, { expired: 20 }),
       ...times(5, { expired: 0 }),
@@ -96,35 +96,35 @@ describe('self-preservation', () => {
     const after = sweep([...flapping, { expired: 20 }]);
     expect(after.state.mode).toBe('throttled');
     const forgiven = sweep([{ expired: 2, longestSilentMs: 60_000 }], after.state, 71_000);
-    expect(forgiven.explanation.reason).toBe('few_silent'); // the leave at 66 s has used the one after the time box
+    expect(forgiven.explanation.reason).toBe('few_silent'); // the end of protection at 66 s has used the only forgiveness after the time box
     expect(forgiven.mayEvict).toBe(2);
   });
 
-  it('D1 starts a new time box when protection was off for two leases', () => {
+  it('D1 starts a new time box after two leases without protection', () => {
     const calm = sweep([...times(5, { expired: 20 }), ...times(62, {})]);
     expect(sweep([{ expired: 20 }], calm.state, 67_000).state).toMatchObject({ mode: 'protecting', until: 128_000 });
   });
 
-  it('D1 does not count time in which nobody could beat towards the time box', () => {
+  it('D1 does not count time without sweeps towards the time box', () => {
     const protecting = sweep(times(5, { expired: 60 })).state;
     const late = decideProtection(protecting, { ...HEALTHY, expired: 60 }, 106_000, POLICY);
     expect(late.state).toMatchObject({ mode: 'protecting', until: 161_000 });
   });
 
-  it('B5 evicts slowly once the time box is over', () => {
+  it('B5 evicts at a limited rate after the time box', () => {
     const { state, mayEvict, explanation } = sweep(times(62, { expired: 60 }));
     expect(state.mode).toBe('throttled');
     expect(mayEvict).toBe(1);
     expect(explanation.reason).toBe('time_box_over');
   });
 
-  it('B5 saves up no evictions for a burst', () => {
+  it('B5 does not accumulate evictions for a burst', () => {
     const throttled = sweep(times(62, { expired: 60 })).state;
     const waited = sweep(times(30, { suspect: 60 }), throttled, 62_000).state;
     expect(sweep([{ expired: 60 }], waited, 92_000).mayEvict).toBeLessThanOrEqual(2);
   });
 
-  it('B5 gives every lease the time back that a late sweep lost, and evicts nobody in it', () => {
+  it('B5 extends all leases by the delay of a late sweep, and evicts no agent in that sweep', () => {
     const before = sweep([{}]).state;
     const late = decideProtection(before, { ...HEALTHY, expired: 100 }, 31_000, POLICY);
     expect(late).toMatchObject({ mayEvict: 0, gap: { from: 2_000, to: 31_000 }, state: { mode: 'normal' } });
@@ -132,12 +132,12 @@ describe('self-preservation', () => {
     expect(decideProtection(late.state, { ...HEALTHY, expired: 1 }, 32_000, POLICY).gap).toBeNull();
   });
 
-  it('B5 takes a sweep as punctual within the tolerance, and the very first one always', () => {
+  it('B5 treats a sweep within the tolerance, and always the first sweep, as punctual', () => {
     expect(decideProtection(sweep([{}]).state, HEALTHY, 4_000, POLICY).gap).toBeNull();
     expect(decideProtection(normalProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
   });
 
-  it('B5 obeys the operator, and decides by the numbers again when told to', () => {
+  it('B5 follows the override of an operator, and decides by the numbers again when it ends', () => {
     const held = sweep([{ expired: 1, override: 'protect' }]);
     expect(held).toMatchObject({ mayEvict: 0, explanation: { state: 'protecting', until: null, reason: 'operator' } });
     const forced = sweep([{ expired: 90, override: 'evict' }]);
@@ -148,12 +148,12 @@ describe('self-preservation', () => {
     });
   });
 
-  it('D1 starts the time box when an operator no longer holds protection on and agents are silent', () => {
+  it('D1 starts the time box when an operator ends the override and agents are silent', () => {
     const held = sweep(times(90, { expired: 60, override: 'protect' }));
     expect(sweep([{ expired: 60 }], held.state, 90_000).state).toMatchObject({ mode: 'protecting', until: 151_000 });
   });
 
-  it('D4 moves everything back with a clock that goes back, and evicts nobody', () => {
+  it('D4 moves its times back with a clock that is set back, and evicts no agent', () => {
     const protecting = sweep(times(5, { expired: 60 })).state;
     const back = decideProtection(protecting, { ...HEALTHY, expired: 60 }, -3_595_000, POLICY);
     expect(back).toMatchObject({ mayEvict: 0, gap: null, clockBackMs: 3_600_000 });
@@ -163,10 +163,10 @@ describe('self-preservation', () => {
   });
 });
 
-describe('self-preservation, whatever happens', () => {
+describe('self-preservation, for any sequence of sweeps', () => {
   const anyFacts = fc.record({ fleet: fc.integer({ min: 0, max: 40 }), suspect: fc.nat(20), expired: fc.nat(20) });
 
-  it('B5 never lets more be evicted than expired, and nobody in the first sweep of a mass silence', () => {
+  it('B5 never allows more evictions than expired agents, and none in the first sweep of a mass silence', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyFacts, fc.integer({ min: 500, max: 9_000 })), { maxLength: 60 }), (sweeps) => {
         let state = normalProtection(0);
@@ -185,7 +185,7 @@ describe('self-preservation, whatever happens', () => {
     );
   });
 
-  it('B5 ends: agents that stay silent are all evicted some time', () => {
+  it('B5 eventually evicts all agents that stay silent', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 50 }), (dead, alive) => {
         let left = dead;
