@@ -63,7 +63,7 @@ function countReads(part = ''): Reads {
   return reads;
 }
 
-describe('a page of events that match a filter', () => {
+describe('a search in the event log', () => {
   it('A8 scans a limited number of the 50,000 events that do not match, and advances each time', async () => {
     await fill(50_000);
     await events.log.end();
@@ -79,7 +79,7 @@ describe('a page of events that match a filter', () => {
     expect(reads).toMatchObject({ statements: 25, rows: 25 }); // each row contains the head and no event
   });
 
-  it('A8 contains at most the requested number of events, and the next page starts after the last of them', async () => {
+  it('A8 returns at most the requested number of events, and continues after the last of them', async () => {
     await fill(500);
     const first = await events.log.search({ seq: 0 }, 3, { capabilities: ['code'] });
     expect([first.events.map(({ seq }) => seq), first.upTo]).toEqual([[1, 2, 3], 3]);
@@ -88,16 +88,16 @@ describe('a page of events that match a filter', () => {
     expect([rest.events.length, rest.upTo, reads.rows]).toEqual([497, 500, 497]);
   });
 
-  it('A8 is read after the previous one when 500 pages are requested at the same time', async () => {
+  it('A8 reads one page after another when 500 pages are requested at the same time', async () => {
     await fill(3_000);
     await events.log.end();
     const reads = countReads();
-    const search = async (): Promise<unknown> => await events.log.search({ seq: 0 }, 10, { agentIds: ['nobody'] });
+    const search = async (): Promise<unknown> => await events.log.search({ seq: 0 }, 10, { agentIds: ['unknown'] });
     const pages = await Promise.all(Array.from({ length: 500 }, search));
     expect([pages.length, reads.statements, reads.maxConcurrent]).toEqual([500, 500, 1]);
   });
 
-  it('A8 lets a consumer that is behind skip events that do not match in few statements', async () => {
+  it('A8 needs few statements for a consumer that is behind when few events match', async () => {
     await fill(50_000);
     await events.log.end();
     const reads = countReads('WITH scanned'); // without the polls of the feed, whose number depends on the time
@@ -112,7 +112,7 @@ describe('a page of events that match a filter', () => {
     expect(reads.rows).toBeLessThan(60);
   });
 
-  it('A8 contains the events that the live feed delivers for the same filter', async () => {
+  it('A8 returns the events that the live feed delivers for the same filter', async () => {
     const capabilities = ['code', 'draw'];
     await db.transaction(async () => {
       await events.outbox.append('agent.resumed', 'a-1', { by: 'test' }, { capabilities });

@@ -1,7 +1,7 @@
 import { readAll, type TestDatabase, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
 import { until } from '#rollcall/test-support';
 
-interface Counted {
+interface CountedRow {
   id: string;
   version: number;
 }
@@ -21,24 +21,26 @@ afterEach(async () => await replica.stop());
 async function change(id: string): Promise<void> {
   const { db } = database;
   await db.transaction(async () => {
-    const [row] = await db.query<Counted>('UPDATE counted SET version = version + 1 WHERE id = $1 RETURNING *', [id]);
+    const [row] = await db.query<CountedRow>('UPDATE counted SET version = version + 1 WHERE id = $1 RETURNING *', [
+      id,
+    ]);
     await events.outbox.append('agent.updated', id, { generation: row?.version ?? 0, changed: [] });
   });
 }
 
 describe('a snapshot', () => {
-  it('B3 and the events after its seq have neither a gap nor an overlap, while writers and a sequencer run', async () => {
+  it('B3 has neither a gap nor an overlap with the events after its seq, while writers and a sequencer run', async () => {
     events.start();
     const done = new AbortController();
     const writers = Array.from({ length: 12 }, async (_, index) => {
       for (let n = index; !done.signal.aborted; n++) await change(`a-${n % 10}`);
     });
-    const snapshots: { seq: number; rows: Counted[] }[] = [];
+    const snapshots: { seq: number; rows: CountedRow[] }[] = [];
     for (let round = 0; round < 30; round++) {
       const snapshot = await events.sequencer.snapshot();
-      const first = await snapshot.query<Counted>('SELECT id, version FROM counted WHERE id < $1', ['a-5']);
+      const first = await snapshot.query<CountedRow>('SELECT id, version FROM counted WHERE id < $1', ['a-5']);
       await change('a-7'); // later reads of the snapshot do not see this change
-      const rest = await snapshot.query<Counted>('SELECT id, version FROM counted WHERE id >= $1 AND id < $2', [
+      const rest = await snapshot.query<CountedRow>('SELECT id, version FROM counted WHERE id >= $1 AND id < $2', [
         'a-5',
         'a-9',
       ]);

@@ -65,7 +65,7 @@ describe('a slow network', () => {
 });
 
 describe('reserved connections', () => {
-  it('D7 are shared when the server accepts no more connections', async () => {
+  it('D7 are shared by all queries, which wait for a free one, when the server accepts no more connections', async () => {
     const role = `limited_${randomBytes(4).toString('hex')}`;
     await database.db.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
     await database.db.query(`GRANT ALL ON counter TO ${role}`);

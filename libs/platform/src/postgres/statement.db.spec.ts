@@ -63,7 +63,7 @@ describe('statements sent with the COMMIT', () => {
   });
 });
 
-describe('the round trips of a transaction', () => {
+describe('a transaction', () => {
   let proxy: CountingProxy;
   let db: Database;
 
@@ -74,7 +74,7 @@ describe('the round trips of a transaction', () => {
   });
   afterEach(() => proxy.stop());
 
-  it('number two when it reads first and writes with the COMMIT', async () => {
+  it('needs two round trips when it reads first and writes with the COMMIT', async () => {
     const roundTrips = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
@@ -85,7 +85,7 @@ describe('the round trips of a transaction', () => {
     expect(await noted()).toEqual(['one']);
   });
 
-  it('are saved without a change in the order of statements', async () => {
+  it('keeps the order of statements that are sent without waiting', async () => {
     const both = await db.transaction(
       async () =>
         await Promise.all([
@@ -96,7 +96,7 @@ describe('the round trips of a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
-  it('number three when it writes first, because the write waits for BEGIN', async () => {
+  it('needs three round trips when it writes first, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
   });
