@@ -1,5 +1,12 @@
 import type { Database } from '../postgres/database.js';
-import { type TestDatabase, testEvents, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import {
+  appendEvents,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  testReplica,
+  type TestReplica,
+} from '../testing/index.js';
 import { until } from '#rollcall/test-support';
 import { CursorAheadError, CursorExpiredError } from './event.errors.js';
 import type { RegistryEvent } from './event.types.js';
@@ -16,15 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await replica.stop());
 
-async function write(count: number, through: TestEvents = events): Promise<void> {
-  const data = { by: 'test' };
-  const drafts = Array.from({ length: count }, (_, index) => ({
-    type: 'agent.resumed' as const,
-    subject: `a-${index}`,
-    data,
-  }));
-  await db.transaction(async () => await through.outbox.appendAll(drafts));
-}
+const write = async (count: number): Promise<void> => await appendEvents(db, events, count);
 
 /** Subscribes a consumer that records what it receives. */
 function follow(

@@ -1,5 +1,12 @@
 import type { Database } from '../postgres/database.js';
-import { type TestDatabase, testEvents, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import {
+  appendEvents,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  testReplica,
+  type TestReplica,
+} from '../testing/index.js';
 import { until } from '#rollcall/test-support';
 import { CursorForeignError } from './event.errors.js';
 
@@ -16,9 +23,7 @@ afterEach(async () => await replica.stop());
 const epochOf = async (db: Database): Promise<string> => (await (await testEvents(db)).log.end()).epoch;
 
 async function write(count: number, through: TestEvents = events, db: Database = database.db): Promise<void> {
-  await db.transaction(async () => {
-    for (let n = 0; n < count; n++) await through.outbox.append('agent.resumed', `a-${n}`, { by: 'test' });
-  });
+  await appendEvents(db, through, count);
   await through.sequencer.runOnce();
 }
 

@@ -1,9 +1,9 @@
 import { Test } from '@nestjs/testing';
-import type { EventDraft } from '../events/event.outbox.js';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { PlatformModule } from '../platform.module.js';
 import type { Database } from '../postgres/database.js';
 import {
+  appendEvents,
   eventsOf,
   RecordedFaults,
   RecordingSink,
@@ -73,15 +73,8 @@ function sinkOf(id: string): RecordingSink {
   return sink;
 }
 
-async function appendEvents({ events }: Replica, count: number): Promise<void> {
-  const draft = (index: number): EventDraft => ({
-    type: 'agent.resumed',
-    subject: `a-${index % 3}`,
-    data: { by: 'test' },
-  });
-  await database.db.transaction(
-    async () => await events.outbox.appendAll(Array.from({ length: count }, (_, index) => draft(index))),
-  );
+async function append({ events }: Replica, count: number): Promise<void> {
+  await appendEvents(database.db, events, count);
 }
 
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
@@ -89,14 +82,14 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, index)
 describe('a sink', () => {
   it('B3 receives every matching event once and in order, starting after its cursor', async () => {
     const here = await replica(database.db);
-    await appendEvents(here, 5);
+    await append(here, 5);
     await until('the events are logged', async () => (await here.events.log.head()) === 5);
     await here.sinks.add('all', 'test', { after: 0 });
     await here.sinks.add('new', 'test', {});
     sinkOf('some').matches = ({ subject }) => subject === 'a-1';
     await here.sinks.add('some', 'test', { after: 0 });
     await until('all sinks are held', () => here.supervisor.held.length === 3);
-    await appendEvents(here, 250);
+    await append(here, 250);
     await until('all events have arrived', () => sinkOf('all').arrived.length === 255);
     await until('the new events have arrived', () => sinkOf('new').arrived.length === 250);
     expect(sinkOf('all').arrived).toEqual(upTo(255));
@@ -118,7 +111,7 @@ describe('a sink', () => {
       if (broken && seq === 2) throw new DeliveryError('out of service', { status: 503, retryAfterMs: 1 });
     };
     await here.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(here, 3);
+    await append(here, 3);
     await until('several attempts have failed', async () => (await here.sinks.get('one')).attempts > 3);
     expect(await here.sinks.get('one')).toMatchObject({ state: 'retrying', cursor: 1, lastError: 'out of service' });
     expect(await here.sinks.delivery('one', 2)).toMatchObject({
@@ -140,7 +133,7 @@ describe('a sink', () => {
       if (poison && seq === 2) throw new DeliveryError('invalid event', { status: 400 });
     };
     await here.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(here, 3);
+    await append(here, 3);
     await until('the other events have arrived', () => sink.arrived.length === 2);
     expect(await here.sinks.delivery('one', 2)).toMatchObject({ state: 'parked', attempts: 3, status: 400 });
     expect(await here.sinks.get('one')).toMatchObject({ state: 'delivering', parked: 1 });
@@ -159,7 +152,7 @@ describe('a sink', () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(here, 4);
+    await append(here, 4);
     await until('all events have arrived', () => sink.arrived.length === 4);
     await here.sinks.replayAfter('one', 2);
     await until('the last two events have arrived again', () => sink.arrived.length === 6);
@@ -175,7 +168,7 @@ describe('a sink', () => {
     await until('the sink is held', () => here.supervisor.held.length === 1);
     await here.sinks.pause('one', true);
     await until('the sink is released', () => here.supervisor.held.length === 0);
-    await appendEvents(here, 3);
+    await append(here, 3);
     await until('the events are logged', async () => (await here.events.log.head()) === 3);
     expect(await here.sinks.get('one')).toMatchObject({ state: 'paused', cursor: 0, held: false });
     expect(sink.arrived).toEqual([]);
@@ -185,7 +178,7 @@ describe('a sink', () => {
 
   it('stops with an error, and skips no event, when retention has deleted events after its cursor', async () => {
     const before = await replica(database.db);
-    await appendEvents(before, 5);
+    await append(before, 5);
     await until('the events are logged', async () => (await before.events.log.head()) === 5);
     await database.db.query('DELETE FROM event_log WHERE seq <= 3');
     await before.supervisor.stop();
@@ -206,7 +199,7 @@ describe('a sink', () => {
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
     await here.sinks.add('hanging', 'test', { after: 0 });
     await here.sinks.add('healthy', 'test', { after: 0 });
-    await appendEvents(here, 100);
+    await append(here, 100);
     await until('the healthy sink has all events', () => sinkOf('healthy').arrived.length === 100);
     expect(await here.sinks.get('hanging')).toMatchObject({ cursor: 0 });
   });
@@ -214,7 +207,7 @@ describe('a sink', () => {
   it('is not found after its removal, and its deliveries are deleted', async () => {
     const here = await replica(database.db);
     await here.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(here, 2);
+    await append(here, 2);
     await until('all events have arrived', () => sinkOf('one').arrived.length === 2);
     await here.sinks.remove('one');
     await until('the sink is released', () => here.supervisor.held.length === 0);
@@ -225,7 +218,7 @@ describe('a sink', () => {
   it('lists its deliveries, newest first, until they are older than the retention time', async () => {
     const here = await replica(database.db);
     await here.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(here, 3);
+    await append(here, 3);
     await until('all events have arrived', () => sinkOf('one').arrived.length === 3);
     await until('all deliveries are recorded', async () => (await here.sinks.get('one')).cursor === 3);
     const rows = await here.sinks.listDeliveries('one', 2);
@@ -251,7 +244,7 @@ describe('a sink that cannot be created', () => {
     });
     await here.sinks.add('broken', 'test', { after: 0 });
     await here.sinks.add('healthy', 'test', { after: 0 });
-    await appendEvents(here, 3);
+    await append(here, 3);
     await until('the healthy sink has all events', () => sinkOf('healthy').arrived.length === 3);
     await until('the broken sink reports its error', async () => (await here.sinks.get('broken')).state === 'retrying');
     expect((await here.sinks.get('broken')).lastError).toContain('the secret cannot be read');
@@ -267,9 +260,9 @@ describe('sinks of several replicas', () => {
     for (const id of ['x', 'y', 'z']) await one.sinks.add(id, 'test', { after: 0 });
     await until('all sinks are held', () => one.supervisor.held.length + two.supervisor.held.length === 3);
     expect([...one.supervisor.held, ...two.supervisor.held].toSorted()).toEqual(['x', 'y', 'z']);
-    await appendEvents(one, 30);
+    await append(one, 30);
     await one.supervisor.stop();
-    await appendEvents(one, 30);
+    await append(one, 30);
     await until('all events have arrived', () => ['x', 'y', 'z'].every((id) => sinkOf(id).arrived.length >= 60));
     for (const id of ['x', 'y', 'z']) expect(sinkOf(id).arrived).toEqual(upTo(60));
     expect(two.supervisor.held.toSorted()).toEqual(['x', 'y', 'z']);
@@ -284,7 +277,7 @@ describe('sinks of several replicas', () => {
       if (seq === 3 && ++attempts === 1) await release.promise;
     };
     await one.sinks.add('one', 'test', { after: 0 });
-    await appendEvents(one, 5);
+    await append(one, 5);
     await until('the delivery of the third event hangs', () => attempts === 1);
     await database.db.query(`UPDATE event_sink SET lease_until = clock_timestamp() - interval '1 second'`);
     const two = await replica(await database.connectAgain());
@@ -311,7 +304,7 @@ describe('sinks of several replicas', () => {
     const admin = database.db.dedicatedClient('admin');
     await admin.connect();
     for (let round = 0; round < 20; round++) {
-      await appendEvents(first, 10).catch(() => undefined); // a terminated connection appends fewer events
+      await append(first, 10).catch(() => undefined); // a terminated connection appends fewer events
       await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3`);
     }
