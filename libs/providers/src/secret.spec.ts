@@ -11,24 +11,24 @@ const KEY = 'sk-"quoted"/0123+456789=';
 const secret = new Secret(KEY);
 const secrets = (): Secret => new Secret('sk-plain-0123456789');
 
-/** All the ways in which something is shown by accident. */
-function shown(value: unknown): string {
+/** Returns the value in every form in which it might be printed by accident. */
+function printed(value: unknown): string {
   const deep = inspect(value, { depth: 8, showHidden: true });
-  return [String(value), deep, JSON.stringify(value, safely())].join('\n');
+  return [String(value), deep, JSON.stringify(value, withoutCycles())].join('\n');
 }
 
-function safely(): (key: string, value: unknown) => unknown {
+function withoutCycles(): (key: string, value: unknown) => unknown {
   const seen = new Set();
   return (_key, value) => {
     if (typeof value !== 'object' || value === null) return value;
-    if (seen.has(value)) return '(again)';
+    if (seen.has(value)) return '(seen before)';
     seen.add(value);
     return value;
   };
 }
 
 describe('S1.10 a secret', () => {
-  it('is not shown by printing, inspecting, serialising, cloning or spreading it', () => {
+  it('is not revealed when it is printed, inspected, serialised, cloned or spread', () => {
     for (const value of [
       secret,
       { secret },
@@ -37,36 +37,36 @@ describe('S1.10 a secret', () => {
       { ...secret },
       String(secret),
     ])
-      expect(shown(value)).not.toContain('0123');
+      expect(printed(value)).not.toContain('0123');
     expect(() => JSON.stringify(structuredClone({ secret }))).not.toThrow();
     expect(JSON.stringify(structuredClone({ secret }))).not.toContain('0123');
   });
 
   it.each([
-    ['plain', KEY],
+    ['as it is', KEY],
     ['as JSON', JSON.stringify(KEY)],
     ['in a URL', encodeURIComponent(KEY)],
     ['in base64', Buffer.from(KEY).toString('base64')],
-    ['in the base64 of URLs', Buffer.from(KEY).toString('base64url')],
-  ])('is taken out of what others say: %s', (_how, written) => {
-    const hidden = secret.redactIn(`they said ${written}, twice: ${written}`);
-    expect(hidden).not.toContain(written.slice(2, -3));
-    expect(hidden.match(/\[secret\]/g)).toHaveLength(2);
+    ['in base64url', Buffer.from(KEY).toString('base64url')],
+  ])('is redacted in text: %s', (_format, encoded) => {
+    const redacted = secret.redactIn(`received ${encoded} and again ${encoded}`);
+    expect(redacted).not.toContain(encoded.slice(2, -3));
+    expect(redacted.match(/\[secret\]/g)).toHaveLength(2);
   });
 
-  it('is taken out of JSON without breaking it, whatever it looks like and however it is escaped', () => {
+  it('is redacted in the keys and strings of JSON, which stays valid, also when the secret is a number or escaped', () => {
     const redact = (text: string): string => new Secret('1234').redactIn(text);
-    const said = JSON.parse('{"n":1234,"k1234":["\\u0031234",{"x":"a 1234 b"}],"__proto__":{"y":null}}') as unknown;
-    const hidden = '{"n":1234,"k[secret]":["[secret]",{"x":"a [secret] b"}],"__proto__":{"y":null}}';
-    expect(JSON.stringify(redactDeep(said, redact))).toBe(hidden);
+    const received = JSON.parse('{"n":1234,"k1234":["\\u0031234",{"x":"a 1234 b"}],"__proto__":{"y":null}}') as unknown;
+    const redacted = '{"n":1234,"k[secret]":["[secret]",{"x":"a [secret] b"}],"__proto__":{"y":null}}';
+    expect(JSON.stringify(redactDeep(received, redact))).toBe(redacted);
   });
 
-  it.each(['key\n', ' key', 'key ', 'ke\ry', 'clé', '', 'a\u0000b'])('cannot be sent in a header as %j', (value) => {
+  it.each(['key\n', ' key', 'key ', 'ke\ry', 'clé', '', 'a\u0000b'])('does not fit into a header as %j', (value) => {
     expect(new Secret(value).fitsHeader).toBe(false);
     expect([new Secret('a').fitsHeader, new Secret('a b').fitsHeader, secret.fitsHeader]).toEqual([true, true, true]);
   });
 
-  it('is not shown by an agent that has one', async () => {
+  it('is not revealed by an agent that has one', async () => {
     const out = { ...localOutbound(), secrets };
     const programs = { cat: { command: '/bin/cat', secretEnv: ['KEY'] } };
     const query = (): object[] => [];
@@ -78,18 +78,18 @@ describe('S1.10 a secret', () => {
       await new SubprocessAgentProvider({ programs, secrets }).createAgent({ name: 'a', settings: { program: 'cat' } }),
       await new ClaudeSdkAgentProvider({ secrets, load: async () => ({ query }) }).createAgent({ name: 'a' }),
     ];
-    for (const agent of agents) expect(shown(agent)).not.toContain('0123456789');
+    for (const agent of agents) expect(printed(agent)).not.toContain('0123456789');
     await Promise.all([...agents.map(async (agent) => await agent.shutdown()), out.close()]);
   });
 
-  it.each(['anthropic', 'openai', 'openai-compatible'])('is not shown by a model of %s', (vendor) => {
+  it.each(['anthropic', 'openai', 'openai-compatible'])('is not revealed by a model of %s', (vendor) => {
     const connection = { model: 'm', baseUrl: 'https://a.example/v1', key: secrets(), fetch };
-    expect(shown(VendorRegistry.withAll().get(vendor).open(connection))).not.toContain('0123456789');
+    expect(printed(VendorRegistry.withAll().get(vendor).open(connection))).not.toContain('0123456789');
   });
 
-  it('is not shown by an error about it', async () => {
+  it('is not revealed by an error about it', async () => {
     const out = localOutbound();
-    const make = async (credential: object, value: string): Promise<unknown> =>
+    const create = async (credential: object, value: string): Promise<unknown> =>
       await new HttpAgentProvider({ ...out, secrets: () => new Secret(value) })
         .createAgent({ name: 'a', settings: { url: 'https://a.example', credential } })
         .catch((error: unknown) => error);
@@ -101,10 +101,10 @@ describe('S1.10 a secret', () => {
       [{ env: 'KEY', header: 'a\r\nb' }, 'sk-broken-key'],
     ] as const;
     for (const [credential, value] of cases) {
-      const error = await make(credential, value);
+      const error = await create(credential, value);
       expect(error).toBeInstanceOf(ProviderError);
       expect(error).toMatchObject({ code: 'AGENT_SETTINGS_INVALID' });
-      expect(shown(error)).not.toContain('sk-broken');
+      expect(printed(error)).not.toContain('sk-broken');
     }
     await out.close();
   });

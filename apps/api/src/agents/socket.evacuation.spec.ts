@@ -28,7 +28,7 @@ afterEach(() => jest.useRealTimers());
 const open = (): number => sockets.filter((socket) => socket.open).length;
 
 describe('evacuation of agent sockets', () => {
-  it('D3 closes every socket within an interval, and not all at once', () => {
+  it('D3 closes every socket within one heartbeat interval, and not all at the same time', () => {
     evacuation.onBeat(LOST);
     jest.advanceTimersByTime(INTERVAL_MS / 2);
     expect(open()).toBeGreaterThan(300);
@@ -37,7 +37,7 @@ describe('evacuation of agent sockets', () => {
     expect(open()).toBe(0);
   });
 
-  it('D3 closes no socket when a beat is recorded soon after the one that was not', () => {
+  it('D3 closes no socket when a heartbeat is recorded soon after a failed one', () => {
     evacuation.onBeat(LOST);
     jest.advanceTimersByTime(INTERVAL_MS / 5);
     evacuation.onBeat(RECORDED);
@@ -45,16 +45,16 @@ describe('evacuation of agent sockets', () => {
     expect(open()).toBe(1_000);
   });
 
-  it('D3 spares the remaining sockets when a beat is recorded again', () => {
+  it('D3 keeps the remaining sockets when a heartbeat is recorded again', () => {
     evacuation.onBeat(LOST);
     jest.advanceTimersByTime(INTERVAL_MS / 2);
-    const spared = open();
+    const remaining = open();
     evacuation.onBeat(RECORDED);
     jest.advanceTimersByTime(INTERVAL_MS);
-    expect(open()).toBe(spared);
+    expect(open()).toBe(remaining);
   });
 
-  it('D3 starts again for sockets that were opened meanwhile', () => {
+  it('D3 starts again for sockets that were opened during the evacuation', () => {
     evacuation.onBeat(LOST);
     jest.advanceTimersByTime(INTERVAL_MS);
     sockets.push(new RecordedSocket());

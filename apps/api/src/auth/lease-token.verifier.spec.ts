@@ -4,41 +4,41 @@ import { LeaseTokenVerifier } from './lease-token.verifier.js';
 
 const database: Pick<Database, 'detached'> = { detached: (work) => work() };
 
-/** Knows one token, or does not answer. */
+/** Contains one token. While `isUnavailable` is set, it fails. */
 class OneToken {
-  readonly asked: (readonly string[])[] = [];
-  isAway = false;
+  readonly lookups: (readonly string[])[] = [];
+  isUnavailable = false;
 
   async findKnown(hashes: readonly string[]): Promise<Set<string>> {
-    this.asked.push(hashes);
+    this.lookups.push(hashes);
     await Promise.resolve();
-    if (this.isAway) throw new DatabaseUnavailableError('away');
+    if (this.isUnavailable) throw new DatabaseUnavailableError('unreachable');
     return new Set(hashes.filter((hash) => hash === 'known'));
   }
 }
 
-function prove(store: OneToken): LeaseTokenVerifier {
+function verifierWith(store: OneToken): LeaseTokenVerifier {
   return new LeaseTokenVerifier(database as Database, store as unknown as LeaseTokenStore);
 }
 
 describe('LeaseTokenVerifier', () => {
-  it('A7 looks up all tokens that arrive at the same time by one statement', async () => {
+  it('A7 looks up all tokens that arrive at the same time with one statement', async () => {
     const store = new OneToken();
-    const proofs = prove(store);
-    expect(await Promise.all(['known', 'a', 'b'].map(async (hash) => await proofs.isKnown(hash)))).toEqual([
+    const verifier = verifierWith(store);
+    expect(await Promise.all(['known', 'a', 'b'].map(async (hash) => await verifier.isKnown(hash)))).toEqual([
       true,
       false,
       false,
     ]);
-    expect(store.asked).toEqual([['known', 'a', 'b']]);
+    expect(store.lookups).toEqual([['known', 'a', 'b']]);
   });
 
-  it('A7 reports a database that does not answer, and asks again', async () => {
+  it('A7 reports an unavailable database, and queries it again for the next token', async () => {
     const store = new OneToken();
-    const proofs = prove(store);
-    store.isAway = true;
-    await expect(proofs.isKnown('known')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    store.isAway = false;
-    expect(await proofs.isKnown('known')).toBe(true);
+    const verifier = verifierWith(store);
+    store.isUnavailable = true;
+    await expect(verifier.isKnown('known')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    store.isUnavailable = false;
+    expect(await verifier.isKnown('known')).toBe(true);
   });
 });

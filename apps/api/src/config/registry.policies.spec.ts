@@ -10,7 +10,7 @@ import {
 import { ConfigError, loadConfig } from './config.loader.js';
 import { registryPolicies } from './registry.policies.js';
 
-function faultsOf(environment: Record<string, string>): string[] {
+function errorsOf(environment: Record<string, string>): string[] {
   try {
     loadConfig(environment, '/nowhere');
     return [];
@@ -21,7 +21,7 @@ function faultsOf(environment: Record<string, string>): string[] {
 }
 
 describe('the policies of the registry', () => {
-  it('S3.8 B5 are the usual ones unless told', () => {
+  it('S3.8 B5 have the default values without settings', () => {
     const { directory, follower, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
     expect(follower?.staleMs).toBe(DEFAULT_FOLLOWER_OPTIONS.staleMs);
     expect(policies).toEqual({
@@ -40,7 +40,7 @@ describe('the policies of the registry', () => {
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });
 
-  it('S3.8 S3.12 B5 are what the settings say', () => {
+  it('S3.8 S3.12 B5 have the values of the settings', () => {
     const config = loadConfig(
       {
         ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}',
@@ -92,9 +92,9 @@ describe('the policies of the registry', () => {
     [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],
     [{ ROLLCALL_CAPABILITY_ALIASES: 'coding=code' }, 'expected pairs of text'],
-  ])('S3.12 refuse %j, and say what to change', (environment, message) => {
-    const faults = faultsOf(environment);
-    expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(message);
+  ])('S3.12 reject %j with a message that names the setting', (environment, message) => {
+    const errors = errorsOf(environment);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain(message);
   });
 });

@@ -1,18 +1,18 @@
 import { RoundTrips } from './round-trips.js';
 
-const verdicts = (times: readonly number[], trips = new RoundTrips(500)): boolean[] =>
+const slowAfter = (times: readonly number[], trips = new RoundTrips(500)): boolean[] =>
   times.map((ms) => trips.note(ms).slow);
 
 describe('round trips to the database', () => {
   it('D6 are slow after three in a row above the limit', () => {
-    expect(verdicts([10, 900, 900, 900, 900])).toEqual([false, false, false, true, true]);
-    expect(verdicts([900, 900, 10, 900, 900])).toEqual([false, false, false, false, false]);
+    expect(slowAfter([10, 900, 900, 900, 900])).toEqual([false, false, false, true, true]);
+    expect(slowAfter([900, 900, 10, 900, 900])).toEqual([false, false, false, false, false]);
   });
 
   it('D6 are fast again after three in a row within the limit', () => {
     const trips = new RoundTrips(500);
-    verdicts([900, 900, 900], trips);
-    expect(verdicts([10, 10, 900, 10, 10, 500], trips)).toEqual([true, true, true, true, true, false]);
+    slowAfter([900, 900, 900], trips);
+    expect(slowAfter([10, 10, 900, 10, 10, 500], trips)).toEqual([true, true, true, true, true, false]);
   });
 
   it('D6 are reported with the limit', () => {

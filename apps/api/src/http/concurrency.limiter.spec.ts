@@ -1,12 +1,12 @@
 import { ConcurrencyLimiter } from './concurrency.limiter.js';
 
 describe('ConcurrencyLimiter', () => {
-  it('A8 counts all credentials with the same id together, and each kind of request by itself', () => {
+  it('A8 counts all credentials with the same id together, and each kind of request separately', () => {
     const limiter = new ConcurrencyLimiter({ requests: 2, streams: 1 });
     const slots = limiter.acquire({ id: 'key:a' }, 'requests');
     limiter.acquire({ id: 'key:a' }, 'requests');
-    const refused = { code: 'TOO_MANY_CONCURRENT_REQUESTS', extras: { retryAfterMs: 1_000 } };
-    expect(() => limiter.acquire({ id: 'key:a' }, 'requests')).toThrow(expect.objectContaining(refused));
+    const rejection = { code: 'TOO_MANY_CONCURRENT_REQUESTS', extras: { retryAfterMs: 1_000 } };
+    expect(() => limiter.acquire({ id: 'key:a' }, 'requests')).toThrow(expect.objectContaining(rejection));
     limiter.acquire({ id: 'key:a' }, 'streams');
     limiter.acquire({ id: 'key:b' }, 'requests');
     slots.requests -= 1;

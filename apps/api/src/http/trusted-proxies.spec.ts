@@ -8,7 +8,7 @@ function from(remoteAddress: string, headers: Record<string, string> = {}): Inco
 const FORWARDED = { 'x-forwarded-for': '203.0.113.9, 10.0.0.7' };
 
 describe('TrustedProxies', () => {
-  it('takes the client address from the header of a trusted proxy', () => {
+  it('reads the client address from the header of a trusted proxy', () => {
     expect(new TrustedProxies(['10.0.0.0/8']).addressOf(from('10.0.0.1', FORWARDED))).toBe('203.0.113.9');
   });
 
@@ -22,7 +22,7 @@ describe('TrustedProxies', () => {
     expect(new TrustedProxies(['10.0.0.0/8']).addressOf(from('10.0.0.1'))).toBe('10.0.0.1');
   });
 
-  it('A20 uses the socket address when the header names no address', () => {
+  it('A20 uses the socket address when the header contains no valid address', () => {
     const proxies = new TrustedProxies(['10.0.0.0/8']);
     for (const value of ['<b>hello</b>', 'x'.repeat(3_000), '203.0.113.9, nonsense', '203.0.113.9:4711', ''])
       expect(proxies.addressOf(from('10.0.0.1', { 'x-forwarded-for': value }))).toBe('10.0.0.1');

@@ -6,7 +6,7 @@ const NEW = 'n'.repeat(32);
 const SECRET = new Secret('whsec_abc');
 
 describe('a secret box', () => {
-  it('opens what it sealed, and shows nothing of it in between', () => {
+  it('opens a secret that it sealed, and the sealed form does not reveal the secret', () => {
     const box = new SecretBox([OLD]);
     const sealed = box.seal(SECRET, 'wh_1');
     expect(sealed.toString('latin1')).not.toContain('whsec_abc');
@@ -14,7 +14,7 @@ describe('a secret box', () => {
     expect(box.seal(SECRET, 'wh_1')).not.toEqual(sealed);
   });
 
-  it('does not open for another owner, nor what was changed', () => {
+  it('does not open a secret for another owner, or a secret that was modified', () => {
     const box = new SecretBox([OLD]);
     const sealed = box.seal(SECRET, 'wh_1');
     expect(() => box.open(sealed, 'wh_2')).toThrow('authenticate');
@@ -22,7 +22,7 @@ describe('a secret box', () => {
     expect(() => box.open(sealed, 'wh_1')).toThrow('authenticate');
   });
 
-  it('opens with a key that is being replaced, and says so when it is gone', () => {
+  it('opens a secret with a key that is being replaced, and names the setting when the key is missing', () => {
     const sealed = new SecretBox([OLD]).seal(SECRET, 'wh_1');
     const both = new SecretBox([NEW, OLD]);
     expect(both.open(sealed, 'wh_1').reveal()).toBe('whsec_abc');

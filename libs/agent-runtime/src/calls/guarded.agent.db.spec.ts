@@ -25,24 +25,24 @@ let replicas: TwoReplicas;
 let here: TestRegistry;
 let there: TestRegistry;
 let closing: { close(): Promise<void> | void }[];
-let lost: unknown[];
+let reportErrors: unknown[];
 beforeEach(async () => {
   replicas = await TwoReplicas.start();
   ({ here, there } = replicas);
   closing = [];
-  lost = [];
+  reportErrors = [];
 });
 afterEach(async () => {
   for (const one of closing.toReversed()) await one.close();
   await replicas.stop();
 });
 
-/** Behind the circuit that the registry keeps for `ada`, as one replica sees it. */
+/** Guards the agent with the circuit of `ada` on this replica. */
 function guard(agent: Agent, { circuits }: TestRegistry = here): GuardedAgent {
-  return new GuardedAgent({ agentId: 'ada', agent, circuits, onReportFailed: (error) => lost.push(error) });
+  return new GuardedAgent({ agentId: 'ada', agent, circuits, onReportFailed: (error) => reportErrors.push(error) });
 }
 
-/** `ada` joins, and is called through her circuit from here. */
+/** Registers `ada`, and returns the agent behind its circuit on this replica. */
 async function registered(agent: Agent): Promise<GuardedAgent> {
   await here.given.agent({ agentId: 'ada' });
   closing.push({ close: async () => await agent.shutdown() });
@@ -85,7 +85,7 @@ async function call(agent: Agent, scenario: AgentScenario, options?: HandleOptio
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   return await work.then(
-    () => 'answered',
+    () => 'succeeded',
     (error: { code: string }) => error.code,
   );
 }
@@ -99,15 +99,15 @@ async function crashUntilOpen(agent: Agent): Promise<void> {
   for (let failure = 0; failure < FAILURES_TO_OPEN; failure += 1) await codeOf(call(agent, CRASH));
 }
 
-/** Puts the end of the cool-down back instead of waiting for it. */
-async function coolDownIsOver(): Promise<void> {
+/** Back-dates the end of the cool-down. */
+async function endCoolDown(): Promise<void> {
   const db = await replicas.database.connectAgain();
   await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'ada'`);
 }
 
-describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
-  it('S3.8 S1.10 crashes of the other side open its circuit on every replica, and calls stop there', async () => {
-    const inner = await make();
+describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
+  it('S3.8 S1.10 opens its circuit on every replica after repeated crashes of the remote side, and rejects calls', async () => {
+    const inner = await createAgent();
     const agent = await registered(inner);
     for (let failure = 1; failure < FAILURES_TO_OPEN; failure += 1) {
       expect(['AGENT_CRASHED', 'AGENT_UNREACHABLE']).toContain(await codeOf(call(agent, CRASH)));
@@ -115,22 +115,22 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
     }
     await codeOf(call(agent, CRASH));
     expect(await circuit()).toEqual({ state: 'open', failures: FAILURES_TO_OPEN });
-    const refused = await call(guard(inner, there), ANSWER).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(CircuitOpenError);
-    expect((refused as CircuitOpenError).retryAfterMs).toBeGreaterThan(0);
-    expect(lost).toEqual([]);
+    const rejected = await call(guard(inner, there), ANSWER).catch((error: unknown) => error);
+    expect(rejected).toBeInstanceOf(CircuitOpenError);
+    expect((rejected as CircuitOpenError).retryAfterMs).toBeGreaterThan(0);
+    expect(reportErrors).toEqual([]);
   });
 
-  it('S3.8 S1.10 an answer closes the count, also when the caller leaves with it in hand', async () => {
-    const agent = await registered(await make());
+  it('S3.8 S1.10 resets its failure count after an answer, also when the caller stops reading at the result', async () => {
+    const agent = await registered(await createAgent());
     await codeOf(call(agent, CRASH));
     for await (const event of agent.handle({ text: JSON.stringify(ANSWER) })) if (event.type === 'finished') break;
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
     expect((await there.agents.get('ada')).lastTaskAt).not.toBeNull();
   });
 
-  it('S3.8 S1.10 a cancelled call, or one that was left, counts neither way', async () => {
-    const agent = await registered(await make());
+  it('S3.8 S1.10 counts a cancelled or abandoned call neither as a failure nor as a success', async () => {
+    const agent = await registered(await createAgent());
     await codeOf(call(agent, CRASH));
     const caller = new AbortController();
     const text = JSON.stringify({ does: 'hang', pieces: ['x'] });
@@ -142,8 +142,8 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
-  it('S3.8 S1.10 a deadline whose reason blames the agent counts as its failure', async () => {
-    const agent = await registered(await make());
+  it('S3.8 S1.10 counts an abort as a failure if the abort reason is a fault of the agent', async () => {
+    const agent = await registered(await createAgent());
     const deadline = new AbortController();
     const hanging = agent.handle(
       { text: JSON.stringify({ does: 'hang', pieces: ['x'] }) },
@@ -155,11 +155,11 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
-  it('S3.8 S1.10 a probe that was cancelled or left gives its slot to the next caller', async () => {
-    const inner = await make();
+  it('S3.8 S1.10 gives the slot of a cancelled or abandoned probe to the next caller', async () => {
+    const inner = await createAgent();
     const agent = await registered(inner);
     await crashUntilOpen(agent);
-    await coolDownIsOver();
+    await endCoolDown();
     const text = JSON.stringify({ does: 'hang', pieces: ['x'] });
     const caller = new AbortController();
     const hanging = agent.handle({ text }, { signal: caller.signal });
@@ -169,26 +169,26 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, make) => {
     expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
     for await (const event of guard(inner, there).handle({ text })) if (event.type === 'text') break;
     expect(await circuit()).toEqual({ state: 'half_open', failures: FAILURES_TO_OPEN });
-    expect(await codeOf(call(agent, ANSWER))).toBe('answered');
+    expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
   });
 
-  it('S3.8 S1.10 of many callers one probes, and its success lets everybody in again', async () => {
-    const inner = await make();
+  it('S3.8 S1.10 lets one of many callers probe, and accepts all calls after its success', async () => {
+    const inner = await createAgent();
     const agent = await registered(inner);
     await crashUntilOpen(agent);
-    await coolDownIsOver();
+    await endCoolDown();
     const guards = Array.from({ length: 10 }, (_, index) => guard(inner, index % 2 ? here : there));
     const codes = await Promise.all(guards.map(async (one) => await codeOf(call(one, ANSWER))));
-    expect(codes).toContain('answered');
-    expect(codes.every((code) => code === 'answered' || code === 'CIRCUIT_OPEN')).toBe(true);
+    expect(codes).toContain('succeeded');
+    expect(codes.every((code) => code === 'succeeded' || code === 'CIRCUIT_OPEN')).toBe(true);
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
-    expect(await codeOf(call(agent, ANSWER))).toBe('answered');
+    expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
   });
 });
 
 describe('a guarded agent', () => {
-  const answering = async (status: number, body = '{}'): Promise<GuardedAgent> => {
+  const agentWithAnswer = async (status: number, body = '{}'): Promise<GuardedAgent> => {
     const [out, server] = [
       localOutbound(),
       await LocalServer.start((_request, response) => response.writeHead(status).end(body)),
@@ -199,20 +199,23 @@ describe('a guarded agent', () => {
     );
   };
 
-  it.each([400, 401, 403, 422])('S3.8 is not blamed for status %i, which is the fault of others', async (status) => {
-    const agent = await answering(status);
-    for (let failure = 0; failure < FAILURES_TO_OPEN; failure += 1) await codeOf(call(agent, ANSWER));
-    expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
-  });
+  it.each([400, 401, 403, 422])(
+    'S3.8 does not count status %i as a failure, because it is not a fault of the agent',
+    async (status) => {
+      const agent = await agentWithAnswer(status);
+      for (let failure = 0; failure < FAILURES_TO_OPEN; failure += 1) await codeOf(call(agent, ANSWER));
+      expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+    },
+  );
 
-  it.each([404, 429, 500, 503])('S3.8 is blamed for status %i', async (status) => {
-    const agent = await answering(status);
+  it.each([404, 429, 500, 503])('S3.8 counts status %i as a failure', async (status) => {
+    const agent = await agentWithAnswer(status);
     await codeOf(call(agent, ANSWER));
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
-  it('S3.8 is not blamed for a budget that does not suffice, nor for what is broken on our side', async () => {
-    const errors = [new ProviderError('AGENT_LIMIT_REACHED', 'enough'), new TypeError('a mistake of ours')];
+  it('S3.8 counts neither an exhausted limit nor an internal error as a failure', async () => {
+    const errors = [new ProviderError('AGENT_LIMIT_REACHED', 'limit reached'), new TypeError('an internal error')];
     const agent = await registered({
       name: 'ada',
       agentType: 'in-process',
@@ -224,7 +227,7 @@ describe('a guarded agent', () => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
   });
 
-  it('S3.8 gives its answer though the outcome cannot be written down, and somebody hears of it', async () => {
+  it('S3.8 returns the answer even if the outcome cannot be saved, and reports the error', async () => {
     const agent = await registered(await httpAgent());
     const events: string[] = [];
     for await (const event of agent.handle({ text: JSON.stringify(ANSWER) })) {
@@ -232,10 +235,10 @@ describe('a guarded agent', () => {
       if (event.type === 'text') await here.agents.remove('ada', 'evicted');
     }
     expect(events).toEqual(['text', 'finished']);
-    expect(lost).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
+    expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
   });
 
-  it('S1.10 is its agent to every caller: name, type, state, shutdown', async () => {
+  it('S1.10 has the name, type and state of the agent behind it, and shuts it down', async () => {
     const agent = await registered(await httpAgent());
     expect([agent.name, agent.agentType, agent.state]).toEqual(['ada', 'api', 'idle']);
     await agent.shutdown();
@@ -245,6 +248,6 @@ describe('a guarded agent', () => {
 });
 
 async function* failing(error: unknown): AsyncGenerator<AgentEvent> {
-  yield { type: 'progress', text: 'at work' };
+  yield { type: 'progress', text: 'working' };
   throw error;
 }

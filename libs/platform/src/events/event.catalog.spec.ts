@@ -1,7 +1,7 @@
 import { EventCatalog, type EventFilter } from './event.catalog.js';
 import type { RegistryEvent, SubjectKind } from './event.types.js';
 
-/** A small catalog of its own: the platform has no event types. */
+/** A small catalog for this test, because the platform defines no event types. */
 const SUBJECTS = {
   'agent.left': 'agent',
   'agent.joined': 'agent',
@@ -26,11 +26,11 @@ const low: RegistryEvent = {
 const matches = (filter: EventFilter, event: RegistryEvent): boolean => catalog.matcherOf(filter)(event);
 
 describe('an event filter', () => {
-  it('lets everything pass when it asks for nothing', () => {
+  it('matches every event when it is empty', () => {
     expect([matches({}, left), matches({}, low)]).toEqual([true, true]);
   });
 
-  it('chooses by name, by family, and by several of both', () => {
+  it('matches by type, by family of types, and by a list of both', () => {
     expect(matches({ types: ['agent.left'] }, left)).toBe(true);
     expect(matches({ types: ['agent.*'] }, left)).toBe(true);
     expect(matches({ types: ['agent.*'] }, low)).toBe(false);
@@ -38,13 +38,13 @@ describe('an event filter', () => {
     expect(matches({ types: ['agent.lef'] }, left)).toBe(false);
   });
 
-  it('chooses by the agent concerned, also when the subject is a budget of it', () => {
+  it('matches by agent, also when the subject of the event is a budget of the agent', () => {
     expect(matches({ agentIds: ['a-1'] }, left)).toBe(true);
     expect(matches({ agentIds: ['a-2'] }, low)).toBe(true);
     expect(matches({ agentIds: ['budget-1'] }, low)).toBe(false);
   });
 
-  it('chooses by any of the capabilities named, and all of its parts must hold', () => {
+  it('matches any of several capabilities, and requires that all its conditions match', () => {
     expect(matches({ capabilities: ['review', 'draw'] }, left)).toBe(true);
     expect(matches({ capabilities: ['draw'] }, left)).toBe(false);
     expect(matches({ capabilities: ['review'], agentIds: ['a-2'] }, left)).toBe(false);
@@ -52,7 +52,7 @@ describe('an event filter', () => {
 });
 
 describe('an event catalog', () => {
-  it('selects every type by the star of its family', () => {
+  it('selects every type by the wildcard of its family', () => {
     const families = [...new Set(catalog.types.map((type) => `${type.split('.')[0]}.*`))];
     expect(families.flatMap((family) => catalog.select(family)).toSorted()).toEqual(catalog.types.toSorted());
     expect(catalog.select('nothing.*')).toEqual([]);

@@ -1,5 +1,12 @@
 import type { Database } from '../postgres/database.js';
-import { type TestDatabase, testEvents, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
+import {
+  appendEvents,
+  type TestDatabase,
+  testEvents,
+  type TestEvents,
+  testReplica,
+  type TestReplica,
+} from '../testing/index.js';
 import { until } from '#rollcall/test-support';
 import { CursorAheadError, CursorExpiredError } from './event.errors.js';
 import type { RegistryEvent } from './event.types.js';
@@ -16,107 +23,112 @@ beforeEach(async () => {
 });
 afterEach(async () => await replica.stop());
 
-async function write(count: number, through: TestEvents = events): Promise<void> {
-  const data = { by: 'test' };
-  const drafts = Array.from({ length: count }, (_, index) => ({
-    type: 'agent.resumed' as const,
-    subject: `a-${index}`,
-    data,
-  }));
-  await db.transaction(async () => await through.outbox.appendAll(drafts));
-}
+const write = async (count: number): Promise<void> => await appendEvents(db, events, count);
 
-/** A consumer that writes down what it gets. */
-function follow(after: number, from: TestEvents = events): { seqs: number[]; ends: Error[]; way: FeedSubscription } {
+/** Subscribes a consumer that records what it receives. */
+function follow(
+  after: number,
+  from: TestEvents = events,
+): { seqs: number[]; errors: Error[]; subscription: FeedSubscription } {
   const seqs: number[] = [];
-  const ends: Error[] = [];
-  const way = from.feed.subscribe(after, {
+  const errors: Error[] = [];
+  const subscription = from.feed.subscribe(after, {
     accept: (batch: readonly RegistryEvent[]) => void seqs.push(...batch.map(({ seq }) => seq)),
-    expired: (error) => void ends.push(error),
+    expired: (error) => void errors.push(error),
   });
-  return { seqs, ends, way };
+  return { seqs, errors, subscription };
 }
 
 const upTo = (count: number, from = 1): number[] =>
   Array.from({ length: count - from + 1 }, (_, index) => from + index);
 
 describe('the feed', () => {
-  it('B3 gives every event once and in order, whether the consumer was there before, comes now, or comes back', async () => {
+  it('B3 delivers every event once and in order, whether the consumer subscribes before, during or after the writes, or resumes', async () => {
     events.start();
-    await until('it has looked', () => events.feed.position === 0);
+    await until('the feed has read the log', () => events.feed.position === 0);
     const early = follow(0);
     await write(5_000);
-    const meanwhile = follow(0);
+    const during = follow(0);
     await write(5_000);
-    await until('all are logged', () => events.feed.position === 10_000);
+    await until('all events are logged', () => events.feed.position === 10_000);
     const late = follow(0);
-    const back = follow(9_990);
+    const resumed = follow(9_990);
     await write(10);
-    for (const { seqs } of [early, meanwhile, late])
-      await until('it has all', () => seqs.length >= 10_010).then(() => expect(seqs).toEqual(upTo(10_010)));
-    await until('the one that came back has all', () => back.seqs.length >= 20);
-    expect(back.seqs).toEqual(upTo(10_010, 9_991));
+    for (const { seqs } of [early, during, late])
+      await until('the consumer has all events', () => seqs.length >= 10_010).then(() =>
+        expect(seqs).toEqual(upTo(10_010)),
+      );
+    await until('the resumed consumer has all events', () => resumed.seqs.length >= 20);
+    expect(resumed.seqs).toEqual(upTo(10_010, 9_991));
   });
 
-  it('hears of what another replica wrote, by NOTIFY', async () => {
-    const elsewhere = await testEvents(await database.connectAgain());
-    elsewhere.start();
+  it('is woken by NOTIFY when another replica has written events', async () => {
+    const { listener, feed, ...other } = await testEvents(await database.connectAgain());
+    const heads: (number | undefined)[] = [];
+    const wake = feed.wake.bind(feed);
+    feed.wake = (head) => {
+      heads.push(head);
+      wake(head);
+    };
+    listener.start();
+    feed.start(); // its sequencer is not started, so only the listener can report a head
     events.start();
-    await until('both listen', () => events.listener.connected && elsewhere.listener.connected);
-    await until('it has looked', () => elsewhere.feed.position === 0);
-    const { seqs } = follow(0, elsewhere);
+    await until('both listeners are connected', () => events.listener.connected && listener.connected);
+    await until('the feed has read the log', () => feed.position === 0);
+    const { seqs } = follow(0, { listener, feed, ...other });
     await write(3);
-    await until('it arrived', () => seqs.length === 3, 800);
+    await until('the events have arrived', () => seqs.length === 3);
+    await until('the feed is woken by the notification', () => heads.includes(3));
     expect(seqs).toEqual([1, 2, 3]);
-    await elsewhere.stop();
+    await other.stop();
   });
 
-  it('goes on while no one can be heard, and listens again by itself', async () => {
+  it('polls while its listener is disconnected, and the listener reconnects by itself', async () => {
     let connections = 0;
     events.listener.onConnected(() => connections++);
     events.start();
-    await until('it listens', () => connections === 1);
+    await until('the listener is connected', () => connections === 1);
     const { seqs } = follow(0);
     const mayConnect = 'UPDATE pg_database SET datallowconn = $1 WHERE datname = current_database()';
     await Promise.all(Array.from({ length: 6 }, async () => await db.query('SELECT pg_sleep(0.05)'))); // fills the pool
     await db.query(mayConnect, [false]);
     await db.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                     WHERE datname = current_database() AND application_name = 'rollcall-listener'`);
-    await until('it noticed', () => !events.listener.connected);
+    await until('the listener is disconnected', () => !events.listener.connected);
     await write(3);
-    await until('it arrived', () => seqs.length === 3);
+    await until('the events have arrived', () => seqs.length === 3);
     expect([events.listener.connected, connections]).toEqual([false, 1]);
     await db.query(mayConnect, [true]);
-    await until('it listens again', () => connections === 2);
+    await until('the listener is connected again', () => connections === 2);
     await write(2);
-    await until('that arrived too', () => seqs.length === 5);
+    await until('the later events have arrived', () => seqs.length === 5);
     expect(seqs).toEqual(upTo(5));
   });
 
-  it('does not let one consumer wait for another, and goes on when that one can take more', async () => {
+  it('does not delay one consumer for a slow one, and continues when the slow consumer accepts more', async () => {
     events.start();
-    await until('it has looked', () => events.feed.position === 0);
+    await until('the feed has read the log', () => events.feed.position === 0);
     const slow: number[] = [];
-    const way = events.feed.subscribe(0, {
+    const subscription = events.feed.subscribe(0, {
       accept: (batch) => {
         slow.push(...batch.map(({ seq }) => seq));
         return false;
       },
       expired: () => undefined,
     });
-    const quick = follow(0);
+    const fast = follow(0);
     await write(1);
-    await until('the quick one has it', () => quick.seqs.length === 1);
+    await until('the fast consumer has the event', () => fast.seqs.length === 1);
     await write(500);
-    await until('the quick one has all', () => quick.seqs.length === 501);
+    await until('the fast consumer has all events', () => fast.seqs.length === 501);
     expect(slow).toEqual([1]);
-    while (slow.length < 501) way.resume();
+    while (slow.length < 501) subscription.resume();
     expect(slow).toEqual(upTo(501));
   });
 
-  it('gives the same events again to a consumer that failed', async () => {
+  it('delivers the same events again to a consumer that failed', async () => {
     events.start();
-    await until('it has looked', () => events.feed.position === 0);
+    await until('the feed has read the log', () => events.feed.position === 0);
     const seen: number[] = [];
     let failures = 0;
     events.feed.subscribe(0, {
@@ -127,35 +139,35 @@ describe('the feed', () => {
       expired: () => undefined,
     });
     await write(3);
-    await until('it has all', () => seen.length === 3);
+    await until('the consumer has all events', () => seen.length === 3);
     expect([seen, events.faults]).toEqual([[1, 2, 3], [new Error('not now')]]);
   });
 
-  it('stops giving when the subscription is closed', async () => {
+  it('delivers nothing to a closed subscription', async () => {
     events.start();
-    const { seqs, way } = follow(0);
-    way.close();
+    const { seqs, subscription } = follow(0);
+    subscription.close();
     const other = follow(0);
     await write(2);
-    await until('the other has them', () => other.seqs.length === 2);
+    await until('the other consumer has the events', () => other.seqs.length === 2);
     expect(seqs).toEqual([]);
   });
 });
 
 describe('a cursor', () => {
-  it('B3 behind what is kept is told so, never passed over', async () => {
+  it('B3 behind the retained events is rejected with CURSOR_EXPIRED, and no event is skipped', async () => {
     await write(30);
     await events.sequencer.runOnce();
     await (await testEvents(db, { keepCount: 10 })).pruner.prune();
     await expect(events.log.page(19, 100)).rejects.toThrow(new CursorExpiredError(19, 20));
     expect((await events.log.page(20, 100)).events.map(({ seq }) => seq)).toEqual(upTo(30, 21));
     events.start();
-    const { ends, seqs } = follow(0);
-    await until('it is told', () => ends.length === 1);
-    expect([ends[0], seqs]).toEqual([new CursorExpiredError(0, 20), []]);
+    const { errors, seqs } = follow(0);
+    await until('the subscription has expired', () => errors.length === 1);
+    expect([errors[0], seqs]).toEqual([new CursorExpiredError(0, 20), []]);
   });
 
-  it('at the head of a log that is pruned empty is good, and the next seq is not given twice', async () => {
+  it('at the head of a fully pruned log is valid, and no seq is assigned twice', async () => {
     await write(3);
     await events.sequencer.runOnce();
     await db.query(`UPDATE event_log SET at = at - interval '2 hours'`);
@@ -167,13 +179,13 @@ describe('a cursor', () => {
     expect((await events.log.page(3, 10)).events.map(({ seq }) => seq)).toEqual([4]);
   });
 
-  it('ahead of the log is told so', async () => {
+  it('beyond the head is rejected', async () => {
     await expect(events.log.page(7, 10)).rejects.toThrow(new CursorAheadError(7, 0));
   });
 });
 
 describe('pruning', () => {
-  it('goes from the lower end only, by number and by age, in steps', async () => {
+  it('deletes the oldest events, by number and by age, in batches', async () => {
     await write(2_500);
     while ((await events.sequencer.runOnce()).moved > 0);
     expect(await (await testEvents(db, { keepCount: 100 })).pruner.prune()).toEqual({ pruned: 2_400 });
@@ -183,7 +195,7 @@ describe('pruning', () => {
     expect(await events.pruner.prune()).toEqual({ pruned: 0 });
   });
 
-  it('does not wait for writers, nor they for it', async () => {
+  it('does not wait for open transactions of writers', async () => {
     await write(10);
     await events.sequencer.runOnce();
     const client = db.dedicatedClient('writer');

@@ -30,7 +30,7 @@ const staged = async (): Promise<number> =>
   Number((await db.query<{ count: string }>('SELECT count(*) FROM event_staging'))[0]?.count);
 
 describe('an event', () => {
-  it('B3 is in the log with its place, subject, time, capabilities and payload', async () => {
+  it('B3 is in the log with its seq, subject, time, capabilities and payload', async () => {
     await join('a-1', ['code']);
     expect(await events.sequencer.runOnce()).toEqual({ moved: 1 });
     const [event] = await readAll(events);
@@ -45,24 +45,24 @@ describe('an event', () => {
     });
   });
 
-  it('B3 of a transaction that fails never was', async () => {
+  it('B3 of a failed transaction is not in the log and uses no seq', async () => {
     const failing = db.transaction(async () => {
-      await joinInside('ghost');
-      throw new Error('changed my mind');
+      await joinInside('rolled-back');
+      throw new Error('rolled back');
     });
-    await expect(failing).rejects.toThrow('changed my mind');
+    await expect(failing).rejects.toThrow('rolled back');
     expect(await events.sequencer.runOnce()).toEqual({ moved: 0 });
-    await join('real');
+    await join('committed');
     await events.sequencer.runOnce();
-    expect((await readAll(events)).map(({ seq, subject }) => [seq, subject])).toEqual([[1, 'real']]);
+    expect((await readAll(events)).map(({ seq, subject }) => [seq, subject])).toEqual([[1, 'committed']]);
   });
 
-  it('is refused outside a transaction, with what to do', async () => {
+  it('is rejected outside a transaction, with a message that names the solution', async () => {
     await expect(joinInside('a-1')).rejects.toThrow('agent.joined must be appended in the transaction');
     expect(await staged()).toBe(0);
   });
 
-  it('keeps its place among those appended at once, and with any text in it', async () => {
+  it('keeps its position among events appended together, with any characters in its subject', async () => {
     const data = { generation: 1, missedBeats: 2 };
     const names = Array.from({ length: 50 }, (_, index) => `agent "${index}" \u{1F41D} \\ {},'`);
     await db.transaction(
@@ -74,11 +74,11 @@ describe('an event', () => {
   });
 });
 
-describe('what cannot be told', () => {
-  it('undoes what it was to tell of', async () => {
+describe('the text of an event', () => {
+  it('rolls back the transaction when it contains a NUL character', async () => {
     const withNul = db.transaction(async () => {
       await db.query('CREATE TABLE half_done ()');
-      await events.outbox.append('agent.resumed', 'a-1', { by: 'no\0body' });
+      await events.outbox.append('agent.resumed', 'a-1', { by: 'a\0b' });
     });
     await expect(withNul).rejects.toThrow('unsupported Unicode escape sequence');
     await expect(db.transaction(async () => await joinInside('a\0b'))).rejects.toThrow('NUL character');
@@ -86,7 +86,7 @@ describe('what cannot be told', () => {
     expect([row?.found, await staged()]).toEqual([null, 0]);
   });
 
-  it('does not include quotes, comments or ends of statements', async () => {
+  it('may contain quotes, comments and statement separators', async () => {
     const name = `'); DROP TABLE event_log; --\\' /* $1 */`;
     await join(name, [name, '{},"']);
     await events.sequencer.runOnce();
@@ -95,7 +95,7 @@ describe('what cannot be told', () => {
 });
 
 describe('the sequencer', () => {
-  it('moves a thousand at a time at the most, in the order they were staged', async () => {
+  it('moves at most 1,000 events in one pass, in the order in which they were staged', async () => {
     await db.query(
       `INSERT INTO event_staging (type, subject, capabilities, data)
        SELECT 'agent.resumed', 'a-' || n, '{}', '{"by":"x"}' FROM generate_series(1, 1500) AS n ORDER BY n`,
@@ -108,37 +108,44 @@ describe('the sequencer', () => {
     expect(all.map(({ seq, subject }) => [seq, subject])).toEqual(all.map((_, index) => [index + 1, `a-${index + 1}`]));
   });
 
-  it('works at a commit, without waiting for a poll', async () => {
+  it('is woken by a commit and does not wait for the next poll', async () => {
+    let wakes = 0;
+    const wake = events.sequencer.wake.bind(events.sequencer);
+    events.sequencer.wake = () => {
+      wakes += 1;
+      wake();
+    };
     events.start();
-    await until('the feed has looked', () => events.feed.position !== undefined);
+    await until('the feed has read the log', () => events.feed.position !== undefined);
     await join('a-1');
-    await until('it is in the feed', () => events.feed.position === 1, 400);
+    expect(wakes).toBe(1);
+    await until('the feed has the event', () => events.feed.position === 1);
     expect(await staged()).toBe(0);
   });
 
-  it('takes what a writer left that died before it could call', async () => {
+  it('moves the events of a writer that died before it could wake a sequencer', async () => {
     await join('orphan');
     const other = await testEvents(await database.connectAgain());
     other.start();
-    await until('it is in the log', async () => (await events.log.head()) === 1);
+    await until('the event is in the log', async () => (await events.log.head()) === 1);
     expect((await readAll(events)).map(({ subject }) => subject)).toEqual(['orphan']);
     await other.stop();
   });
 
-  it('waits for another one instead of working beside it, and sees what that one did', async () => {
+  it('waits for the sequencer of another replica, and sees its changes', async () => {
     await join('a-1');
     const client = db.dedicatedClient('holder');
     await client.connect();
     await client.query(`BEGIN; SELECT pg_advisory_xact_lock(hashtext('rollcall.event_sequencer'))`);
     const pass = events.sequencer.runOnce();
     const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
-    await until('the second waits', async () => (await client.query(waiting)).rowCount === 1);
+    await until('the sequencer waits for the lock', async () => (await client.query(waiting)).rowCount === 1);
     await client.query('DELETE FROM event_staging; COMMIT');
     await client.end();
     expect(await pass).toEqual({ moved: 0 });
   });
 
-  it('goes on by itself after its connection was cut, and loses nothing', async () => {
+  it('continues after its connection was terminated, and loses no event', async () => {
     events.start();
     for (let index = 0; index < 20; index++) {
       await join(`a-${index}`).catch(async () => await join(`a-${index}`));
@@ -147,9 +154,9 @@ describe('the sequencer', () => {
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                 WHERE datname = current_database() AND pid <> pg_backend_pid()`,
         )
-        .catch(() => undefined); // it may cut itself off
+        .catch(() => undefined); // it may terminate its own connection
     }
-    await until('all are in the log', async () => (await events.log.head().catch(() => 0)) >= 20);
+    await until('all events are in the log', async () => (await events.log.head().catch(() => 0)) >= 20);
     const subjects = new Set((await readAll(events)).map(({ subject }) => subject));
     expect(subjects.size).toBe(20);
   });

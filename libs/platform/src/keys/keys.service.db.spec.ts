@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(async () => await database.drop());
 
 const inAnHour = (): Date => new Date(Date.now() + HOUR_MS);
-/** As if the key had been issued so long ago. */
+/** Back-dates the key by this interval. */
 const age = async (id: string, interval: string): Promise<unknown> =>
   await database.db.query(
     `UPDATE api_key SET created_at = created_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1`,
@@ -49,8 +49,8 @@ describe('an API key', () => {
   it('gets a successor with the same name, roles and lifetime, and stays valid for the overlap', async () => {
     const { row: old, key: oldKey } = await keys.issue('ci', ['operator', 'viewer'], inAnHour(), 'test');
     await age(old.id, '30 minutes');
-    const { row, key } = await keys.rotate(old.id, 60_000, 'key:someone');
-    expect(row).toMatchObject({ name: 'ci', roles: ['operator', 'viewer'], createdBy: 'key:someone', isActive: true });
+    const { row, key } = await keys.rotate(old.id, 60_000, 'key:operator');
+    expect(row).toMatchObject({ name: 'ci', roles: ['operator', 'viewer'], createdBy: 'key:operator', isActive: true });
     const lifetimeMs = (row.expiresAt?.getTime() ?? 0) - row.createdAt.getTime();
     expect(Math.round(lifetimeMs / 60_000)).toBe(60);
     expect(await keys.findValid(hashOf(key))).toMatchObject({ id: row.id });
@@ -58,12 +58,12 @@ describe('an API key', () => {
     await expect(keys.rotate(old.id, 60_000, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
   });
 
-  it('without an expiry gets a successor without an expiry', async () => {
+  it('without an expiry date gets a successor without an expiry date', async () => {
     const { row } = await keys.issue('lasting', ['viewer'], null, 'test');
     expect((await keys.rotate(row.id, 0, 'test')).row.expiresAt).toBeNull();
   });
 
-  it('that is revoked is not found, and listeners are called after the commit', async () => {
+  it('is not found after it is revoked, and listeners are called after the commit', async () => {
     const { row, key } = await keys.issue('ci', ['viewer'], null, 'test');
     let changes = 0;
     keys.onChange(() => (changes += 1));
@@ -74,17 +74,17 @@ describe('an API key', () => {
     await expect(keys.revoke(row.id)).rejects.toMatchObject({ code: 'KEY_REVOKED' });
   });
 
-  it('stays when it is the last lasting admin key, also when all are revoked at the same time', async () => {
+  it('cannot be revoked if it is the last admin key without an expiry date, also when all are revoked at the same time', async () => {
     const issued = await Promise.all(['a', 'b', 'c'].map((name) => keys.issue(name, ['admin'], null, 'test')));
     const results = await Promise.allSettled(issued.map(({ row }) => keys.revoke(row.id)));
-    const refused = results.filter((result) => result.status === 'rejected');
-    expect(refused).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
+    const rejected = results.filter((result) => result.status === 'rejected');
+    expect(rejected).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
   });
 
-  it('that does not exist is reported with its id', async () => {
-    await expect(keys.get('nobody')).rejects.toMatchObject({
+  it('that does not exist is rejected with KEY_NOT_FOUND and its id', async () => {
+    await expect(keys.get('unknown')).rejects.toMatchObject({
       code: 'KEY_NOT_FOUND',
-      message: expect.stringContaining('"nobody"') as string,
+      message: expect.stringContaining('"unknown"') as string,
     });
   });
 });

@@ -36,7 +36,7 @@ class Sweeper {
 }
 
 describe('a shutdown', () => {
-  it('stops the parts in the declared order, and a failed part does not keep the others from stopping', async () => {
+  it('stops all parts in the declared order, even if one of them fails', async () => {
     const faults = new RecordedFaults();
     const module = await Test.createTestingModule({
       imports: [DiscoveryModule],

@@ -7,35 +7,35 @@ import type { Database } from './database.js';
 import { sessionLimits } from './database.options.js';
 
 let database: TestDatabase;
-let outsider: Client;
+let observer: Client;
 
 beforeEach(async () => {
   database = await testDatabase();
   await database.db.query('CREATE TABLE counter (id int PRIMARY KEY, value int NOT NULL)');
   await database.db.query('INSERT INTO counter SELECT id, 0 FROM generate_series(1, 100) AS id');
-  outsider = new Client({ connectionString: database.url });
-  outsider.on('error', () => undefined); // a test ends it from outside
-  await outsider.connect();
+  observer = new Client({ connectionString: database.url });
+  observer.on('error', () => undefined); // a test may terminate it
+  await observer.connect();
 });
 afterEach(async () => {
-  await outsider.end();
+  await observer.end();
   await database.drop();
 });
 
-const count = async (db: Database, id: number): Promise<unknown> =>
+const increment = async (db: Database, id: number): Promise<unknown> =>
   await db.query('UPDATE counter SET value = value + 1 WHERE id = $1', [id]);
 
-describe('a replica that freezes in a transaction', () => {
-  it('D5 does not stop others at its row locks for good: the server ends its transaction', async () => {
+describe('a replica that freezes during a transaction', () => {
+  it('D5 loses its row locks, because the server ends its transaction', async () => {
     const operationTimeoutMs = 1_000;
     const db = await database.connectAgain({ operationTimeoutMs });
     const frozen = new Client({ connectionString: database.url, ...sessionLimits({ operationTimeoutMs }) });
-    frozen.on('error', () => undefined); // the server ends it
+    frozen.on('error', () => undefined); // the server terminates it
     await frozen.connect();
     await frozen.query('BEGIN');
     await frozen.query('UPDATE counter SET value = value + 1 WHERE id = 1');
-    await until('another replica has the row', async () => await succeeds(count(db, 1)));
-    expect(await outsider.query('SELECT value FROM counter WHERE id = 1')).toMatchObject({ rows: [{ value: 1 }] });
+    await until('another replica can update the row', async () => await succeeds(increment(db, 1)));
+    expect(await observer.query('SELECT value FROM counter WHERE id = 1')).toMatchObject({ rows: [{ value: 1 }] });
   });
 });
 
@@ -50,7 +50,7 @@ describe('a slow network', () => {
   let proxy: SlowProxy;
   afterEach(() => proxy.stop());
 
-  it('D6 ends a transaction at its own limit, however fast its statements are', async () => {
+  it('D6 does not extend a transaction beyond its own limit, even if each statement is fast enough', async () => {
     proxy = await SlowProxy.start(database.url, 50);
     const db = await database.connectAgain({
       url: proxy.url,
@@ -58,22 +58,22 @@ describe('a slow network', () => {
       transactionTimeoutMs: 1_000,
     });
     const endless = db.transaction(async () => {
-      for (;;) await count(db, 1);
+      for (;;) await increment(db, 1);
     });
     await expect(endless).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   });
 });
 
-describe('connections that are reserved', () => {
-  it('D7 wait for one another when the server takes no more connections', async () => {
+describe('reserved connections', () => {
+  it('D7 are shared by all queries, which wait for a free one, when the server accepts no more connections', async () => {
     const role = `limited_${randomBytes(4).toString('hex')}`;
     await database.db.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
     await database.db.query(`GRANT ALL ON counter TO ${role}`);
     const url = new URL(database.url);
     url.username = role;
     const db = await database.connectAgain({ url: url.toString(), poolSize: 20, reservedPoolSize: 10 });
-    const beats = Array.from({ length: 30 }, async () => await db.query('SELECT pg_sleep(0.02)', [], 'reserved'));
-    expect((await Promise.allSettled(beats)).filter(({ status }) => status === 'rejected')).toEqual([]);
+    const heartbeats = Array.from({ length: 30 }, async () => await db.query('SELECT pg_sleep(0.02)', [], 'reserved'));
+    expect((await Promise.allSettled(heartbeats)).filter(({ status }) => status === 'rejected')).toEqual([]);
     await db.close();
     await database.db.query(`DROP OWNED BY ${role}`);
     await database.db.query(`DROP ROLE ${role}`);

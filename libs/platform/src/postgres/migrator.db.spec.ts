@@ -5,7 +5,7 @@ import type { DatabaseOptions } from './database.options.js';
 import { DatabaseRefusedError, migrate } from './migrator.js';
 
 const LOCK = 0x726f6c6c;
-const ROLE = 'migrator_without_rights';
+const ROLE = 'migrator_without_privileges';
 const NOTHING = { entities: [], migrations: [] };
 
 let url: string;
@@ -23,46 +23,46 @@ afterEach(async () => {
 
 const optionsFor = (at: string): DatabaseOptions => ({ url: at, poolSize: 2, operationTimeoutMs: 1_500 });
 
-describe('while another replica migrates', () => {
+describe('a migration while another replica migrates', () => {
   beforeEach(async () => void (await admin.query('SELECT pg_advisory_lock($1)', [LOCK])));
 
-  it('waits, says so once, and goes on when the other is through', async () => {
-    let told = 0;
-    const migrated = migrate(optionsFor(url), NOTHING, { onWait: () => (told += 1) });
-    await until('it waits', () => told > 0);
+  it('waits, reports it once, and continues when the other replica has finished', async () => {
+    let reports = 0;
+    const migrated = migrate(optionsFor(url), NOTHING, { onWait: () => (reports += 1) });
+    await until('the migration waits', () => reports > 0);
     await admin.query('SELECT pg_sleep(0.5), pg_advisory_unlock($1)', [LOCK]);
     expect(await migrated).toEqual([]);
-    expect(told).toBe(1);
+    expect(reports).toBe(1);
   });
 
-  it('gives up after a while, with a way out', async () => {
-    const refused = migrate(optionsFor(url), NOTHING, { waitMs: 300 });
-    await expect(refused).rejects.toThrow(DatabaseRefusedError);
+  it('fails after the maximum wait, and names the lock in the message', async () => {
+    const rejected = migrate(optionsFor(url), NOTHING, { waitMs: 300 });
+    await expect(rejected).rejects.toThrow(DatabaseRefusedError);
     const [{ hint }] = (await admin.query(`SELECT objid::text AS hint FROM pg_locks WHERE locktype = 'advisory'`))
       .rows as [{ hint: string }];
-    await expect(refused).rejects.toThrow(`objid = ${hint}`);
+    await expect(rejected).rejects.toThrow(`objid = ${hint}`);
   });
 });
 
-describe('what an administrator must mend', () => {
-  it('a user without the right to make tables', async () => {
+describe('a migration that needs an administrator', () => {
+  it('fails with the missing GRANT when the user cannot create tables', async () => {
     await admin.query(`CREATE ROLE ${ROLE} LOGIN`);
     const limited = new URL(url);
     limited.username = ROLE;
     try {
-      const refused = migrate(optionsFor(limited.toString()), NOTHING);
-      await expect(refused).rejects.toThrow(DatabaseRefusedError);
-      await expect(refused).rejects.toThrow('GRANT USAGE, CREATE ON SCHEMA public');
+      const rejected = migrate(optionsFor(limited.toString()), NOTHING);
+      await expect(rejected).rejects.toThrow(DatabaseRefusedError);
+      await expect(rejected).rejects.toThrow('GRANT USAGE, CREATE ON SCHEMA public');
     } finally {
       await admin.query(`DROP ROLE ${ROLE}`);
     }
   });
 
-  it('a search path that leads to no schema', async () => {
-    const astray = new URL(url);
-    astray.searchParams.set('options', '-c search_path=nowhere');
-    const refused = migrate(optionsFor(astray.toString()), NOTHING);
-    await expect(refused).rejects.toThrow(DatabaseRefusedError);
-    await expect(refused).rejects.toThrow('CREATE SCHEMA');
+  it('fails with the missing CREATE SCHEMA when the search path contains no schema', async () => {
+    const withoutSchema = new URL(url);
+    withoutSchema.searchParams.set('options', '-c search_path=nowhere');
+    const rejected = migrate(optionsFor(withoutSchema.toString()), NOTHING);
+    await expect(rejected).rejects.toThrow(DatabaseRefusedError);
+    await expect(rejected).rejects.toThrow('CREATE SCHEMA');
   });
 });

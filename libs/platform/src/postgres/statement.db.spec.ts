@@ -22,26 +22,26 @@ const noted = async (): Promise<string[]> =>
 const prepared = async (on: ClientBase): Promise<string[]> =>
   (await on.query<{ name: string }>('SELECT name FROM pg_prepared_statements')).rows.map(({ name }) => name);
 
-describe('statements with a name', () => {
+describe('named statements', () => {
   const COUNT = { sql: { name: 'count_noted', text: 'SELECT count(*)::int AS count FROM noted' }, parameters: [] };
 
-  it('keep their plan on a connection to Postgres itself', async () => {
+  it('are prepared on a direct connection to Postgres', async () => {
     await client.query(toQuery(COUNT, await isDirect(client)));
     expect(await prepared(client)).toEqual(['count_noted']);
   });
 
-  it('are sent as text behind a pooler, which reports another process id than the server', async () => {
+  it('are sent as text through a pooler, which reports a process id that differs from the server', async () => {
     Object.assign(client, { processID: 1 });
     expect((await client.query(toQuery(COUNT, await isDirect(client)))).rows).toEqual([{ count: 0 }]);
     expect(await prepared(client)).toEqual([]);
   });
 });
 
-describe('statements that are sent with the COMMIT', () => {
+describe('statements sent with the COMMIT', () => {
   const NOTE = { name: 'note', text: 'INSERT INTO noted (text) VALUES ($1)' };
   const note = (text: string | null): void => database.db.withCommit({ sql: NOTE, parameters: [text] });
 
-  it('run in their order after everything else', async () => {
+  it('run in order after all other statements of the transaction', async () => {
     await database.db.transaction(async () => {
       note('second');
       note('third');
@@ -50,7 +50,7 @@ describe('statements that are sent with the COMMIT', () => {
     expect(await noted()).toEqual(['first', 'second', 'third']);
   });
 
-  it('undo the transaction when one of them fails, and leave the connection usable', async () => {
+  it('roll back the transaction when one of them fails, and leave the connection usable', async () => {
     const { db } = database;
     const failing = db.transaction(async () => {
       await db.query(NOTE, ['first']);
@@ -63,7 +63,7 @@ describe('statements that are sent with the COMMIT', () => {
   });
 });
 
-describe('the round trips of a transaction', () => {
+describe('a transaction', () => {
   let proxy: CountingProxy;
   let db: Database;
 
@@ -74,18 +74,18 @@ describe('the round trips of a transaction', () => {
   });
   afterEach(() => proxy.stop());
 
-  it('are two when it reads first and writes with the COMMIT', async () => {
-    const trips = await proxy.count(async () => {
+  it('needs two round trips when it reads first and writes with the COMMIT', async () => {
+    const roundTrips = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
         db.withCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: ['one'] });
       });
     });
-    expect(trips).toBe(2);
+    expect(roundTrips).toBe(2);
     expect(await noted()).toEqual(['one']);
   });
 
-  it('do not change the order of statements', async () => {
+  it('keeps the order of statements that are sent without waiting', async () => {
     const both = await db.transaction(
       async () =>
         await Promise.all([
@@ -96,7 +96,7 @@ describe('the round trips of a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
-  it('are three when it writes first: the write waits for BEGIN', async () => {
+  it('needs three round trips when it writes first, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
   });

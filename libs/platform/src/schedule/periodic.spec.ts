@@ -58,14 +58,14 @@ describe('a periodic task', () => {
     let failing = true;
     const faults = new RecordedFaults();
     const pass = async (): Promise<void> => {
-      if (failing) throw new Error('the database is away');
+      if (failing) throw new Error('the database is unavailable');
     };
     const task = new PeriodicTask('test', pass, faults);
     await task.run();
     failing = false;
     await task.run();
     expect([task.passes, task.failures]).toEqual([2, 1]);
-    expect(faults.all).toEqual([new Error('the database is away')]);
+    expect(faults.all).toEqual([new Error('the database is unavailable')]);
   });
 
   it('stops after the pass in progress has ended', async () => {

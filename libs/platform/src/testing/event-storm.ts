@@ -12,6 +12,12 @@ export interface StormOptions {
   killEveryMs: number;
 }
 
+/** On a slow machine the storm is repeated until it has reached these numbers. */
+export interface StormGoals {
+  minKills: number;
+  minAcknowledged: number;
+}
+
 export interface StormReport {
   acknowledged: number;
   logged: number;
@@ -36,13 +42,16 @@ const TERMINATE_ONE = `
  * sequencers. The row of each agent counts its changes, so the rows determine the expected events, including those of changes
  * that were committed but not acknowledged.
  */
-export async function eventStorm(database: TestDatabase, options: StormOptions): Promise<StormReport> {
+export async function eventStorm(database: TestDatabase, options: StormOptions & StormGoals): Promise<StormReport> {
   const databases = [database.db, await database.connectAgain()];
   await prepareStorm(database.db, options.agents);
   const half = { ...options, writers: options.writers / databases.length };
-  const writing = databases.map(async (db) => await stormReplica(db, half));
-  const kills = await stormKiller(database.db, options);
-  const acknowledged = (await Promise.all(writing)).reduce((sum, count) => sum + count, 0);
+  let [acknowledged, kills] = [0, 0];
+  while (kills < options.minKills || acknowledged < options.minAcknowledged) {
+    const writing = databases.map(async (db) => await stormReplica(db, half));
+    kills += await stormKiller(database.db, options);
+    for (const count of await Promise.all(writing)) acknowledged += count;
+  }
   return { acknowledged, kills, ...(await settleStorm(database.db)).report };
 }
 

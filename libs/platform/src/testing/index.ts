@@ -1,5 +1,6 @@
 export { dropDatabase, emptyDatabase, testDatabase, type TestDatabase } from './test-database.js';
 export {
+  appendEvents,
   eventsOf,
   readAll,
   RecordedFaults,

@@ -107,6 +107,16 @@ export function eventsOf(module: TestingModule): TestEvents {
   };
 }
 
+/** Appends events of three agents, a-0 to a-2, in one transaction. */
+export async function appendEvents(db: Database, { outbox }: Pick<TestEvents, 'outbox'>, count: number): Promise<void> {
+  const drafts = Array.from({ length: count }, (_, index) => ({
+    type: 'agent.resumed' as const,
+    subject: `a-${index % 3}`,
+    data: { by: 'test' },
+  }));
+  await db.transaction(async () => await outbox.appendAll(drafts));
+}
+
 /** Reads the whole log in order. */
 export async function readAll({ log }: Pick<TestEvents, 'log'>): Promise<RegistryEvent[]> {
   const all: RegistryEvent[] = [];

@@ -83,7 +83,7 @@ function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookS
 
 async function loggedEvent(): Promise<RegistryEvent> {
   await database.db.transaction(async () => await events.outbox.appendAll([DRAFT]));
-  await until('it is logged', async () => (await events.log.head()) === 1);
+  await until('the event is logged', async () => (await events.log.head()) === 1);
   const [event] = (await events.log.page(0, 1)).events;
   if (!event) throw new Error('the log has no event');
   return event;
@@ -119,7 +119,7 @@ describe('a webhook', () => {
     await expect(delivery).rejects.toMatchObject({ details: { status: 503, retryAfterMs: 2_000 } });
   });
 
-  it('that was removed has no sink, and is not found', async () => {
+  it('has no sink and is not found after its removal', async () => {
     const { service, sinks } = webhooks();
     const { row } = await service.create({ fields: FIELDS, paused: false, by: 'key:a' });
     await service.remove(row.id);
@@ -127,7 +127,7 @@ describe('a webhook', () => {
     await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
-  it('A6 does not exceed the quota of its creator, also when many are created at the same time', async () => {
+  it('A6 is not created beyond the quota of its creator, also when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
     const create = async (by: string): Promise<unknown> => await service.create({ fields: FIELDS, paused: true, by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));

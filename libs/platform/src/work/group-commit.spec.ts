@@ -1,22 +1,22 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Database } from '../postgres/database.js';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
 
 const NO_DATABASE = { detached: <T>(work: () => T): T => work() } as unknown as Database;
 
-interface Held {
+interface HeldBatch {
   batch: readonly string[];
   release(results?: readonly string[]): void;
   fail(error: Error): void;
 }
 
-/** A group commit whose batches wait until the test lets them commit. */
-function held(options: Partial<GroupCommitOptions<string, string>> = {}): {
+/** Creates a group commit whose batches wait until the test releases them. */
+function heldGroup(options: Partial<GroupCommitOptions<string, string>> = {}): {
   group: GroupCommit<string, string>;
-  batches: Held[];
+  batches: HeldBatch[];
 } {
-  const batches: Held[] = [];
+  const batches: HeldBatch[] = [];
   const group = new GroupCommit<string, string>(NO_DATABASE, {
     name: 'test',
     largestBatch: 3,
@@ -31,13 +31,13 @@ function held(options: Partial<GroupCommitOptions<string, string>> = {}): {
   return { group, batches };
 }
 
-async function untilBatch(batches: readonly Held[], count: number): Promise<void> {
-  while (batches.length < count) await turn();
+async function untilBatch(batches: readonly HeldBatch[], count: number): Promise<void> {
+  while (batches.length < count) await immediate();
 }
 
 describe('GroupCommit', () => {
-  it('commits items that arrive together in one batch and answers each with its own result', async () => {
-    const { group, batches } = held();
+  it('commits items that arrive together in one batch and returns to each its own result', async () => {
+    const { group, batches } = heldGroup();
     const results = Promise.all([group.run('a'), group.run('b')]);
     await untilBatch(batches, 1);
     expect(batches[0]?.batch).toEqual(['a', 'b']);
@@ -46,11 +46,11 @@ describe('GroupCommit', () => {
   });
 
   it('collects the next batch while one commits', async () => {
-    const { group, batches } = held();
+    const { group, batches } = heldGroup();
     const first = group.run('a');
     await untilBatch(batches, 1);
     const others = Promise.all(['b', 'c'].map((item) => group.run(item)));
-    await turn();
+    await immediate();
     expect(batches).toHaveLength(1);
     batches[0]?.release();
     await untilBatch(batches, 2);
@@ -60,7 +60,7 @@ describe('GroupCommit', () => {
   });
 
   it('never puts two items with the same key into one batch', async () => {
-    const { group, batches } = held({ keyOf: (item) => item[0] ?? '' });
+    const { group, batches } = heldGroup({ keyOf: (item) => item[0] ?? '' });
     const all = Promise.all(['a1', 'a2', 'b1'].map((item) => group.run(item)));
     await untilBatch(batches, 1);
     expect(batches[0]?.batch).toEqual(['a1', 'b1']);
@@ -71,8 +71,8 @@ describe('GroupCommit', () => {
     expect(await all).toEqual(['a1 done', 'a2 done', 'b1 done']);
   });
 
-  it('answers every item of a failed batch, and goes on with the next', async () => {
-    const { group, batches } = held({ largestBatch: 1 });
+  it('returns the failure to every item of a failed batch, and continues with the next batch', async () => {
+    const { group, batches } = heldGroup({ largestBatch: 1 });
     const all = Promise.all([group.run('a'), group.run('b')]);
     await untilBatch(batches, 1);
     batches[0]?.fail(new Error('busy'));
@@ -81,8 +81,8 @@ describe('GroupCommit', () => {
     expect(await all).toEqual(['failed: busy', 'b done']);
   });
 
-  it('answers the items that wait at once when the error will meet them too', async () => {
-    const { group, batches } = held({ largestBatch: 1, failsAll: () => true });
+  it('returns the failure to waiting items immediately if the error would affect them as well', async () => {
+    const { group, batches } = heldGroup({ largestBatch: 1, failsAll: () => true });
     const all = Promise.all([group.run('a'), group.run('b'), group.run('c')]);
     await untilBatch(batches, 1);
     batches[0]?.fail(new Error('gone'));
@@ -90,29 +90,29 @@ describe('GroupCommit', () => {
     expect(batches).toHaveLength(1);
   });
 
-  it('answers an item that the commit left without a result', async () => {
-    const { group, batches } = held();
+  it('returns a failure to an item for which the commit has no result', async () => {
+    const { group, batches } = heldGroup();
     const all = Promise.all([group.run('a'), group.run('b')]);
     await untilBatch(batches, 1);
     batches[0]?.release(['a done']);
     expect(await all).toEqual(['a done', 'failed: test: an item has no result']);
   });
 
-  it('delivers all results although one callback throws', async () => {
-    const { group, batches } = held();
-    const answered: string[] = [];
+  it('delivers all results even if one callback throws', async () => {
+    const { group, batches } = heldGroup();
+    const received: string[] = [];
     group.submit('a', () => {
       throw new Error('a caller that throws');
     });
-    group.submit('b', (result) => answered.push(result));
+    group.submit('b', (result) => received.push(result));
     await untilBatch(batches, 1);
     batches[0]?.release();
     await group.idle();
-    expect(answered).toEqual(['b done']);
+    expect(received).toEqual(['b done']);
   });
 
   it('sorts a batch by key, so that all replicas lock rows in the same order', async () => {
-    const { group, batches } = held({ keyOf: (item) => item });
+    const { group, batches } = heldGroup({ keyOf: (item) => item });
     const all = group.runAll(['c', 'a', 'b']);
     await untilBatch(batches, 1);
     expect(batches[0]?.batch).toEqual(['a', 'b', 'c']);
@@ -122,7 +122,7 @@ describe('GroupCommit', () => {
 
   it('fails only the item that caused the error, and commits the others of its batch', async () => {
     const commits: string[] = [];
-    const { group } = held({
+    const { group } = heldGroup({
       largestBatch: 8,
       mayBeOneItem: (error) => (error as Error).message === 'bad item',
       commit: async (batch) => {
@@ -138,7 +138,7 @@ describe('GroupCommit', () => {
 
   it('reports a batch after all its items have their results', async () => {
     const order: unknown[] = [];
-    const { group, batches } = held({ onDelivered: (items, results) => order.push([items, results]) });
+    const { group, batches } = heldGroup({ onDelivered: (items, results) => order.push([items, results]) });
     group.submit('a', (result) => order.push(result));
     await untilBatch(batches, 1);
     batches[0]?.release();
@@ -146,7 +146,7 @@ describe('GroupCommit', () => {
     expect(order).toEqual(['a done', [['a'], ['a done']]]);
   });
 
-  it('answers every item exactly once, in batches of the permitted size, whatever the arrivals and failures', async () => {
+  it('returns one result to every item, in batches of the permitted size, for any arrivals and failures', async () => {
     const arrivals = fc.array(fc.record({ key: fc.nat(3), pause: fc.boolean() }), { maxLength: 40 });
     const failures = fc.array(fc.boolean(), { maxLength: 20 });
     await fc.assert(
@@ -160,18 +160,18 @@ describe('GroupCommit', () => {
           commit: async (batch) => {
             sizes.push(batch.length);
             expect(new Set(batch.map(({ key }) => key)).size).toBe(batch.length);
-            await turn();
-            if (failing[sizes.length - 1]) throw new Error('refused');
+            await immediate();
+            if (failing[sizes.length - 1]) throw new Error('failed');
             return batch.map(({ id }) => id);
           },
         });
-        const answers: number[][] = items.map(() => []);
+        const results: number[][] = items.map(() => []);
         for (const [id, { key, pause }] of items.entries()) {
-          group.submit({ key, id }, (result) => answers[id]?.push(result));
-          if (pause) await turn();
+          group.submit({ key, id }, (result) => results[id]?.push(result));
+          if (pause) await immediate();
         }
         await group.idle();
-        for (const [id, given] of answers.entries()) expect([[id], [-1]]).toContainEqual(given);
+        for (const [id, received] of results.entries()) expect([[id], [-1]]).toContainEqual(received);
         expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(items.length);
       }),
       { numRuns: 100 },

@@ -47,7 +47,7 @@ function storeOn(db: Database): LeasedWorkOptions<WorkClaim>['store'] {
   };
 }
 
-/** Works until it is stopped, and writes as often as the test asks. */
+/** Works until it is stopped, and writes when the test calls `write`. */
 class TestWorker implements Worker<WorkClaim> {
   private readonly stopping = Promise.withResolvers<void>();
   /** Replaced by a test whose worker needs time to end. */
@@ -70,7 +70,7 @@ class TestWorker implements Worker<WorkClaim> {
     this.stopping.resolve();
   }
 
-  /** Whether the fence accepted the write. */
+  /** Returns whether the fence accepted the write. */
   async write(): Promise<boolean> {
     const { id, token } = this.claim;
     const update = 'UPDATE work_item SET writes = writes + 1 WHERE id = $1 AND token = $2 RETURNING 1';
@@ -122,7 +122,7 @@ describe('leased work', () => {
     expect([overlaps, faults]).toEqual([[], []]);
   });
 
-  it('fences out a worker that was frozen past the end of its lease', async () => {
+  it('rejects the writes of a worker that was frozen until after the end of its lease', async () => {
     const [frozen, healthy] = [replica(database.db), replica(await database.connectAgain())];
     await frozen.pass();
     const late = workerOf('row-0');
@@ -138,7 +138,7 @@ describe('leased work', () => {
     await Promise.all([frozen.stop(), healthy.stop()]);
   });
 
-  it('hands its rows over at once when it stops, after its work in progress has ended', async () => {
+  it('hands its rows over when it stops, after its work in progress has ended', async () => {
     const [leaving, staying] = [replica(database.db), replica(await database.connectAgain())];
     await leaving.pass();
     const busy = Promise.withResolvers<void>();
@@ -180,7 +180,7 @@ describe('leased work', () => {
       },
     });
     await broken.pass();
-    await until('the failed worker is gone', () => broken.held.length === IDS.length - 2);
+    await until('the failed worker has ended', () => broken.held.length === IDS.length - 2);
     expect(faults.map(String)).toEqual(['Error: cannot be opened', 'Error: failed']);
     await broken.stop();
   });

@@ -8,38 +8,38 @@ class FailingProvider implements AgentProvider {
   constructor(readonly name: string) {}
 
   async createAgent(config: AgentConfig): Promise<Agent> {
-    throw new TypeError(`no ${config.name} today`);
+    throw new TypeError(`cannot create ${config.name}`);
   }
 }
 
 describe('the registry of agent providers', () => {
-  it('S1.1 gives the provider of a name, and names the known ones when there is none', () => {
+  it('S1.1 finds a provider by name, and lists the known names when there is none', () => {
     const registry = new AgentProviderRegistry().register(new FailingProvider('b')).register(new FailingProvider('a'));
     expect(registry.get('a').name).toBe('a');
     expect(() => registry.get('c')).toThrow('There is no agent provider named c. Known: a, b.');
     expect(() => new AgentProviderRegistry().get('c')).toThrow(/none yet/);
   });
 
-  it('S1.1 refuses a name that is taken, with its own code', () => {
+  it('S1.1 rejects a name that is already registered with AGENT_PROVIDER_TAKEN', () => {
     const registry = new AgentProviderRegistry().register(new FailingProvider('a'));
     expect(() => registry.register(new FailingProvider('a'))).toThrow(
       expect.objectContaining({ code: 'AGENT_PROVIDER_TAKEN' }),
     );
   });
 
-  it('S1.1 leaves the errors of a provider as they are', async () => {
+  it('S1.1 passes on the errors of a provider unchanged', async () => {
     const registry = new AgentProviderRegistry().register(new FailingProvider('a'));
-    await expect(registry.get('a').createAgent({ name: 'ada' })).rejects.toThrow(new TypeError('no ada today'));
+    await expect(registry.get('a').createAgent({ name: 'ada' })).rejects.toThrow(new TypeError('cannot create ada'));
   });
 
-  it('S1.7 lists what was registered by name, and knows nothing by itself', () => {
+  it('S1.7 lists the registered providers by name, and contains none by default', () => {
     expect(new AgentProviderRegistry().list()).toEqual([]);
     const registry = new AgentProviderRegistry().register(new FailingProvider('b')).register(new FailingProvider('a'));
     expect(registry.list().map(({ name }) => name)).toEqual(['a', 'b']);
     expect([registry.has('a'), registry.has('A')]).toEqual([true, false]);
   });
 
-  it('S1.7 two registries share nothing', () => {
+  it('S1.7 does not share its providers with another registry', () => {
     new AgentProviderRegistry().register(new FailingProvider('a'));
     expect(new AgentProviderRegistry().has('a')).toBe(false);
   });

@@ -20,10 +20,10 @@ const LITERALS = [
 ];
 
 describe('S1.7 the egress policy', () => {
-  const closed = new EgressPolicy();
+  const strict = new EgressPolicy();
 
-  it.each(LITERALS)('sees through %s', (host) => {
-    expect(() => closed.checkUrl(`https://${host}:8443/`)).toThrow(/is not allowed/);
+  it.each(LITERALS)('denies this machine when it is written as %s', (host) => {
+    expect(() => strict.checkUrl(`https://${host}:8443/`)).toThrow(/is not allowed/);
   });
 
   it.each([
@@ -32,19 +32,19 @@ describe('S1.7 the egress policy', () => {
     ['https://example.com:22/', /port 22 is not allowed/],
     ['http://8.8.8.8/', /Use https/],
     ['nonsense', /not a URL/],
-  ])('refuses %s', (url, why) => {
-    expect(() => closed.checkUrl(url)).toThrow(why);
+  ])('rejects %s', (url, reason) => {
+    expect(() => strict.checkUrl(url)).toThrow(reason);
   });
 
-  it('does not repeat a password', () => {
-    expect(() => closed.checkUrl('https://user:hunter22@example.com/')).not.toThrow(/hunter22/);
+  it('does not repeat a password in the error', () => {
+    expect(() => strict.checkUrl('https://user:hunter22@example.com/')).not.toThrow(/hunter22/);
   });
 
-  it('opens what the rules say', () => {
-    const open = new EgressPolicy({ allow: ['10.0.0.0/8'], ports: [8443], plainHttp: true });
-    expect(open.checkUrl('http://10.1.1.1:8443/x').pathname).toBe('/x');
-    expect(() => open.checkUrl('http://10.1.1.1:8444/')).toThrow(/port 8444/);
-    expect(closed.checkUrl('https://example.com/').host).toBe('example.com');
+  it('allows the networks, ports and protocols of its rules', () => {
+    const policy = new EgressPolicy({ allow: ['10.0.0.0/8'], ports: [8443], plainHttp: true });
+    expect(policy.checkUrl('http://10.1.1.1:8443/x').pathname).toBe('/x');
+    expect(() => policy.checkUrl('http://10.1.1.1:8444/')).toThrow(/port 8444/);
+    expect(strict.checkUrl('https://example.com/').host).toBe('example.com');
   });
 });
 
@@ -88,7 +88,7 @@ describe('S1.7 the egress client', () => {
     return (error as ProviderError).code;
   };
 
-  it('is an ordinary fetch where the policy allows it', async () => {
+  it('behaves like fetch for URLs that the policy allows', async () => {
     const server = await serve((request, response) =>
       response.writeHead(201, { 'x-a': 'b' }).end(`got ${JSON.stringify(request.body)}`),
     );
@@ -98,13 +98,13 @@ describe('S1.7 the egress client', () => {
     expect(await (await client().fetch(request)).text()).toBe('got "whole"');
   });
 
-  it('judges the addresses a name has when it connects', async () => {
+  it('checks the addresses of a host name when it connects', async () => {
     const server = await serve((_request, response) => response.end('inside'));
     const strict = client({}, {}, ['127.0.0.1']);
     expect(await codeOf(strict.fetch(`https://rebound.example:${server.port}/`))).toBe('EGRESS_DENIED');
     expect(await codeOf(strict.fetch(`http://rebound.example:${server.port}/`))).toBe('EGRESS_DENIED');
-    const open = client({}, { allowLoopback: true }, ['10.0.0.1', '127.0.0.1']);
-    expect(await (await open.fetch(`http://inside.example:${server.port}/`)).text()).toBe('inside');
+    const permissive = client({}, { allowLoopback: true }, ['10.0.0.1', '127.0.0.1']);
+    expect(await (await permissive.fetch(`http://inside.example:${server.port}/`)).text()).toBe('inside');
     expect(server.requests).toHaveLength(1);
   });
 
@@ -114,7 +114,7 @@ describe('S1.7 the egress client', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('stops reading an answer that is too large, also when it was compressed', async () => {
+  it('stops reading a response that is too large, also when it is compressed', async () => {
     const plain = await serve((_request, response) => response.end('x'.repeat(5_000)));
     const zipped = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(5_000)));
@@ -122,11 +122,11 @@ describe('S1.7 the egress client', () => {
     for (const server of [plain, zipped]) {
       const response = await client({ bytes: 1_000 }).fetch(server.url);
       expect(await codeOf(response.text())).toBe('EGRESS_TOO_LARGE');
-      await until('the connection is given up', () => server.busyConnections === 0);
+      await until('the connection is closed', () => server.busyConnections === 0);
     }
   });
 
-  it('waits only so long for the answer to begin, to go on and to end', async () => {
+  it('limits the time until the response starts, the time between its parts, and the total time', async () => {
     const silent = await serve(() => undefined);
     expect(await codeOf(client({ headersMs: 50 }).fetch(silent.url))).toBe('EGRESS_TIMED_OUT');
     const stuck = await serve((_request, response) => response.write('a'));
@@ -138,7 +138,7 @@ describe('S1.7 the egress client', () => {
     }
   });
 
-  it('goes its own way, whatever proxy the environment names', async () => {
+  it('ignores the proxy variables of the environment', async () => {
     const [server, proxy] = [
       await serve((_request, response) => response.end('direct')),
       await serve((_request, response) => response.end('through a proxy')),
@@ -154,13 +154,13 @@ describe('S1.7 the egress client', () => {
   });
 
   it.each(['http+unix://%2Fvar%2Frun%2Fdocker.sock/x', 'unix:/var/run/docker.sock', 'file:///etc/passwd', 'data:,x'])(
-    'opens nothing but http: %s',
+    'denies URLs that are not http or https: %s',
     async (url) => {
       expect(await codeOf(client().fetch(url))).toBe('EGRESS_DENIED');
     },
   );
 
-  it('looks at every connection: a name that was harmless before is not any more', async () => {
+  it('checks every connection, also for a host name that was allowed before', async () => {
     const server = await serve((_request, response) => response.setHeader('connection', 'close').end('inside'));
     const addresses = ['127.0.0.1'];
     const egress = client({}, { allowLoopback: true }, addresses);
@@ -169,7 +169,7 @@ describe('S1.7 the egress client', () => {
     expect(await codeOf(egress.fetch(`http://moves.example:${server.port}/`))).toBe('EGRESS_DENIED');
   });
 
-  it('says that nobody is there', async () => {
+  it('reports a refused connection as EGRESS_UNREACHABLE', async () => {
     const server = await serve(() => undefined);
     const { url } = server;
     await server.close();
@@ -183,12 +183,12 @@ describe('S1.7 the egress client', () => {
     });
   });
 
-  it('takes IPv6 literals for what they are', async () => {
+  it('checks IPv6 literals', async () => {
     expect(await codeOf(client().fetch('http://[::1]:1024/'))).toBe('EGRESS_UNREACHABLE');
     expect(await codeOf(client().fetch('http://[fd00::1]:1024/'))).toBe('EGRESS_DENIED');
   });
 
-  it('never quotes a header', async () => {
+  it('does not repeat a header in an error', async () => {
     const error = await client()
       .fetch('http://127.0.0.1:9999', { headers: { authorization: 'Bearer sk-broken\nkey' } })
       .catch((reason: unknown) => reason);
@@ -196,7 +196,7 @@ describe('S1.7 the egress client', () => {
     expect(`${String(error)} ${JSON.stringify(error)} ${String((error as Error).stack)}`).not.toContain('sk-broken');
   });
 
-  it('leaves no socket and no timer behind when it is aborted or closed', async () => {
+  it('leaves no open socket and no timer when it is aborted or closed', async () => {
     const server = await serve((_request, response) => response.write('a'));
     const before = openResources();
     const egress = client();
@@ -204,13 +204,13 @@ describe('S1.7 the egress client', () => {
     const aborted = await egress.fetch(server.url, { signal: caller.signal });
     caller.abort();
     expect(await codeOf(aborted.text())).toBe('CALL_ABORTED');
-    await until('the aborted one is gone', () => server.openConnections === 0);
+    await until('the connection of the aborted call is closed', () => server.openConnections === 0);
     const left = await egress.fetch(server.url);
     expect(egress.inFlight).toBe(1);
     await egress.close();
     expect(egress.inFlight).toBe(0);
     expect(await codeOf(left.text())).toBe('EGRESS_UNREACHABLE');
-    await until('the closed one is gone', () => server.openConnections === 0);
+    await until('the connection of the closed client is closed', () => server.openConnections === 0);
     await expectNoOpenResources(before);
   });
 });

@@ -29,41 +29,45 @@ const CONFIG: ModelsConfig = {
   aliases: { haiku: 'fast', sonnet: 'fast' },
   vendors: { anthropic: { baseUrl: 'https://gateway.example/v1' } },
 };
-const book = new PresetCatalog(CONFIG);
+const presets = new PresetCatalog(CONFIG);
 
-describe('S4.7 which model is meant', () => {
-  it('a name is a preset, and the answer says so', () => {
-    expect(resolveModel('local', book)).toMatchObject({
+describe('S4.7 resolveModel', () => {
+  it('resolves a name to a preset, and reports the rule', () => {
+    expect(resolveModel('local', presets)).toMatchObject({
       rule: 'preset',
       preset: 'local',
       because: 'local is a preset.',
     });
   });
 
-  it('an alias leads to its preset', () => {
-    const found = resolveModel('sonnet', book);
-    expect(found).toMatchObject({ rule: 'alias', preset: 'fast', because: 'sonnet is an alias of the preset fast.' });
-    expect(found.choice).toEqual(resolveModel('fast', book).choice);
+  it('resolves an alias to its preset', () => {
+    const resolved = resolveModel('sonnet', presets);
+    expect(resolved).toMatchObject({
+      rule: 'alias',
+      preset: 'fast',
+      because: 'sonnet is an alias of the preset fast.',
+    });
+    expect(resolved.choice).toEqual(resolveModel('fast', presets).choice);
   });
 
-  it.each([null, undefined])('%s is the default preset', (nothing) => {
-    expect(resolveModel(nothing, book)).toMatchObject({ rule: 'default', preset: 'fast' });
+  it.each([null, undefined])('resolves %s to the default preset', (missing) => {
+    expect(resolveModel(missing, presets)).toMatchObject({ rule: 'default', preset: 'fast' });
   });
 
-  it('inherit is what the parent was given, over any number of generations', () => {
-    const parent = resolveModel({ vendor: 'openai', model: 'gpt' }, book);
-    const child = resolveModel('inherit', book, resolveModel('inherit', book, parent));
+  it('resolves inherit to the model of the parent, through any number of generations', () => {
+    const parent = resolveModel({ vendor: 'openai', model: 'gpt' }, presets);
+    const child = resolveModel('inherit', presets, resolveModel('inherit', presets, parent));
     expect(child.choice).toEqual(parent.choice);
     expect(child).toMatchObject({ rule: 'inherit', because: expect.stringContaining('selects openai gpt directly') });
   });
 
-  it('inherit without a parent is the default preset, and the answer says why', () => {
-    const found = resolveModel('inherit', book);
-    expect(found).toMatchObject({ rule: 'default', because: expect.stringContaining('there is no parent') });
+  it('resolves inherit without a parent to the default preset, and reports the reason', () => {
+    const resolved = resolveModel('inherit', presets);
+    expect(resolved).toMatchObject({ rule: 'default', because: expect.stringContaining('there is no parent') });
   });
 
-  it('an inline choice takes address and key name of its vendor from the operator', () => {
-    expect(resolveModel({ vendor: 'anthropic', model: 'claude-x' }, book).choice).toEqual({
+  it('takes the base URL and the key name of an inline choice from the configuration of the vendor', () => {
+    expect(resolveModel({ vendor: 'anthropic', model: 'claude-x' }, presets).choice).toEqual({
       vendor: 'anthropic',
       model: 'claude-x',
       baseUrl: 'https://gateway.example/v1',
@@ -72,42 +76,42 @@ describe('S4.7 which model is meant', () => {
     });
   });
 
-  it('an inline choice may change a preset; of another model the price is not known', () => {
-    const warm = resolveModel({ preset: 'haiku', settings: { temperature: 1 } }, book);
-    expect(warm).toMatchObject({ rule: 'inline', preset: 'fast' });
-    expect(warm.choice).toMatchObject({ settings: { temperature: 1, maxOutputTokens: 100 }, contextWindow: 200_000 });
-    const other = resolveModel({ preset: 'fast', model: 'claude-opus' }, book).choice;
+  it('lets an inline choice change a preset, and drops the prices and the context window if the model changes', () => {
+    const warmer = resolveModel({ preset: 'haiku', settings: { temperature: 1 } }, presets);
+    expect(warmer).toMatchObject({ rule: 'inline', preset: 'fast' });
+    expect(warmer.choice).toMatchObject({ settings: { temperature: 1, maxOutputTokens: 100 }, contextWindow: 200_000 });
+    const other = resolveModel({ preset: 'fast', model: 'claude-opus' }, presets).choice;
     expect(other).toMatchObject({ model: 'claude-opus', keyEnv: 'ANTHROPIC_API_KEY' });
     expect([other.prices, other.contextWindow]).toEqual([undefined, undefined]);
   });
 
   it.each([{ baseUrl: 'https://evil.example' }, { keyEnv: 'DATABASE_URL' }])(
-    'an inline choice cannot say %o',
+    'rejects an inline choice with %o',
     (more) => {
-      const wanted = { vendor: 'anthropic', model: 'claude-x', ...more };
-      expect(() => resolveModel(wanted, book)).toThrow(/inline model is not valid/);
+      const inline = { vendor: 'anthropic', model: 'claude-x', ...more };
+      expect(() => resolveModel(inline, presets)).toThrow(/inline model is not valid/);
     },
   );
 
-  it('an unknown name is answered with the known ones', () => {
-    expect(() => resolveModel('opus', book)).toThrow(/presets: demo, fast, local; aliases: haiku, sonnet/);
+  it('rejects an unknown name and lists the known names', () => {
+    expect(() => resolveModel('opus', presets)).toThrow(/presets: demo, fast, local; aliases: haiku, sonnet/);
   });
 
-  it('answers every name with a complete choice or an error, never with something else', () => {
-    const wanted = fc.oneof(fc.string(), fc.constantFrom('fast', 'haiku', 'inherit', '__proto__', 'constructor', null));
+  it('returns a complete choice or an error for every name', () => {
+    const names = fc.oneof(fc.string(), fc.constantFrom('fast', 'haiku', 'inherit', '__proto__', 'constructor', null));
     fc.assert(
-      fc.property(wanted, fc.boolean(), (name, withParent) => {
-        const parent = withParent ? resolveModel('local', book) : undefined;
+      fc.property(names, fc.boolean(), (name, withParent) => {
+        const parent = withParent ? resolveModel('local', presets) : undefined;
         const known = ['fast', 'local', 'demo', 'haiku', 'sonnet', 'inherit', null].includes(name);
-        if (!known) return expect(() => resolveModel(name, book, parent)).toThrow(/There is no model preset/);
-        const { choice, rule, because } = resolveModel(name, book, parent);
+        if (!known) return expect(() => resolveModel(name, presets, parent)).toThrow(/There is no model preset/);
+        const { choice, rule, because } = resolveModel(name, presets, parent);
         expect([choice.vendor, choice.model, rule, because].every(Boolean)).toBe(true);
       }),
     );
   });
 });
 
-describe('S4.7 the presets of an installation', () => {
+describe('S4.7 PresetCatalog', () => {
   it.each([
     [{ ...CONFIG, default: 'slow' }, /the preset slow does not exist/],
     [{ ...CONFIG, aliases: { opus: 'slow' } }, /aliases.opus: the preset slow does not exist/],
@@ -123,12 +127,12 @@ describe('S4.7 the presets of an installation', () => {
     ],
     [{ ...CONFIG, vendors: { x: { baseUrl: 'https://example.com/v1?key=hunter22' } } }, /must not contain a query/],
     [{ ...CONFIG, vendors: { x: { baseUrl: 'file:///etc/passwd' } } }, /baseUrl/],
-  ])('are refused with the reason: %#', (config, why) => {
-    expect(() => new PresetCatalog(config)).toThrow(why);
+  ])('rejects an invalid configuration with the reason: %#', (config, reason) => {
+    expect(() => new PresetCatalog(config)).toThrow(reason);
   });
 
-  it('are listed by name with their aliases, prices in micro-dollars, and no key', () => {
-    const views = book.list();
+  it('lists the presets by name, with aliases, prices in micro-dollars and without keys', () => {
+    const views = presets.list();
     expect(views.map((view) => [view.name, view.isDefault])).toEqual([
       ['demo', false],
       ['fast', true],
@@ -142,20 +146,20 @@ describe('S4.7 the presets of an installation', () => {
   });
 });
 
-describe('S4.7 prices', () => {
+describe('S4.7 the cost of a usage', () => {
   const prices = { input: 3_000_000, output: 15_000_000, cacheRead: 300_000, cacheWrite: 3_750_000 };
 
-  it('count cached tokens apart from other input', () => {
+  it('counts cached tokens separately from other input', () => {
     const usage = { inputTokens: 142, outputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 30 };
     expect(costOf(usage, prices)).toBe(Math.ceil(12 * 3 + 100 * 0.3 + 30 * 3.75 + 10 * 15));
   });
 
-  it('are not known of a usage that is not known', () => {
+  it('is undefined if a count is unknown', () => {
     expect(costOf({ inputTokens: 5 }, prices)).toBeUndefined();
     expect(costOf({}, prices)).toBeUndefined();
   });
 
-  it('are whole, never less than exact, and off by less than one', () => {
+  it('is rounded up to a whole micro-dollar', () => {
     const tokens = fc.integer({ min: 0, max: 1_000_000_000 });
     fc.assert(
       fc.property(tokens, tokens, fc.integer({ min: 0, max: 500 }), (inputTokens, outputTokens, cents) => {
@@ -171,23 +175,23 @@ describe('S4.7 prices', () => {
 describe('S4.7 the price of a usage', () => {
   it('is the sum of its tokens at the prices of the preset or alias', () => {
     const usage = { inputTokens: 1_000, outputTokens: 200 };
-    expect(priceUsage(usage, 'fast', book)).toEqual({ tokens: 1_200, microUsd: 2_000 });
-    expect(priceUsage(usage, 'haiku', book)).toEqual(priceUsage(usage, 'fast', book));
+    expect(priceUsage(usage, 'fast', presets)).toEqual({ tokens: 1_200, microUsd: 2_000 });
+    expect(priceUsage(usage, 'haiku', presets)).toEqual(priceUsage(usage, 'fast', presets));
   });
 
   it('is null, not 0, without a model, without prices or without a count', () => {
     const usage = { inputTokens: 1_000, outputTokens: 200 };
-    expect(priceUsage(usage, undefined, book)).toEqual({ tokens: 1_200, microUsd: null });
-    expect(priceUsage(usage, 'local', book)).toEqual({ tokens: 1_200, microUsd: null });
-    expect(priceUsage({ inputTokens: 1_000 }, 'fast', book)).toEqual({ tokens: null, microUsd: null });
+    expect(priceUsage(usage, undefined, presets)).toEqual({ tokens: 1_200, microUsd: null });
+    expect(priceUsage(usage, 'local', presets)).toEqual({ tokens: 1_200, microUsd: null });
+    expect(priceUsage({ inputTokens: 1_000 }, 'fast', presets)).toEqual({ tokens: null, microUsd: null });
   });
 
   it('rejects a model that no preset or alias names', () => {
-    expect(() => priceUsage({}, 'unheard-of', book)).toThrow(expect.objectContaining({ code: 'MODEL_PRESET_UNKNOWN' }));
+    expect(() => priceUsage({}, 'unknown', presets)).toThrow(expect.objectContaining({ code: 'MODEL_PRESET_UNKNOWN' }));
   });
 });
 
-describe('S4.7 opening the model of a choice', () => {
+describe('S4.7 ModelCatalog.open', () => {
   const KEY = 'sk-live-0123456789';
   const catalog = (secrets: Record<string, string>, scripts = new ScriptedVendor()): ModelCatalog =>
     new ModelCatalog({
@@ -196,15 +200,15 @@ describe('S4.7 opening the model of a choice', () => {
       fetch: () => Promise.reject(new Error('not called')),
     });
 
-  it('refuses a key that cannot be sent, before anything is sent', () => {
-    const { choice } = resolveModel('fast', book);
+  it('rejects a key that is not a valid header value before it sends a request', () => {
+    const { choice } = resolveModel('fast', presets);
     const open = (): unknown => catalog({ ANTHROPIC_API_KEY: `${KEY}\n` }).open(choice);
     expect(open).toThrow(expect.objectContaining({ code: 'MODEL_KEY_REFUSED', fault: 'operator' }));
     expect(open).not.toThrow(KEY);
   });
 
-  it('finds the key by its name, and says which one is missing', () => {
-    const { choice } = resolveModel('fast', book);
+  it('finds the key by its name, and names the key that is missing', () => {
+    const { choice } = resolveModel('fast', presets);
     expect(catalog({ ANTHROPIC_API_KEY: KEY }).open(choice)).toMatchObject({
       vendor: 'anthropic',
       model: 'claude-haiku',
@@ -213,7 +217,7 @@ describe('S4.7 opening the model of a choice', () => {
     expect(() => catalog({}).open({ ...choice, keyEnv: undefined })).toThrow(/as keyEnv of the preset/);
   });
 
-  it('applies the settings of the choice, which a request may overrule', async () => {
+  it('applies the settings of the choice, which a request can override', async () => {
     const model = scripted(say('ok'));
     const scripts = new ScriptedVendor({ mine: () => model });
     const choice = { vendor: 'scripted', model: 'mine', settings: { temperature: 0.5, seed: 1 } };
@@ -224,7 +228,7 @@ describe('S4.7 opening the model of a choice', () => {
     expect(model.calls[0]?.request.settings).toEqual({ temperature: 0.5, seed: 2 });
   });
 
-  it('names the known vendors when one is unknown, and refuses one twice', () => {
+  it('lists the known vendors if a vendor is unknown, and rejects a vendor that is already registered', () => {
     const unknown = { vendor: 'mistral', model: 'x', settings: {} };
     expect(() => catalog({}).open(unknown)).toThrow(/Known: anthropic, openai, openai-compatible, scripted/);
     expect(() => VendorRegistry.withAll().register(new ScriptedVendor())).toThrow(
@@ -232,7 +236,7 @@ describe('S4.7 opening the model of a choice', () => {
     );
   });
 
-  it('shows a key nowhere', () => {
+  it('does not reveal a key', () => {
     const secret = new Secret(KEY);
     expect([String(secret), JSON.stringify({ secret }), inspect({ secret })].join()).not.toContain(KEY);
     expect(secret.redactIn(`bad key ${KEY}!`)).toBe('bad key [secret]!');

@@ -28,7 +28,6 @@ export interface AgentContractOptions {
 
 const PIECES = ['Hel', 'lo ', 'world'];
 const USAGE = { inputTokens: 12, outputTokens: 3, costMicroUsd: 77 };
-const CANCEL_WITHIN_MS = 1_000;
 const CRASHED = ['AGENT_CRASHED', 'AGENT_UNREACHABLE'];
 
 /** The tests that every kind of agent must pass. Each provider runs them. */
@@ -114,17 +113,15 @@ function describeEndings(the: () => AgentContractSubject): void {
   const busy = async (): Promise<void> =>
     await until('the remote side is busy', async () => (await the().busyCalls()) === 1);
   const stopped = async (): Promise<void> =>
-    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0, CANCEL_WITHIN_MS);
+    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
 
-  it('ends an aborted call on both sides within a second', async () => {
+  it('ends an aborted call on both sides', async () => {
     const caller = new AbortController();
     const call = failure(callAgent(the(), { does: 'hang', pieces: PIECES }, { signal: caller.signal }));
     await busy();
     expect(the().agent.state).toBe('busy');
-    const abortedAt = performance.now();
     caller.abort();
     expect((await call).code).toBe('CALL_ABORTED');
-    expect(performance.now() - abortedAt).toBeLessThan(CANCEL_WITHIN_MS);
     await stopped();
     expect(the().agent.state).toBe('idle');
   });
@@ -155,7 +152,7 @@ function describeEarlyStop(the: () => AgentContractSubject): void {
     const text = the().play({ does: 'hang', pieces: PIECES });
     for await (const event of the().agent.handle({ text })) if (event.type === 'text') break;
     expect(await the().begunCalls()).toBe(1);
-    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0, CANCEL_WITHIN_MS);
+    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
     expect(the().agent.state).toBe('idle');
   });
 }

@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/how-to/add-a-provider.md'), 'utf8');
-/** A path on a line of its own, followed by the code that belongs there. */
+/** Matches a line that contains only a path, followed by the code of that file. */
 const BLOCK = /^`(libs\/[^`\n]+)`\n+```ts\n(.*?)^```$/gms;
 const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js'];
 const WITHOUT_POSTGRES = ['globalSetup', 'globalTeardown', 'reporters']
@@ -37,17 +37,17 @@ describe('docs/how-to/add-a-provider.md', () => {
   });
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-  it.each(['agents/', 'models/'])('S1.7 adds one of the %s in less than 60 lines', (room) => {
-    const door = room === 'agents/' ? 'src/index.ts' : 'no door';
+  it.each(['agents/', 'models/'])('S1.7 adds a provider to %s in less than 60 lines', (folder) => {
+    const entryPoint = folder === 'agents/' ? 'src/index.ts' : 'no entry point';
     const lines = blocks
-      .filter(({ path }) => path.includes(room) || path.endsWith(door))
+      .filter(({ path }) => path.includes(folder) || path.endsWith(entryPoint))
       .map(({ code }) => code.trimEnd().split('\n').length);
     expect(lines.length).toBeGreaterThan(1);
     expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThan(60);
   });
 
   it(
-    'S1.7 followed literally, gives providers that compile and pass their contracts',
+    'S1.7 contains providers that compile and pass their contracts',
     async () => {
       for (const { path, code } of blocks) {
         const file = join(copy, path);
@@ -72,7 +72,7 @@ async function runSpecs(folder: string): Promise<{ success: boolean; numPassedTe
   return JSON.parse(stdout) as { success: boolean; numPassedTests: number };
 }
 
-/** Rejects with what was printed when it fails. */
+/** Rejects with the printed output if the process fails. */
 async function node(cwd: string, args: string[]): Promise<{ stdout: string }> {
   return await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 1 << 26 });
 }

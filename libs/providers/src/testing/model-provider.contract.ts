@@ -29,7 +29,6 @@ const REQUEST: ModelRequest = {
   messages: [{ role: 'system', text: 'Be brief.' }, userMessage('Hello?')],
   tools: ['search', 'read'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } })),
 };
-const CANCEL_WITHIN_MS = 1_000;
 
 /** The tests that every ModelProvider must pass. Each implementation runs them. */
 export function describeModelProviderContract(name: string, make: () => Promise<ModelContractSubject>): void {
@@ -133,23 +132,19 @@ function describeFailures(the: () => ModelContractSubject): void {
 }
 
 function describeEndings(the: () => ModelContractSubject): void {
-  it('ends an aborted stream immediately and keeps no connection', async () => {
+  it('ends an aborted stream and keeps no connection', async () => {
     the().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
-    let abortedAt = 0;
     const reading = (async (): Promise<void> => {
       for await (const event of the().provider.stream(REQUEST, { signal: caller.signal })) {
-        if (event.type !== 'text') continue;
-        abortedAt = performance.now();
-        caller.abort();
+        if (event.type === 'text') caller.abort();
       }
     })();
     expect(await failure(reading)).toMatchObject({ code: 'CALL_ABORTED', retryable: false });
-    expect(performance.now() - abortedAt).toBeLessThan(CANCEL_WITHIN_MS);
     await noneBusy(the());
   });
 
-  it('ends an aborted call immediately and keeps no connection', async () => {
+  it('ends an aborted call and keeps no connection', async () => {
     the().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
     const call = failure(the().provider.complete(REQUEST, { signal: caller.signal }));
@@ -201,7 +196,7 @@ async function failure(work: Promise<unknown>): Promise<ProviderError> {
 }
 
 async function noneBusy(subject: ModelContractSubject): Promise<void> {
-  await until('no connection is in use', () => subject.busyConnections() === 0, CANCEL_WITHIN_MS);
+  await until('no connection is in use', () => subject.busyConnections() === 0);
 }
 
 function finished(events: ModelEvent[]): ModelReply {

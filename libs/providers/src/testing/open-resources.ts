@@ -8,8 +8,11 @@ export function openResources(): Map<string, number> {
   return new Map(KINDS.map((kind) => [kind, all.filter((one) => one === kind).length]));
 }
 
+/** Shorter than any timeout of the egress client, because a timer that was forgotten ends by itself after its timeout. */
+const RELEASE_WITHIN_MS = 2_500;
+
 /** Waits until this process has no more open resources than `before`. The timer of the wait itself is not counted. */
-export async function expectNoOpenResources(before: Map<string, number>, withinMs = 1_000): Promise<void> {
+export async function expectNoOpenResources(before: Map<string, number>, withinMs = RELEASE_WITHIN_MS): Promise<void> {
   let left: string[] = [];
   const check = (): boolean => {
     left = [...openResources()].filter(([kind, count]) => count > (before.get(kind) ?? 0)).map(([kind]) => kind);

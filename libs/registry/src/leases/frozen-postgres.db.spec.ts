@@ -9,7 +9,7 @@ import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
 
 const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
 /** Short leases, so that a freeze spans many of them; and no self-preservation, which would hide the tested behaviour. */
-const lease = { ...DEFAULT_LEASE_POLICY, intervalMs: 800, graceMs: 400 };
+const lease = { ...DEFAULT_LEASE_POLICY, intervalMs: 1_000, graceMs: 400 };
 const protection = { ...DEFAULT_PROTECTION_POLICY, threshold: 1, sweepEveryMs: 100, toleranceMs: 300 };
 const FLEET = 40;
 

@@ -6,25 +6,28 @@ import { EmbeddedPostgres } from './embedded-postgres.js';
 import { isAlive } from './process-identity.js';
 import { makeSocketFolder } from './socket-folder.js';
 
-describe('an embedded server', () => {
+describe('the embedded Postgres server', () => {
   let folder: string;
   beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-embedded-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is gone after stop, even when it is frozen', async () => {
+  it('ends at stop, even when it is frozen', async () => {
     const postgres = await EmbeddedPostgres.start({ folder, stopWaitMs: 300 });
     const server = Number.parseInt(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
     process.kill(server, 'SIGSTOP');
     await postgres.stop();
-    await until('the server is gone', () => !isAlive(server));
+    await until('the server process has ended', () => !isAlive(server));
     expect(existsSync(join(folder, 'owner.lock'))).toBe(false);
   });
 });
 
-describe('the folder of the socket', () => {
-  it.each([['/nowhere/at/all'], [`/${'x'.repeat(100)}`]])('is made in /tmp instead of %s', (preferred) => {
-    const made = makeSocketFolder(preferred);
-    expect(dirname(made)).toBe('/tmp');
-    rmdirSync(made);
-  });
+describe('the socket folder', () => {
+  it.each([['/nowhere/at/all'], [`/${'x'.repeat(100)}`]])(
+    'is created in /tmp when %s does not exist or is too long',
+    (preferred) => {
+      const created = makeSocketFolder(preferred);
+      expect(dirname(created)).toBe('/tmp');
+      rmdirSync(created);
+    },
+  );
 });

@@ -16,7 +16,7 @@ const policy = new EgressPolicy({ allowLoopback: true });
 
 for (const wire of [jsonRpcWire, restWire, legacyJsonRpcWire]) {
   for (const streaming of [true, false]) {
-    describeAgentProviderContract(`a2a (${wire.name}, ${streaming ? 'streaming' : 'at once'})`, {
+    describeAgentProviderContract(`a2a (${wire.name}, ${streaming ? 'streaming' : 'without streaming'})`, {
       agentType: 'remote',
       make: async (name) => {
         const server = await FakeA2aServer.start({ wire, streaming });
@@ -64,8 +64,8 @@ describe('S1.10 an a2a agent', () => {
     closing.push(server);
     return server;
   };
-  /** One whose calls are answered like this. */
-  const answering = async (
+  /** Creates an agent whose server answers calls with `answer`. */
+  const agentWithAnswer = async (
     answer: Parameters<typeof LocalServer.start>[0],
     { credential, streaming = true }: { credential?: object; streaming?: boolean } = {},
   ): Promise<Agent> => {
@@ -76,9 +76,9 @@ describe('S1.10 an a2a agent', () => {
     );
     return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
   };
-  /** One that streams exactly these results; of its tasks it knows nothing afterwards. */
-  const raw = async (results: object[], credential?: object): Promise<Agent> =>
-    await answering(
+  /** Creates an agent whose server streams exactly these results, and then knows none of its tasks. */
+  const agentWithResults = async (results: object[], credential?: object): Promise<Agent> =>
+    await agentWithAnswer(
       ({ body }, response) => {
         const { id, method } = body as { id: unknown; method: string };
         if (method !== 'SendStreamingMessage') return response.destroy();
@@ -88,49 +88,51 @@ describe('S1.10 an a2a agent', () => {
       },
       { credential },
     );
-  const drain = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent[]> => {
+  const collect = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
     for await (const event of agent.handle({ text: JSON.stringify(scenario) }, options)) events.push(event);
     return events;
   };
 
-  it('sends the key to the agent and to nobody its card may name', async () => {
-    const [server, elsewhere] = [await startServer(), await startServer()];
+  it('sends the key to its own server, and not to another server that its card names', async () => {
+    const [server, otherServer] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
-    await drain(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
+    await collect(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`]);
 
-    const sly = await LocalServer.start((_request, response) => response.end(cardWith(jsonRpcAt(elsewhere.url))));
-    closing.push(sly);
-    const agent = await provider.createAgent({ name: 'sly', settings: { ...settings, url: sly.url } });
-    await drain(agent, { does: 'answer', pieces: ['x'] });
-    expect(elsewhere.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined]);
+    const redirecting = await LocalServer.start((_request, response) =>
+      response.end(cardWith(jsonRpcAt(otherServer.url))),
+    );
+    closing.push(redirecting);
+    const agent = await provider.createAgent({ name: 'redirected', settings: { ...settings, url: redirecting.url } });
+    await collect(agent, { does: 'answer', pieces: ['x'] });
+    expect(otherServer.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined]);
   });
 
-  it('does not repeat the key that the other side quotes', async () => {
+  it('redacts its key in an error message of the remote agent', async () => {
     const server = await startServer();
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
-    const failed = drain(await provider.createAgent({ name: 'ada', settings }), {
+    const failed = collect(await provider.createAgent({ name: 'ada', settings }), {
       does: 'fail',
       message: `bad ${KEY}`,
     });
     await expect(failed).rejects.toThrow('failed: bad [secret]');
   });
 
-  it('is called without streaming when its card says it cannot', async () => {
+  it('is called without streaming if its card does not offer streaming', async () => {
     const server = await startServer({ streaming: false });
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    const events = await drain(agent, { does: 'answer', pieces: ['Hel', 'lo'] });
+    const events = await collect(agent, { does: 'answer', pieces: ['Hel', 'lo'] });
     expect(events.at(-1)).toMatchObject({ type: 'finished', result: { text: 'Hello' } });
     expect(server.methods[0]).toBe('SendMessage');
     expect(new Set(server.methods.slice(1))).toEqual(new Set(['GetTask']));
   });
 
-  it('asks back, and goes on with the same task', async () => {
+  it('returns a question as input-required, and continues the same task with the answer', async () => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const asked = (
-      await drain(agent, {
+      await collect(agent, {
         does: 'end as',
         state: 'TASK_STATE_INPUT_REQUIRED',
         says: 'Which one?',
@@ -138,104 +140,107 @@ describe('S1.10 an a2a agent', () => {
     ).at(-1);
     expect(asked).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
     const { conversationId } = (asked as Extract<AgentEvent, { type: 'finished' }>).result;
-    const events = await drain(agent, { does: 'answer', pieces: ['that one'] }, { conversationId });
+    const events = await collect(agent, { does: 'answer', pieces: ['that one'] }, { conversationId });
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'completed', text: 'that one' } });
-    const [first, second] = server.requests.slice(1).map(({ body }) => (body as Sent).params.message);
+    const [first, second] = server.requests.slice(1).map(({ body }) => (body as SentMessage).params.message);
     expect(first?.taskId).toBeFalsy();
     expect(second?.taskId).toBeTruthy();
   });
 
-  it('tells the other side that its task is cancelled', async () => {
+  it('sends CancelTask when the caller aborts the call', async () => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const caller = new AbortController();
-    const call = drain(agent, { does: 'hang', pieces: ['x'] }, { signal: caller.signal });
-    await until('it has begun', () => server.executor.busy === 1);
+    const call = collect(agent, { does: 'hang', pieces: ['x'] }, { signal: caller.signal });
+    await until('the task has started', () => server.executor.busy === 1);
     caller.abort();
     await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    await until('it was told', () => server.executor.busy === 0);
+    await until('the task has stopped', () => server.executor.busy === 0);
     expect(server.methods).toEqual(['SendStreamingMessage', 'CancelTask']);
   });
 
-  it.each([true, false])('takes back a task that it does not know yet (streaming: %s)', async (streaming) => {
-    const [answer, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const methods: string[] = [];
-    const agent = await answering(
-      async ({ body }, response) => {
-        const { id, method } = body as { id: unknown; method: string };
-        methods.push(method);
-        if (method === 'CancelTask') return; // and never answers: nobody may wait for it
-        held.resolve();
-        await answer.promise;
-        const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } };
-        const frame = JSON.stringify({ jsonrpc: '2.0', id, result: { task } });
-        if (streaming) response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${frame}\n\n`);
-        else response.writeHead(200, { 'content-type': 'application/json' }).end(frame);
-      },
-      { streaming },
-    );
-    const caller = new AbortController();
-    const call = drain(agent, {}, { signal: caller.signal });
-    await held.promise;
-    caller.abort();
-    await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
-    answer.resolve();
-    await until('it is taken back', () => methods.includes('CancelTask'));
-    await agent.shutdown();
-    expect(egress.inFlight).toBe(0);
-  });
+  it.each([true, false])(
+    'cancels a task whose id arrives after the call was aborted (streaming: %s)',
+    async (streaming) => {
+      const [answer, received] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const methods: string[] = [];
+      const agent = await agentWithAnswer(
+        async ({ body }, response) => {
+          const { id, method } = body as { id: unknown; method: string };
+          methods.push(method);
+          if (method === 'CancelTask') return; // never answers: the caller must not wait for it
+          received.resolve();
+          await answer.promise;
+          const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } };
+          const frame = JSON.stringify({ jsonrpc: '2.0', id, result: { task } });
+          if (streaming) response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${frame}\n\n`);
+          else response.writeHead(200, { 'content-type': 'application/json' }).end(frame);
+        },
+        { streaming },
+      );
+      const caller = new AbortController();
+      const call = collect(agent, {}, { signal: caller.signal });
+      await received.promise;
+      caller.abort();
+      await expect(call).rejects.toMatchObject({ code: 'CALL_ABORTED' });
+      answer.resolve();
+      await until('the task is cancelled', () => methods.includes('CancelTask'));
+      await agent.shutdown();
+      expect(egress.inFlight).toBe(0);
+    },
+  );
 
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
     ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'rejected the request: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
-  ])('ends as %s with %s, the fault of the %s', async (state, code, fault, message) => {
+  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, message) => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    const ended = drain(agent, { does: 'end as', state, says: 'no' });
+    const ended = collect(agent, { does: 'end as', state, says: 'no' });
     await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
     expect(agent.state).toBe(fault === 'remote' ? 'failed' : 'idle');
   });
 
-  it('asks for an authorization as it asks for anything else', async () => {
+  it('returns a request for authorization as input-required', async () => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    const events = await drain(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
+    const events = await collect(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Sign in at …' } });
   });
 
   it.each([restWire, jsonRpcWire, legacyJsonRpcWire])(
-    'refuses to go on with a task nobody knows, as the fault of the caller: $name',
+    'rejects the continuation of an unknown task as the fault of the caller: $name',
     async (wire) => {
       const server = await startServer({ wire });
       const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-      const lost = drain(agent, { does: 'answer', pieces: ['x'] }, { conversationId: 'talk#task=lost' });
+      const lost = collect(agent, { does: 'answer', pieces: ['x'] }, { conversationId: 'talk#task=lost' });
       await expect(lost).rejects.toMatchObject({ code: 'AGENT_REQUEST_REFUSED', fault: 'caller' });
     },
   );
 
-  it('counts an artifact once, though it comes in pieces, anew and with the whole task', async () => {
-    const piece = (text: string, append: boolean): object => ({
+  it('returns the text of an artifact once, although it arrives in parts, again as a whole, and with the task', async () => {
+    const part = (text: string, append: boolean): object => ({
       artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append },
     });
     const status = { state: 'TASK_STATE_COMPLETED' };
     const whole = {
       task: { id: 't', contextId: 'c', status, artifacts: [{ artifactId: 'a', parts: [{ text: 'Hello you' }] }] },
     };
-    const agent = await raw([piece('Hel', false), piece('lo', true), piece('Hello', false), whole]);
-    const events = await drain(agent, {});
+    const agent = await agentWithResults([part('Hel', false), part('lo', true), part('Hello', false), whole]);
+    const events = await collect(agent, {});
     expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['Hel', 'lo', ' you']);
     expect(events.at(-1)).toMatchObject({ result: { text: 'Hello you', conversationId: 'c' } });
   });
 
-  it('takes the key out of all that is said, data included, also when it comes in two pieces', async () => {
+  it('redacts the key in text and data, also when it arrives in two parts', async () => {
     const [begin, end] = [KEY.slice(0, 5), KEY.slice(5)];
     const parts = [{ text: `got ${KEY} ${begin}` }, { text: end }, { data: { echo: [KEY] } }];
     const working = {
       state: 'TASK_STATE_WORKING',
       message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: KEY }] },
     };
-    const agent = await raw(
+    const agent = await agentWithResults(
       [
         { statusUpdate: { taskId: 't', contextId: 'c', status: working } },
         {
@@ -249,28 +254,30 @@ describe('S1.10 an a2a agent', () => {
       ],
       { env: 'A2A_KEY' },
     );
-    const events = await drain(agent, {});
+    const events = await collect(agent, {});
     expect(JSON.stringify(events)).not.toContain(KEY);
     expect(events.at(-1)).toMatchObject({ result: { text: 'got [secret] [secret]', data: { echo: ['[secret]'] } } });
   });
 
-  it('calls it a crash when the stream ends in good order, but the task does not', async () => {
-    const agent = await raw([{ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }]);
-    const error = await drain(agent, {}).catch((reason: unknown) => reason);
+  it('reports a crash when the stream ends before the task is finished', async () => {
+    const agent = await agentWithResults([
+      { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } },
+    ]);
+    const error = await collect(agent, {}).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ fault: 'remote', retryable: true });
   });
 
-  it.each([401, 403, 429, 502, 503])('believes status %i more than what its body says', async (status) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: `odd ${KEY}` } });
-    const agent = await answering((_request, response) =>
+  it.each([401, 403, 429, 502, 503])('uses status %i and not the error in the body', async (status) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: `bad ${KEY}` } });
+    const agent = await agentWithAnswer((_request, response) =>
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' }).end(body),
     );
-    const error = await drain(agent, {}).catch((reason: unknown) => reason);
+    const error = await collect(agent, {}).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status, retryAfterMs: 2_000 });
     expect(String(error)).not.toContain(KEY);
   });
 });
 
-interface Sent {
+interface SentMessage {
   params: { message: { taskId?: string } };
 }

@@ -9,7 +9,7 @@ import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const KEY = 'a2a-key-0123456789';
 
-describe('S1.10 an a2a agent and its card', () => {
+describe('S1.10 an a2a agent with a card', () => {
   const policy = new EgressPolicy({ allowLoopback: true });
   const egress = localEgress();
   const provider = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => new Secret(KEY) });
@@ -33,50 +33,61 @@ describe('S1.10 an a2a agent and its card', () => {
       /offers GRPC 1\.0; supported are/,
     ],
     [
-      'a later version',
+      'only a later version',
       [{ url: 'https://a.example', protocolBinding: 'JSONRPC', protocolVersion: '2.0' }],
       /offers JSONRPC 2\.0/,
     ],
-    ['nothing', [], /lists no interface/],
-    ['nonsense', 'everything', /lists no interface/],
-  ])('is not made when its card offers %s, and says why', async (_what, supportedInterfaces, why) => {
-    const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: expect.stringMatching(why) });
-  });
+    ['no interface', [], /lists no interface/],
+    ['an invalid list', 'everything', /lists no interface/],
+  ])(
+    'is not created if its card offers %s, and the error names the reason',
+    async (_what, supportedInterfaces, reason) => {
+      const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
+      const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+      await expect(created).rejects.toMatchObject({
+        code: 'AGENT_ANSWER_UNREADABLE',
+        message: expect.stringMatching(reason),
+      });
+    },
+  );
 
-  it('takes the first of the interfaces that can be spoken', async () => {
+  it('uses the first interface of its card that is supported', async () => {
     const server = await FakeA2aServer.start();
     closing.push(server);
     const interfaces = [
       { url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' },
       { url: `${server.url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
     ];
-    const carded = await serve((_request, response) => response.end(cardWith(interfaces)));
-    const agent = await provider.createAgent({ name: 'ada', settings: { url: `${carded.url}/some/card.json` } });
+    const cardServer = await serve((_request, response) => response.end(cardWith(interfaces)));
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: `${cardServer.url}/some/card.json` } });
     const text = JSON.stringify({ does: 'answer', pieces: ['x'] });
     for await (const event of agent.handle({ text }))
       if (event.type === 'finished') expect(event.result.text).toBe('x');
     expect(server.executor.begun).toBe(1);
-    expect(carded.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
+    expect(cardServer.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
   });
 
-  it('is not made when its card leads to where nothing may be called', async () => {
-    const inside = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
-    const server = await serve((_request, response) => response.end(cardWith(inside)));
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+  it('is not created if its card names an address that is not allowed', async () => {
+    const internal = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+    const server = await serve((_request, response) => response.end(cardWith(internal)));
+    const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(created).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
   });
 
-  it('is not made when its card does not come in time, which is no fault of the caller', async () => {
+  it('is not created if its card does not arrive in time, which is a fault of the remote side', async () => {
     const server = await serve(() => undefined);
-    const hasty = new A2aAgentProvider({ fetch: egress.fetch, policy, secrets: () => undefined, cardTimeoutMs: 50 });
-    const made = hasty.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
-    await until('the request is given up', () => server.busyConnections === 0);
+    const impatient = new A2aAgentProvider({
+      fetch: egress.fetch,
+      policy,
+      secrets: () => undefined,
+      cardTimeoutMs: 50,
+    });
+    const created = impatient.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(created).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE', fault: 'remote' });
+    await until('the request is closed', () => server.busyConnections === 0);
   });
 
-  it('does not repeat a key that stands in a card', async () => {
+  it('does not repeat its key from an invalid card', async () => {
     const server = await serve(({ headers }, response) => response.end(`no card for ${headers['authorization']}`));
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     const error = await provider.createAgent({ name: 'ada', settings }).catch((reason: unknown) => reason);
@@ -89,16 +100,16 @@ describe('S1.10 an a2a agent and its card', () => {
     [404, 'AGENT_UNREACHABLE'],
     [503, 'AGENT_UNREACHABLE'],
     [200, 'AGENT_ANSWER_UNREADABLE'],
-  ])('is not made when its card is answered with %i: %s', async (status, code) => {
+  ])('is not created if the request for its card returns %i: %s', async (status, code) => {
     const server = await LocalServer.start((_request, response) => response.writeHead(status).end('no card'));
     closing.push(server);
-    const made = provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    await expect(made).rejects.toMatchObject({ code });
+    const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(created).rejects.toMatchObject({ code });
   });
 
-  it('is not made for an address that may not be called', async () => {
+  it('is not created for an address that is not allowed', async () => {
     const strict = new A2aAgentProvider({ fetch: egress.fetch, policy: new EgressPolicy(), secrets: () => undefined });
-    const made = strict.createAgent({ name: 'ada', settings: { url: 'http://127.0.0.1:1/' } });
-    await expect(made).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
+    const created = strict.createAgent({ name: 'ada', settings: { url: 'http://127.0.0.1:1/' } });
+    await expect(created).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
   });
 });

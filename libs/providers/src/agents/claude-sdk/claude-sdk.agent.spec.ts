@@ -12,7 +12,7 @@ const KEY = 'sk-ant-0123456789';
 
 describeAgentProviderContract('claude-sdk', {
   agentType: 'sdk',
-  statesUsage: false, // its usage has its own shape, checked below
+  statesUsage: false, // its usage has another format, which a test below checks
   make: async (name) => {
     const program = new FakeProgram();
     const sdk = new FakeClaudeSdk(program.args);
@@ -23,7 +23,7 @@ describeAgentProviderContract('claude-sdk', {
       begunCalls: () => program.begun,
       busyCalls: () => program.busy,
       close: async () => {
-        await until('no process is left', () => !program.pids.some(isAlive));
+        await until('all processes have ended', () => !program.pids.some(isAlive));
         program.remove();
       },
     };
@@ -49,37 +49,41 @@ describe('S1.10 a claude-sdk agent', () => {
   };
   const program = new FakeProgram();
   const sdk = new FakeClaudeSdk(program.args, MODEL_USAGE);
-  const made: Agent[] = [];
+  const agents: Agent[] = [];
   let before: Map<string, number>;
   beforeEach(() => void (before = openResources()));
   afterEach(async () => {
-    await Promise.all(made.splice(0).map(async (agent) => await agent.shutdown()));
+    await Promise.all(agents.splice(0).map(async (agent) => await agent.shutdown()));
     await expectNoOpenResources(before);
   });
   afterAll(() => program.remove());
 
-  const make = async (settings: object, options: Partial<ClaudeSdkProviderOptions> = {}): Promise<Agent> => {
+  const create = async (settings: object, options: Partial<ClaudeSdkProviderOptions> = {}): Promise<Agent> => {
     const secrets = (name: string): Secret | undefined => (name === 'ANTHROPIC_API_KEY' ? new Secret(KEY) : undefined);
     const provider = new ClaudeSdkAgentProvider({ secrets, load: async () => sdk, ...options });
     const agent = await provider.createAgent({ name: 'ada', settings });
-    made.push(agent);
+    agents.push(agent);
     return agent;
   };
-  /** One whose SDK says exactly this. */
-  const saying = async (...messages: object[]): Promise<Agent> => {
+  /** Creates an agent whose SDK sends exactly these messages. */
+  const agentWithMessages = async (...messages: object[]): Promise<Agent> => {
     const query = async function* (): AsyncGenerator {
       yield* messages;
     };
-    return await make({}, { load: async () => ({ query }) });
+    return await create({}, { load: async () => ({ query }) });
   };
-  const last = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent | undefined> => {
+  const lastEvent = async (
+    agent: Agent,
+    scenario: object,
+    options?: HandleOptions,
+  ): Promise<AgentEvent | undefined> => {
     let event: AgentEvent | undefined;
-    for await (const one of agent.handle({ text: JSON.stringify(scenario) }, options)) event = one;
+    for await (const next of agent.handle({ text: JSON.stringify(scenario) }, options)) event = next;
     return event;
   };
 
-  it('charges all models that took part, subagents included', async () => {
-    const end = await last(await make({}), { does: 'answer', pieces: ['x'] });
+  it('reports the usage of all models, including those of subagents', async () => {
+    const end = await lastEvent(await create({}), { does: 'answer', pieces: ['x'] });
     expect(end).toMatchObject({
       result: {
         usage: { inputTokens: 17, outputTokens: 22, cacheReadTokens: 5, cacheWriteTokens: 1, costMicroUsd: 12_600 },
@@ -88,8 +92,8 @@ describe('S1.10 a claude-sdk agent', () => {
     expect(end).toMatchObject({ result: { usage: { byModel: { 'claude-haiku': { costMicroUsd: 100 } } } } });
   });
 
-  it('says what a failed run has used, and not its key', async () => {
-    const failed = last(await make({}), { does: 'fail', message: `too hard for ${KEY}` });
+  it('reports the usage of a failed run, and redacts its key', async () => {
+    const failed = lastEvent(await create({}), { does: 'fail', message: `too hard for ${KEY}` });
     await expect(failed).rejects.toMatchObject({
       code: 'AGENT_FAILED',
       usage: { costMicroUsd: 12_600 },
@@ -97,12 +101,12 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
-  it('is told its limits, and nothing of the settings of this machine', async () => {
-    const agent = await make(
+  it('passes its limits to the SDK, and no settings of this machine', async () => {
+    const agent = await create(
       { instructions: 'Be brief.', tools: ['Read'], maxTurns: 3 },
       { allowedTools: ['Read', 'Grep'] },
     );
-    await last(agent, { does: 'answer', pieces: ['x'] }, { budget: { microUsd: 250_000 } });
+    await lastEvent(agent, { does: 'answer', pieces: ['x'] }, { budget: { microUsd: 250_000 } });
     expect(sdk.queries.at(-1)).toMatchObject({
       systemPrompt: 'Be brief.',
       tools: ['Read'],
@@ -116,19 +120,19 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
-  it('takes a message for words only: no command, no file that it mentions, whatever the operator sets', async () => {
-    const agent = await make({}, { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '', LANG: 'C' } });
-    await last(agent, { does: 'answer', pieces: ['x'] });
-    expect(sdk.prompts.at(-1)).toMatch(/^\n/); // a command would have to begin with its slash
+  it('disables slash commands, attachments and file mentions in messages, also if the environment enables them', async () => {
+    const agent = await create({}, { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '', LANG: 'C' } });
+    await lastEvent(agent, { does: 'answer', pieces: ['x'] });
+    expect(sdk.prompts.at(-1)).toMatch(/^\n/); // a command must start with a slash
     expect(sdk.queries.at(-1)).toMatchObject({
       extraArgs: { 'disable-slash-commands': null },
       env: { CLAUDE_CODE_DISABLE_ATTACHMENTS: '1', CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1', LANG: 'C' },
     });
   });
 
-  it('keeps what it keeps in a folder of its own, which goes with it', async () => {
-    const agent = await make({});
-    await last(agent, { does: 'answer', pieces: ['x'] });
+  it('stores its files in a separate folder, which is deleted at shutdown', async () => {
+    const agent = await create({});
+    await lastEvent(agent, { does: 'answer', pieces: ['x'] });
     const query = sdk.queries.at(-1);
     const folder = query?.env['CLAUDE_CONFIG_DIR'] ?? '';
     expect([existsSync(folder), query?.cwd]).toEqual([true, folder]);
@@ -144,14 +148,14 @@ describe('S1.10 a claude-sdk agent', () => {
     [{ subtype: 'success', result: 'Overloaded', api_error_status: 529 }, 'AGENT_UNREACHABLE', 'remote'],
     [{ subtype: 'error_during_execution', errors: ['boom'], api_error_status: null }, 'AGENT_FAILED', 'remote'],
     [{ subtype: 'success', modelUsage: { m: { inputTokens: 'many' } } }, 'AGENT_ANSWER_UNREADABLE', 'remote'],
-  ])('ends as the SDK says: %j is %s', async (end, code, fault) => {
-    const agent = await saying({ type: 'result', is_error: true, modelUsage: MODEL_USAGE, ...end });
-    const error = await last(agent, {}).catch((reason: unknown) => reason);
+  ])('converts the SDK result %j to %s', async (result, code, fault) => {
+    const agent = await agentWithMessages({ type: 'result', is_error: true, modelUsage: MODEL_USAGE, ...result });
+    const error = await lastEvent(agent, {}).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code, fault });
     if (code !== 'AGENT_ANSWER_UNREADABLE') expect(error).toMatchObject({ usage: { costMicroUsd: 12_600 } });
   });
 
-  it('says nothing of what the SDK says in place of the model, of its subagents, or in kinds nobody knows', async () => {
+  it('ignores error texts of the SDK, messages of subagents and unknown message types', async () => {
     const text = (content: string, more: object = {}): object => ({
       type: 'assistant',
       parent_tool_use_id: null,
@@ -163,11 +167,11 @@ describe('S1.10 a claude-sdk agent', () => {
       },
       ...more,
     });
-    const agent = await saying(
+    const agent = await agentWithMessages(
       { type: 'system', subtype: 'init' },
       text('API Error: 529', { error: 'overloaded' }),
       text('child', { parent_tool_use_id: 'tool_1' }),
-      { type: 'of next year' },
+      { type: 'unknown' },
       text(`answer ${KEY}`),
       { type: 'result', subtype: 'success', is_error: false, result: `answer ${KEY}`, modelUsage: {} },
     );
@@ -179,23 +183,23 @@ describe('S1.10 a claude-sdk agent', () => {
     ]);
   });
 
-  it('is usable with its package and a credential, and says what is missing', () => {
-    const facts = (options: Partial<ClaudeSdkProviderOptions>): (boolean | undefined)[] | undefined =>
+  it('requires its package and a credential, and reports which of them is missing', () => {
+    const needsMet = (options: Partial<ClaudeSdkProviderOptions>): (boolean | undefined)[] | undefined =>
       new ClaudeSdkAgentProvider({ secrets: () => undefined, ...options }).describe().needs?.map(({ met }) => met);
-    expect(facts({})).toEqual([false, false]);
-    expect(facts({ isInstalled: () => true, secrets: () => new Secret(KEY) })).toEqual([true, true]);
-    expect(facts({ isInstalled: () => true, env: { CLAUDE_CODE_USE_BEDROCK: '1' } })).toEqual([true, true]);
+    expect(needsMet({})).toEqual([false, false]);
+    expect(needsMet({ isInstalled: () => true, secrets: () => new Secret(KEY) })).toEqual([true, true]);
+    expect(needsMet({ isInstalled: () => true, env: { CLAUDE_CODE_USE_BEDROCK: '1' } })).toEqual([true, true]);
   });
 
-  it('gets no tool that the operator did not allow', async () => {
-    await expect(make({ tools: ['Bash'] }, { allowedTools: ['Read'] })).rejects.toThrow(/does not allow: Bash/);
+  it('is not created with a tool that the operator does not allow', async () => {
+    await expect(create({ tools: ['Bash'] }, { allowedTools: ['Read'] })).rejects.toThrow(/does not allow: Bash/);
   });
 
-  it('is not made without its package, and the error says how to install it', async () => {
-    await expect(make({}, { load: undefined })).rejects.toMatchObject({
+  it('is not created without its package, and the error contains the install command', async () => {
+    await expect(create({}, { load: undefined })).rejects.toMatchObject({
       code: 'AGENT_PACKAGE_MISSING',
       message: expect.stringMatching(/npm install --no-save @anthropic-ai\/claude-agent-sdk@\^0\.3/),
     });
-    await expect(make({}, { load: async () => ({}) })).rejects.toMatchObject({ code: 'AGENT_PACKAGE_MISSING' });
+    await expect(create({}, { load: async () => ({}) })).rejects.toMatchObject({ code: 'AGENT_PACKAGE_MISSING' });
   });
 });

@@ -51,16 +51,16 @@ describe('S1.10 an http agent', () => {
     const provider = new HttpAgentProvider({ fetch: egress.fetch, policy, secrets });
     return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
   };
-  const drain = async (agent: Agent): Promise<AgentEvent[]> => {
+  const collect = async (agent: Agent): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
     for await (const event of agent.handle({ text: 'hi', data: { a: 1 } }, OPTIONS)) events.push(event);
     return events;
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
 
-  it('is sent the message with its call, conversation and budget, and the key where it belongs', async () => {
+  it('receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'), { env: 'AGENT_KEY' });
-    await drain(agent);
+    await collect(agent);
     const [request] = servers.at(-1)?.requests ?? [];
     expect(request?.headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'idempotency-key': 'call-1' });
     expect(request?.body).toEqual({
@@ -82,27 +82,27 @@ describe('S1.10 an http agent', () => {
     [429, 'AGENT_RATE_LIMITED', true],
     [500, 'AGENT_FAILED', false],
     [503, 'AGENT_UNREACHABLE', true],
-  ])('turns status %i into %s without the key', async (status, code, retryable) => {
+  ])('converts status %i to %s without the key', async (status, code, retryable) => {
     const agent = await agentAt((_request, response) => response.writeHead(status, { 'retry-after': '3' }).end(KEY), {
       env: 'AGENT_KEY',
     });
-    const error = await drain(agent).catch((reason: unknown) => reason);
+    const error = await collect(agent).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 3_000 });
     expect(`${String(error)}${JSON.stringify(error)}`).not.toContain(KEY);
   });
 
-  it('does not repeat the key that the other side quotes', async () => {
+  it('redacts its key in an error message of the remote agent', async () => {
     const body = JSON.stringify({ type: 'error', message: `bad ${KEY}` });
     const agent = await agentAt((_request, response) => response.end(body), { env: 'AGENT_KEY' });
-    await expect(drain(agent)).rejects.toThrow('failed: bad [secret]');
+    await expect(collect(agent)).rejects.toThrow('failed: bad [secret]');
   });
 
-  it.each(['<html>', '{"text":5}', '"x"'])('refuses an answer it cannot read: %s', async (body) => {
+  it.each(['<html>', '{"text":5}', '"x"'])('rejects an invalid answer: %s', async (body) => {
     const agent = await agentAt((_request, response) => response.end(body));
-    await expect(drain(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
+    await expect(collect(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
   });
 
-  it('passes over events of a later version, and asks back', async () => {
+  it('ignores unknown event types, and returns a question with the outcome input-required', async () => {
     const lines = [
       '{"type":"thought","text":"hm"}',
       '{"type":"progress","text":"reading"}',
@@ -111,23 +111,23 @@ describe('S1.10 an http agent', () => {
     const agent = await agentAt((_request, response) =>
       response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(lines.join('\n')),
     );
-    const events = await drain(agent);
+    const events = await collect(agent);
     expect(events.map((event) => event.type)).toEqual(['progress', 'finished']);
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
   });
 
-  it.each(['x-ndjson', 'event-stream'])('refuses a piece without an end: %s', async (kind) => {
-    const piece = 'x'.repeat(1 << 16);
+  it.each(['x-ndjson', 'event-stream'])('rejects a line that never ends: %s', async (kind) => {
+    const chunk = 'x'.repeat(1 << 16);
     const agent = await agentAt(async (_request, response) => {
       response.writeHead(200, { 'content-type': kind === 'x-ndjson' ? 'application/x-ndjson' : 'text/event-stream' });
       response.write('data: ');
-      while (!response.destroyed) if (!response.write(piece)) await once(response, 'drain').catch(() => undefined);
+      while (!response.destroyed) if (!response.write(chunk)) await once(response, 'drain').catch(() => undefined);
     });
-    await expect(drain(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', fault: 'remote' });
-    await until('the connection is given up', () => servers.at(-1)?.busyConnections === 0);
+    await expect(collect(agent)).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', fault: 'remote' });
+    await until('the connection is closed', () => servers.at(-1)?.busyConnections === 0);
   });
 
-  it('takes null for what is not there, and a count that is none for not known', async () => {
+  it('treats null as missing, and an invalid count as unknown', async () => {
     const body = {
       text: 'ok',
       data: null,
@@ -137,12 +137,12 @@ describe('S1.10 an http agent', () => {
     };
     const agent = await agentAt((_request, response) => response.end(JSON.stringify(body)));
     const result = { outcome: 'completed', text: 'ok', usage: { inputTokens: 3, cacheReadTokens: 0 } };
-    expect(await drain(agent)).toEqual([{ type: 'finished', result }]);
-    const silent = await agentAt((_request, response) => response.end('{"text":"ok","usage":null}'));
-    expect(await drain(silent)).toMatchObject([{ result: { usage: {} } }]);
+    expect(await collect(agent)).toEqual([{ type: 'finished', result }]);
+    const withoutUsage = await agentAt((_request, response) => response.end('{"text":"ok","usage":null}'));
+    expect(await collect(withoutUsage)).toMatchObject([{ result: { usage: {} } }]);
   });
 
-  it('takes a key out of what comes in two pieces', async () => {
+  it('redacts a key that arrives in two parts', async () => {
     const lines = [KEY.slice(0, 8), KEY.slice(8)].map((text) => JSON.stringify({ type: 'text', text }));
     const agent = await agentAt(
       (_request, response) =>
@@ -151,10 +151,10 @@ describe('S1.10 an http agent', () => {
           .end([...lines, '{"type":"result"}'].join('\n')),
       { env: 'AGENT_KEY' },
     );
-    expect((await drain(agent)).at(-1)).toMatchObject({ result: { text: '[secret]' } });
+    expect((await collect(agent)).at(-1)).toMatchObject({ result: { text: '[secret]' } });
   });
 
-  it('can be called with any id, also one that is no header', async () => {
+  it('accepts a call id that is not a valid header value', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
     for await (const event of agent.handle({ text: 'hi' }, { callId: 'a\r\nx-injected: 1 é' })) void event;
     const [request] = servers.at(-1)?.requests ?? [];
@@ -163,21 +163,21 @@ describe('S1.10 an http agent', () => {
     expect(request?.body).toMatchObject({ callId: 'a\r\nx-injected: 1 é' });
   });
 
-  it('is not made for an address or a key that may not be used', async () => {
+  it('is not created for a URL or a key that is not allowed', async () => {
     const provider = new HttpAgentProvider({
       fetch: egress.fetch,
       policy: new EgressPolicy(),
       secrets: () => undefined,
     });
-    const make = async (settings: unknown): Promise<string> =>
+    const create = async (settings: unknown): Promise<string> =>
       await provider.createAgent({ name: 'ada', settings }).then(
-        () => 'made',
+        () => 'created',
         (error: ProviderError) => error.code,
       );
-    expect(await make({ url: 'http://127.0.0.1:1/' })).toBe('EGRESS_DENIED');
-    expect(await make({ url: 'https://example.com', credential: { env: 'DATABASE_URL' } })).toBe(
+    expect(await create({ url: 'http://127.0.0.1:1/' })).toBe('EGRESS_DENIED');
+    expect(await create({ url: 'https://example.com', credential: { env: 'DATABASE_URL' } })).toBe(
       'AGENT_SETTINGS_INVALID',
     );
-    expect(await make({})).toBe('AGENT_SETTINGS_INVALID');
+    expect(await create({})).toBe('AGENT_SETTINGS_INVALID');
   });
 });

@@ -35,7 +35,7 @@ describeModelProviderContract('scripted', async () => {
 const HELLO: ModelRequest = { messages: [userMessage('hello')] };
 
 describe('S1.10 a scripted model', () => {
-  it('plays its steps in order and remembers the calls as they were', async () => {
+  it('plays its steps in order and records a copy of each request', async () => {
     const model = scripted(callTool('search', { q: 'x' }), say('done'));
     const request = structuredClone(HELLO);
     expect(toolCallsOf((await model.complete(request)).content)).toMatchObject([{ name: 'search', input: { q: 'x' } }]);
@@ -45,30 +45,30 @@ describe('S1.10 a scripted model', () => {
     expect(() => model.assertAllStepsUsed()).not.toThrow();
   });
 
-  it('refuses a call that the script does not have', async () => {
+  it('rejects a call for which the script has no step', async () => {
     const model = scripted(say('once'));
     await model.complete(HELLO);
     await expect(model.complete(HELLO)).rejects.toThrow(/no step for call 2.*hello/);
   });
 
-  it('complains about steps that nobody asked for', () => {
+  it('reports the steps that were not used', () => {
     const model = scripted(callTools(['search', {}], ['read', {}]), say('done'), failWith(529));
     expect(() => model.assertAllStepsUsed()).toThrow(/3 steps.*call search and call read, say "done", fail with 529/);
   });
 
-  it('refuses a call that is not the one expected', async () => {
+  it('rejects a call that does not meet the expectation of its step', async () => {
     const model = scripted(expecting(({ tools }) => expect(tools).toHaveLength(1), say('ok')));
     await expect(model.complete(HELLO)).rejects.toThrow(/toHaveLength/);
   });
 
-  it('reports an estimate, or exactly the usage it was given', async () => {
+  it('reports an estimated usage, or exactly the usage of the step', async () => {
     const model = scripted(say('hi'), using({ inputTokens: 9_999 }, say('hi')), using({}, say('hi')));
     const usages = [await model.complete(HELLO), await model.complete(HELLO), await model.complete(HELLO)];
     expect(usages[0]?.usage.inputTokens).toBeGreaterThan(0);
     expect(usages.slice(1).map((reply) => reply.usage)).toEqual([{ inputTokens: 9_999 }, {}]);
   });
 
-  it('gives up its delay when it is aborted', async () => {
+  it('ends its delay when the call is aborted', async () => {
     const before = openResources();
     const model = scripted(after(60_000, say('late')));
     const caller = new AbortController();
@@ -78,20 +78,20 @@ describe('S1.10 a scripted model', () => {
     await expectNoOpenResources(before);
   });
 
-  it('streams word by word, thoughts first', async () => {
+  it('streams word by word, and reasoning first', async () => {
     const seen: string[] = [];
     for await (const event of scripted(think('hm', say('one two'))).stream(HELLO))
       seen.push(event.type === 'text' || event.type === 'reasoning' ? `${event.type} ${event.text}` : event.type);
     expect(seen).toEqual(['reasoning hm', 'text one ', 'text two', 'finished']);
   });
 
-  it('can make up its answers', async () => {
+  it('can compute its answers with a function', async () => {
     const model = new ScriptedModel((_request, number) => say(`answer ${number}`));
     await model.complete(HELLO);
     expect(textOf((await model.complete(HELLO)).content)).toBe('answer 2');
   });
 
-  it('is a vendor without a key, whose echo runs the demo', async () => {
+  it('is opened by a vendor that needs no key and has an echo model for demos', async () => {
     const vendor = new ScriptedVendor({ mine: () => scripted(say('mine')) });
     expect(textOf((await vendor.open({ model: 'echo' }).complete(HELLO)).content)).toBe('You said: hello');
     expect(textOf((await vendor.open({ model: 'mine' }).complete(HELLO)).content)).toBe('mine');

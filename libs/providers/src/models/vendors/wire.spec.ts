@@ -29,31 +29,31 @@ const REQUEST: ModelRequest = {
   settings: { maxOutputTokens: 50, temperature: 0 },
 };
 
-describe('S1.10 what vendors are sent and what is read from their answers', () => {
+describe('S1.10 requests to vendors and their answers', () => {
   let egress: EgressClient;
-  const opened: { close(): Promise<void> }[] = [];
+  const servers: { close(): Promise<void> }[] = [];
   beforeEach(() => {
     egress = localEgress();
   });
   afterEach(async () => {
     await egress.close();
-    await Promise.all(opened.splice(0).map(async (server) => await server.close()));
+    await Promise.all(servers.splice(0).map(async (server) => await server.close()));
   });
 
   const connect = (vendor: ModelVendor, baseUrl: string) =>
     vendor.open({ model: 'some-model', baseUrl, key: new Secret('sk-test-key'), fetch: egress.fetch });
   const startVendor = async (wire: typeof anthropicWire): Promise<VendorServer> => {
     const server = await VendorServer.start(wire);
-    opened.push(server);
+    servers.push(server);
     return server;
   };
   const startServer = async (...answer: Parameters<typeof LocalServer.start>): Promise<LocalServer> => {
     const server = await LocalServer.start(...answer);
-    opened.push(server);
+    servers.push(server);
     return server;
   };
 
-  it('anthropic gets system, tools, tool results and the key where it expects them', async () => {
+  it('anthropic: sends system text, tools, tool results and the key in the format of the vendor', async () => {
     const server = await startVendor(anthropicWire);
     server.play({ does: 'say', pieces: ['ok'], usage: USAGE });
     const reply = await connect(new AnthropicVendor(), server.baseUrl).complete(REQUEST);
@@ -70,7 +70,7 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     });
   });
 
-  it('openai gets the whole conversation and is asked to keep nothing', async () => {
+  it('openai: sends the whole conversation and disables storage', async () => {
     const server = await startVendor(openAiResponsesWire);
     server.play({ does: 'say', pieces: ['ok'], usage: { ...USAGE, reasoningTokens: 4 } });
     const reply = await connect(new OpenAiVendor(), server.baseUrl).complete(REQUEST);
@@ -89,7 +89,7 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     });
   });
 
-  it('a compatible server without a key is sent no authorization', async () => {
+  it('openai-compatible: sends no Authorization header without a key', async () => {
     const server = await startVendor(openAiChatWire);
     server.play({ does: 'say', pieces: ['ok'], usage: { ...USAGE, cacheWriteTokens: undefined, reasoningTokens: 2 } });
     const connection = { model: 'llama', baseUrl: server.baseUrl, fetch: egress.fetch };
@@ -99,7 +99,7 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     expect(server.requests[0]?.body).toMatchObject({ model: 'llama', temperature: 0, max_tokens: 50 });
   });
 
-  it('a compatible server that states no usage leaves all of it unknown', async () => {
+  it('openai-compatible: leaves all counts undefined if the server reports no usage', async () => {
     const server = await startServer((_request, response) => {
       response.setHeader('content-type', 'application/json');
       response.end(
@@ -110,7 +110,7 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     expect((await model.complete(HELLO)).usage).toEqual({});
   });
 
-  it('counts that are none, as some servers state them, are not known', async () => {
+  it('openai-compatible: leaves invalid counts undefined', async () => {
     const server = await startServer((_request, response) => {
       response.setHeader('content-type', 'application/json');
       const usage = { prompt_tokens: 12.5, completion_tokens: -3, prompt_tokens_details: { cached_tokens: 4 } };
@@ -122,21 +122,21 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     expect(costOf(usage, { input: 1, output: 1 })).toBeUndefined();
   });
 
-  it('a thought comes back to anthropic with its signature', async () => {
+  it('anthropic: sends reasoning back with its signature', async () => {
     const server = await startServer((_request, response) => {
       response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(THOUGHTFUL));
+      response.end(JSON.stringify(REASONING_REPLY));
     });
     const model = connect(new AnthropicVendor(), server.url);
     const { content } = await model.complete(HELLO);
-    const stored = JSON.parse(JSON.stringify(content)) as typeof content; // as a run stores it
+    const stored = JSON.parse(JSON.stringify(content)) as typeof content; // a run stores it as JSON
     await model.complete({ messages: [userMessage('a'), { role: 'assistant', content: stored }, userMessage('b')] });
     expect(server.requests[1]?.body).toMatchObject({
       messages: [{}, { content: [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }, { type: 'text' }] }, {}],
     });
   });
 
-  it('input that is not JSON is handed on as malformed', async () => {
+  it('openai-compatible: returns tool input that is not JSON as malformed', async () => {
     const server = await startServer((_request, response) => {
       response.setHeader('content-type', 'application/json');
       const call = { id: 'c', type: 'function', function: { name: 'search', arguments: '{"q":' } };
@@ -155,13 +155,13 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
       '{"error":{"message":"no","code":"insufficient_quota"}}',
       'MODEL_QUOTA_EXHAUSTED',
     ],
-  ])('%s is an error of its own', async (_what, status, body, code) => {
+  ])('openai: reports %s with a specific error code', async (_what, status, body, code) => {
     const server = await startServer((_request, response) => response.writeHead(status).end(body));
     const call = connect(new OpenAiVendor(), server.url).complete(HELLO);
     await expect(call).rejects.toMatchObject({ code });
   });
 
-  it('nobody at the address is an outage that may pass', async () => {
+  it('anthropic: reports an unreachable server as a retryable fault of the remote side', async () => {
     const server = await startServer(() => undefined);
     const { url } = server;
     await server.close();
@@ -169,19 +169,19 @@ describe('S1.10 what vendors are sent and what is read from their answers', () =
     await expect(call).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE', retryable: true, fault: 'remote' });
   });
 
-  it('a date in retry-after is read against the date of the answer', async () => {
+  it('anthropic: reads a date in Retry-After relative to the Date header of the response', async () => {
     const headers = { date: 'Mon, 16 Nov 2026 05:00:00 GMT', 'retry-after': 'Mon, 16 Nov 2026 05:00:30 GMT' };
     const server = await startServer((_request, response) => response.writeHead(429, headers).end('{}'));
     const call = connect(new AnthropicVendor(), server.url).complete(HELLO);
     await expect(call).rejects.toMatchObject({ code: 'MODEL_RATE_LIMITED', retryAfterMs: 30_000 });
   });
 
-  it('a compatible server needs an address', () => {
+  it('openai-compatible: requires a base URL', () => {
     expect(() => new OpenAiCompatibleVendor().open({ model: 'm', fetch: egress.fetch })).toThrow(/needs a baseUrl/);
   });
 });
 
-const THOUGHTFUL = {
+const REASONING_REPLY = {
   id: 'msg_02',
   type: 'message',
   role: 'assistant',
