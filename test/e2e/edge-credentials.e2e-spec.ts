@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { WebSocket } from 'ws';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
-import { AgentClient, type Life } from '../support/agent-client.js';
+import { AgentClient, type Registration } from '../support/agent-client.js';
 import type { AgentSpec } from '../support/given.js';
 import { refusal } from '../support/socket-client.js';
 import { rawHttp, withoutItsBody } from '../support/raw-http.js';
@@ -17,9 +17,9 @@ afterAll(async () => await api.stop());
 
 const madeUpToken = (): string => `rl_${randomBytes(32).toString('base64url')}`;
 
-const register = async (spec: AgentSpec = {}): Promise<Life> => await api.given.agent(spec, agentKey);
+const register = async (spec: AgentSpec = {}): Promise<Registration> => await api.given.agent(spec, agentKey);
 
-async function beat({ agentId, generation, leaseToken }: Life, at = api): Promise<[number, unknown]> {
+async function beat({ agentId, generation, leaseToken }: Registration, at = api): Promise<[number, unknown]> {
   const path = `/v1/agents/${agentId}/heartbeat`;
   const { status, body } = await at.call('POST', path, { key: leaseToken, body: { generation } });
   return [status, body['code']];
@@ -56,14 +56,14 @@ describe('a lease token', () => {
     const left = await register();
     await api.call('POST', `/v1/agents/${left.agentId}/evict`);
     for (const agentId of [alive.agentId, left.agentId, 'nosuch']) {
-      const life = { agentId, generation: 1, leaseToken: madeUpToken() };
-      expect(await beat(life)).toEqual([401, 'UNAUTHENTICATED']);
+      const registration = { agentId, generation: 1, leaseToken: madeUpToken() };
+      expect(await beat(registration)).toEqual([401, 'UNAUTHENTICATED']);
       for (const method of ['PATCH', 'DELETE'])
-        expect((await api.call(method, `/v1/agents/${agentId}?generation=1`, { key: life.leaseToken })).status).toBe(
+        expect((await api.call(method, `/v1/agents/${agentId}?generation=1`, { key: registration.leaseToken })).status).toBe(
           401,
         );
       const path = `/v1/agents/ws?agentId=${agentId}&generation=1`;
-      expect(await refusal(api.url, path, { key: life.leaseToken })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
+      expect(await refusal(api.url, path, { key: registration.leaseToken })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     }
   });
 
@@ -95,17 +95,17 @@ describe('a lease token', () => {
   });
 
   it('A21 is accepted after the scheme Bearer alone', async () => {
-    const life = await register();
+    const registration = await register();
     const options = (authorization: string): object => ({
       key: null,
       headers: { authorization },
       body: { generation: 1 },
     });
     const status = async (authorization: string): Promise<number> =>
-      (await api.call('POST', `/v1/agents/${life.agentId}/heartbeat`, options(authorization))).status;
-    expect(await status(`1234567${life.leaseToken}`)).toBe(401);
-    expect(await status(`Basic  ${life.leaseToken}`)).toBe(401);
-    expect(await status(`bearer ${life.leaseToken}`)).toBe(200);
+      (await api.call('POST', `/v1/agents/${registration.agentId}/heartbeat`, options(authorization))).status;
+    expect(await status(`1234567${registration.leaseToken}`)).toBe(401);
+    expect(await status(`Basic  ${registration.leaseToken}`)).toBe(401);
+    expect(await status(`bearer ${registration.leaseToken}`)).toBe(200);
   });
 });
 
@@ -125,9 +125,9 @@ describe('a WebSocket upgrade', () => {
   });
 
   it('A2 that is malformed gets an HTTP answer', async () => {
-    const life = await register();
-    const path = `/v1/agents/ws?agentId=${life.agentId}&generation=1`;
-    const authorization = `Authorization: Bearer ${life.leaseToken}`;
+    const registration = await register();
+    const path = `/v1/agents/ws?agentId=${registration.agentId}&generation=1`;
+    const authorization = `Authorization: Bearer ${registration.leaseToken}`;
     expect(await rawHttp(api.url, upgrade(path, authorization))).toMatch(/^HTTP\/1\.1 400 [\s\S]*MALFORMED_REQUEST/);
     const version = 'Sec-WebSocket-Version: 99';
     expect(await rawHttp(api.url, upgrade(path, authorization, KEY, version))).toMatch(/^HTTP\/1\.1 400 /);

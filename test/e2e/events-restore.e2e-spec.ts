@@ -1,7 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
-import { joined, many, seqOf, tell } from '../support/events.js';
+import { joined, many, seqOf, appendEvents } from '../support/events.js';
 
 interface Page {
   items: { sequence: string }[];
@@ -22,15 +22,15 @@ const logged = async (at: TestApi, head: number): Promise<void> =>
 /** A backup after 10 events; 10 more that are lost; and 30 others after the backup was restored. */
 beforeAll(async () => {
   api = await startApi();
-  await tell(api, ...many(10));
+  await appendEvents(api, ...many(10));
   await logged(api, 10);
   const backup = await api.database.copy();
   await until('the original works again', async () => (await api.call('GET', '/health/ready')).status === 200);
-  await tell(api, ...many(10));
+  await appendEvents(api, ...many(10));
   await logged(api, 20);
   cursor = (await api.call<Page>('GET', '/v1/events?limit=1000')).body.next;
   restored = await startApi({}, backup);
-  await tell(restored, ...many(30));
+  await appendEvents(restored, ...many(30));
   await logged(restored, 40);
 });
 afterAll(async () => {
@@ -66,7 +66,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect([body.sequence, seqOf(body.cursor)]).toEqual(['40', '40']);
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     await client.subscribe({ after: body.cursor });
-    await tell(restored, joined('next'));
+    await appendEvents(restored, joined('next'));
     await until('it comes', () => client.events.length === 1);
     expect(client.events[0]).toMatchObject({ sequence: '41', subject: 'next' });
     client.socket.terminate();

@@ -4,7 +4,7 @@ import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
-import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
+import { joined, left, many, seqOf, appendEvents, upTo } from '../support/events.js';
 
 let api: TestApi;
 beforeEach(async () => {
@@ -21,8 +21,8 @@ const ticketFrom = async (key = api.adminKey): Promise<string> =>
 describe('the WebSocket of events', () => {
   it('S3.2 S3.3 tells of agents that join and leave, as they do', async () => {
     const client = await (await connect()).subscribe({ after: 'oldest' });
-    await tell(api, joined('a-1', ['code']));
-    await tell(api, left('a-1'));
+    await appendEvents(api, joined('a-1', ['code']));
+    await appendEvents(api, left('a-1'));
     await until('both came', () => client.events.length === 2);
     expect(client.events).toMatchObject([
       { specversion: '1.0', type: 'agent.joined', subject: 'a-1', sequence: '1', capabilities: 'code' },
@@ -36,7 +36,7 @@ describe('the WebSocket of events', () => {
     const done = new AbortController();
     const write = async (at: TestApi): Promise<void> => {
       for (let index = 0; !done.signal.aborted; index++)
-        await tell(at, joined(`a-${index % 7}`), left(`a-${index % 7}`));
+        await appendEvents(at, joined(`a-${index % 7}`), left(`a-${index % 7}`));
     };
     const writers = [write(api), write(other)];
     const seen: number[] = [];
@@ -64,8 +64,8 @@ describe('the WebSocket of events', () => {
       await connect()
     ).subscribe({ after: 'oldest', types: ['agent.left', 'budget.*'], agentIds: ['a-2'] });
     const capable = await (await connect()).subscribe({ after: 'oldest', capabilities: ['draw'] });
-    await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
-    await tell(api, {
+    await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
+    await appendEvents(api, {
       type: 'budget.low',
       subject: '7',
       data: { kind: 'agent', of: 'a-2', agentId: 'a-2', window: 'total', unit: 'tokens', limit: 9, remaining: 1 },
@@ -83,7 +83,7 @@ describe('the WebSocket of events', () => {
   });
 
   it('sends no further batch while the window is not acknowledged', async () => {
-    await tell(api, ...many(500));
+    await appendEvents(api, ...many(500));
     const client = await (await connect()).subscribe({ after: '0', window: 100 });
     await until('the first came', () => client.events.length === 100);
     const other = await (await connect()).subscribe({ after: '0' });
@@ -133,12 +133,12 @@ describe('the WebSocket of events', () => {
   });
 
   it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
-    await tell(api, joined('a-1'), joined('a-2'));
+    await appendEvents(api, joined('a-1'), joined('a-2'));
     await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2');
     const client = await (await connect()).subscribe({ after: null, window: null, types: null });
     const subscribed = client.frames.at(-1);
     expect([subscribed?.event, seqOf(subscribed?.data['after'])]).toEqual(['subscribed', '2']);
-    await tell(api, joined('a-3'));
+    await appendEvents(api, joined('a-3'));
     await until('it came', () => client.seqs.join() === '3');
     const hasty = await connect();
     for (let round = 0; round < 20; round++) {
@@ -151,14 +151,14 @@ describe('the WebSocket of events', () => {
       );
     }
     hasty.events.splice(0);
-    await tell(api, left('a-3'));
+    await appendEvents(api, left('a-3'));
     await until('it came', () => hasty.seqs.includes(4));
     expect(hasty.seqs).toEqual([4]);
     for (const { socket } of [client, hasty]) socket.close();
   });
 
   it('B3 with a cursor that is too old ends with where the snapshot is', async () => {
-    await tell(api, ...many(10));
+    await appendEvents(api, ...many(10));
     await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 5');
     const client = await connect();
@@ -184,7 +184,7 @@ describe('a slow consumer', () => {
           subject: `a-${index + offset}`,
           data: { by: 'key:test', reason: note },
         }));
-        await tell(api, ...drafts);
+        await appendEvents(api, ...drafts);
       }
     })();
     await until('the slow one was cut off', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
@@ -275,7 +275,7 @@ describe('an open socket', () => {
   it('is closed in order when the replica leaves', async () => {
     const other = await api.replica();
     const client = await (await connect(other)).subscribe({ after: '0' });
-    await tell(other, joined('a-1'));
+    await appendEvents(other, joined('a-1'));
     await until('it came', () => client.events.length === 1);
     await other.stop();
     const { code, reason } = await client.closed();

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { until } from '#rollcall/test-support';
-import { AgentClient, type Life } from '../support/agent-client.js';
+import { AgentClient, type Registration } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { registrationBody } from '../support/given.js';
@@ -192,7 +192,7 @@ describe('a frame on a WebSocket', () => {
 
   it('A4 of more than 4 KB is not read as a beat', async () => {
     const { body } = await register({ agentId: 'verbose' });
-    const agent = await AgentClient.connect(api.url, body as unknown as Life);
+    const agent = await AgentClient.connect(api.url, body as unknown as Registration);
     agent.send('beat', keys(2_000));
     expect(await agent.received('error')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
     agent.send('beat');

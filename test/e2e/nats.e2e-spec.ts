@@ -4,7 +4,7 @@ import { type CloudEvent, SinksService } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { joined, left, many, tell, upTo } from '../support/events.js';
+import { joined, left, many, appendEvents, upTo } from '../support/events.js';
 import { HAS_NATS, NatsServer } from '../support/nats-server.js';
 
 const USER = ['--user', 'rollcall', '--pass', 'secret'];
@@ -58,8 +58,8 @@ ring('the relay to NATS JetStream', () => {
   });
 
   it('B3 publishes every event once and in order, as a CloudEvent whose message id is the event id', async () => {
-    await tell(api, joined('a-1', ['code']), left('a-1'));
-    await tell(api, ...many(300));
+    await appendEvents(api, joined('a-1', ['code']), left('a-1'));
+    await appendEvents(api, ...many(300));
     await cursorIs(302);
     const [first, ...rest] = await stored();
     const { body } = await api.call<{ items: CloudEvent[] }>('GET', '/v1/events?limit=1');
@@ -73,10 +73,10 @@ ring('the relay to NATS JetStream', () => {
   });
 
   it('goes on where it was after an outage, which is seen but does not make the replica unready', async () => {
-    await tell(api, ...many(3));
+    await appendEvents(api, ...many(3));
     await cursorIs(3);
     await nats.down();
-    await tell(api, ...many(5));
+    await appendEvents(api, ...many(5));
     await until('it is retrying', async () => (await status())?.state === 'retrying');
     expect((await status())?.lastError).not.toBeNull();
     expect((await api.call('GET', '/health/ready', { key: null })).status).toBe(200);
@@ -87,10 +87,10 @@ ring('the relay to NATS JetStream', () => {
   });
 
   it('stores an event once when it is published again within the duplicate window', async () => {
-    await tell(api, ...many(10));
+    await appendEvents(api, ...many(10));
     await cursorIs(10);
     await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0); // as if the progress was lost
-    await tell(api, joined('a-11'));
+    await appendEvents(api, joined('a-11'));
     await cursorIs(11);
     expect(await seqs()).toEqual(upTo(11));
   });
@@ -100,10 +100,10 @@ ring('the relay to NATS JetStream', () => {
     const config = { name: STREAM, subjects: ['rollcall.events.>'], duplicate_window: nanos(100) };
     await (await manager()).streams.add(config);
     api = await startApi(environment());
-    await tell(api, ...many(10));
+    await appendEvents(api, ...many(10));
     await cursorIs(10);
     await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0);
-    await tell(api, joined('a-11'));
+    await appendEvents(api, joined('a-11'));
     await cursorIs(11);
     expect([...new Set(await seqs())]).toEqual(upTo(11));
     const ids = new Set((await stored()).map(({ header }) => header.get('Nats-Msg-Id')));
@@ -116,7 +116,7 @@ ring('the relay to NATS JetStream', () => {
     await (await manager()).streams.add(config);
     api = await startApi(environment());
     const large = Array.from({ length: 40 }, (_, index) => `${'x'.repeat(100)}-${index}`);
-    await tell(api, joined('a-1'), joined('a-2', large), ...many(20));
+    await appendEvents(api, joined('a-1'), joined('a-2', large), ...many(20));
     const refused = async (): Promise<boolean> => ((await status())?.lastError ?? '').includes('size');
     await until('one is refused', refused);
     await api.app.nest.get(SinksService, { strict: false }).reload('nats'); // as when it is taken over
@@ -127,7 +127,7 @@ ring('the relay to NATS JetStream', () => {
   });
 
   it('begins from the start when the stream is lost and it is told to', async () => {
-    await tell(api, ...many(4));
+    await appendEvents(api, ...many(4));
     await cursorIs(4);
     await (await manager()).streams.delete(STREAM);
     const answer = await api.call('POST', '/v1/sinks/nats/replay', { body: { after: '0' } });
@@ -138,10 +138,10 @@ ring('the relay to NATS JetStream', () => {
 
   it('is done by one replica at a time, and by another when that one leaves', async () => {
     const others = [await api.replica(), await api.replica()];
-    for (let round = 0; round < 10; round++) await Promise.all([api, ...others].map((one) => tell(one, ...many(10))));
+    for (let round = 0; round < 10; round++) await Promise.all([api, ...others].map((one) => appendEvents(one, ...many(10))));
     await cursorIs(300);
     for (const other of others) await other.stop();
-    await tell(api, ...many(10));
+    await appendEvents(api, ...many(10));
     await cursorIs(310);
     expect(await seqs()).toEqual(upTo(310));
   });
@@ -149,7 +149,7 @@ ring('the relay to NATS JetStream', () => {
   it('logs in with a token where the server wants one', async () => {
     const guarded = await NatsServer.start('--auth', 'a-token');
     const replica = await startApi({ NATS_URL: guarded.url, NATS_TOKEN: 'a-token' });
-    await tell(replica, joined('a-1'));
+    await appendEvents(replica, joined('a-1'));
     const seen = async (): Promise<SinkView | undefined> =>
       (await replica.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
     await until('NATS has it', async () => (await seen())?.cursor === '1');
@@ -159,7 +159,7 @@ ring('the relay to NATS JetStream', () => {
 
   it('with a wrong password says so, and harms nobody', async () => {
     const denied = await startApi({ ...environment(), NATS_PASSWORD: 'wrong' });
-    await tell(denied, joined('a-1'));
+    await appendEvents(denied, joined('a-1'));
     const seen = async (): Promise<SinkView | undefined> =>
       (await denied.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
     await until('it is retrying', async () => (await seen())?.state === 'retrying');

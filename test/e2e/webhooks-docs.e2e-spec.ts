@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { until } from '#rollcall/test-support';
 import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { joined, left, tell } from '../support/events.js';
+import { joined, left, appendEvents } from '../support/events.js';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
 const examples = (language: string): string[] =>
@@ -63,7 +63,7 @@ describe('docs/webhooks.md', () => {
     const script = join(folder, 'receiver.mjs');
     writeFileSync(script, program);
     const PORT = await freePort();
-    await tell(api, joined('builder-1'), left('builder-1'));
+    await appendEvents(api, joined('builder-1'), left('builder-1'));
     const { id, secret } = await run<IssuedWebhookView>(subscribe, { PORT });
     let output = '';
     receiver = spawn(process.execPath, [script], { env: { SECRET: secret, PORT } });
@@ -82,7 +82,7 @@ describe('docs/webhooks.md', () => {
     });
     expect(forged.status).toBe(401);
     await breakOff(Number(PORT));
-    await tell(api, joined('builder-2'));
+    await appendEvents(api, joined('builder-2'));
     await until('D2 it goes on after a request that broke off', () => output.includes('3 agent.joined builder-2\n'));
     expect(spawnSync(process.execPath, ['--check', script]).status).toBe(0);
   });

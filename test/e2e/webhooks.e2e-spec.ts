@@ -3,7 +3,7 @@ import { until } from '#rollcall/test-support';
 import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
-import { joined, left, seqOf, tell } from '../support/events.js';
+import { joined, left, seqOf, appendEvents } from '../support/events.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 let api: TestApi;
@@ -40,7 +40,7 @@ const delivery = async (id: string, sequence: number): Promise<DeliveryView> =>
 describe('a webhook', () => {
   it('gets events as signed CloudEvents, in order, filtered', async () => {
     const { secret } = await subscribe({ types: ['agent.*'], capabilities: ['code'] });
-    await tell(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
+    await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
     await until('both arrived', () => receiver.received.length === 2);
     expect(receiver.subjects).toEqual(['a-1', 'a-3']);
     const [first] = receiver.received;
@@ -54,7 +54,7 @@ describe('a webhook', () => {
   });
 
   it('can begin with the past', async () => {
-    await tell(api, joined('a-1'), joined('a-2'));
+    await appendEvents(api, joined('a-1'), joined('a-2'));
     await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2');
     await subscribe({ after: 'oldest' });
     await until('both arrived', () => receiver.received.length === 2);
@@ -81,12 +81,12 @@ describe('a webhook', () => {
     const { id, secret: old } = await subscribe();
     const rotated = await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: {} });
     expect(rotated).toMatchObject({ status: 201, body: { id } });
-    await tell(api, joined('a-1'));
+    await appendEvents(api, joined('a-1'));
     await until('it arrived', () => receiver.received.length === 1);
     const now = (
       await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: 0 } })
     ).body.secret;
-    await tell(api, joined('a-2'));
+    await appendEvents(api, joined('a-2'));
     await until('the next arrived', () => receiver.received.length === 2);
     const fits = (secret: string): boolean[] =>
       receiver.received.map(({ body, headers }) => {
@@ -106,7 +106,7 @@ describe('a webhook', () => {
   it('is tried again while it fails, tells how it fails, and parks what it refuses to the last', async () => {
     const { id } = await subscribe();
     receiver.answer = ({ event }) => ({ status: event.subject === 'poison' ? 422 : 204 });
-    await tell(api, joined('a-1'), joined('poison'), joined('a-2'));
+    await appendEvents(api, joined('a-1'), joined('poison'), joined('a-2'));
     await until('the others arrived', () => receiver.subjects.join() === 'a-1,a-2');
     expect(await delivery(id, 2)).toMatchObject({
       state: 'parked',
@@ -132,7 +132,7 @@ describe('a webhook', () => {
   it('replays all that is parked', async () => {
     const { id } = await subscribe();
     receiver.answer = () => ({ status: 500 });
-    await tell(api, joined('a-1'), joined('a-2'));
+    await appendEvents(api, joined('a-1'), joined('a-2'));
     await until('both are parked', async () => (await look(id)).status.parked === 2);
     receiver.answer = () => ({ status: 204 });
     expect((await api.call('POST', `/v1/webhooks/${id}/replay`, { body: {} })).status).toBe(200);
@@ -141,14 +141,14 @@ describe('a webhook', () => {
   });
 
   it('takes a null where nothing is meant as nothing said: it replays no past, and a rotation keeps its overlap', async () => {
-    await tell(api, joined('a-0'));
+    await appendEvents(api, joined('a-0'));
     await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '1');
     const { id } = await subscribe({ after: null });
-    await tell(api, joined('a-1'));
+    await appendEvents(api, joined('a-1'));
     await until('it arrived', () => receiver.subjects.includes('a-1'));
     expect(receiver.subjects).toEqual(['a-1']);
     await api.call('POST', `/v1/webhooks/${id}/replay`, { body: { after: null } });
-    await tell(api, joined('a-2'));
+    await appendEvents(api, joined('a-2'));
     await until('it arrived', () => receiver.subjects.includes('a-2'));
     expect(receiver.subjects).toEqual(['a-1', 'a-2']);
     const rotated = await api.call('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: null } });
@@ -168,7 +168,7 @@ describe('a webhook', () => {
     await gone.stop();
     const hooks = await Promise.all(urls.map(async (url) => await subscribe({ url })));
     await subscribe();
-    await tell(api, ...Array.from({ length: 20 }, (_, index) => joined(`a-${index}`)));
+    await appendEvents(api, ...Array.from({ length: 20 }, (_, index) => joined(`a-${index}`)));
     await until('the one that is well has all', () => receiver.received.length === 20);
     await until('the others failed', async () => {
       const errors = await Promise.all(hooks.map(async ({ id }) => (await look(id)).status.lastError));
@@ -188,7 +188,7 @@ describe('a webhook', () => {
       status: 200,
       body: { types: null, description: 'all', status: { state: 'paused' } },
     });
-    await tell(api, joined('a-1'), left('a-1'));
+    await appendEvents(api, joined('a-1'), left('a-1'));
     await until('logged', async () => (await look(id)).status.lagEvents === 2);
     expect(receiver.received).toEqual([]);
     await patch(id, { paused: false, agentIds: ['a-1'] });
@@ -244,18 +244,18 @@ describe('a webhook', () => {
     const { id } = await subscribe();
     await until('it is held', async () => (await look(id)).status.held);
     const other = await api.replica();
-    await tell(api, joined('a-1'));
+    await appendEvents(api, joined('a-1'));
     await until('the first arrived', () => receiver.subjects.join() === 'a-1');
     await other.stop();
     const third = await api.replica();
-    await tell(third, joined('a-2'));
+    await appendEvents(third, joined('a-2'));
     await until('the second arrived', () => receiver.subjects.join() === 'a-1,a-2');
     await third.stop();
   });
 
   it('is measured', async () => {
     const { id } = await subscribe();
-    await tell(api, joined('a-1'));
+    await appendEvents(api, joined('a-1'));
     await until('it arrived', () => receiver.received.length === 1);
     const scrape = async (): Promise<string> => (await api.call<string>('GET', '/metrics')).body;
     await until('the lag is gone', async () =>

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { freePort, HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
 import { type Answer, call, type CallOptions } from '../support/call.js';
-import { AgentClient, type Life } from '../support/agent-client.js';
+import { AgentClient, type Registration } from '../support/agent-client.js';
 import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { rawHttp } from '../support/raw-http.js';
@@ -38,7 +38,7 @@ async function ask<Body = Record<string, unknown>>(
   return await call<Body>(nginx.url, method, path, { key: ADMIN_KEY, ...options });
 }
 
-const register = async (): Promise<Life> => await Given.at(nginx.url, ADMIN_KEY).agent();
+const register = async (): Promise<Registration> => await Given.at(nginx.url, ADMIN_KEY).agent();
 
 /** Sends the request over and over until the work is done, and returns how often each status came. */
 async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
@@ -144,11 +144,11 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
       }
     };
     const work = restart();
-    const life = await register();
+    const registration = await register();
     const query = async (): Promise<number> =>
       (await ask('POST', '/v1/agents/query', { body: { capabilities: ['build'] } })).status;
     const beat = async (): Promise<number> =>
-      (await ask('POST', `/v1/agents/${life.agentId}/heartbeat`, { key: life.leaseToken, body: { generation: 1 } }))
+      (await ask('POST', `/v1/agents/${registration.agentId}/heartbeat`, { key: registration.leaseToken, body: { generation: 1 } }))
         .status;
     const workers = [getMe, getMe, beat, beat, query, query].map(async (request) => await statusesWhile(work, request));
     const seen = await Promise.all(workers);

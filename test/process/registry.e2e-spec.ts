@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import type { Life } from '../support/agent-client.js';
+import type { Registration } from '../support/agent-client.js';
 import { type Answer, call } from '../support/call.js';
 import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
@@ -37,16 +37,16 @@ function start(environment: Record<string, string> = {}): RollcallProcess {
   });
 }
 
-async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Life> {
+async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Registration> {
   return await Given.at(at.url, KEY).agent({ agentId, capabilities: [capability] });
 }
 
-async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<Answer> {
+async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Registration): Promise<Answer> {
   const body = { generation };
   return await call(at.url, 'POST', `/v1/agents/${agentId}/heartbeat`, { key: leaseToken, body });
 }
 
-async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<void> {
+async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Registration): Promise<void> {
   const path = `/v1/agents/${agentId}?generation=${generation}`;
   expect((await call(at.url, 'DELETE', path, { key: leaseToken })).status).toBe(204);
 }
@@ -109,7 +109,7 @@ describe('two processes on one database', () => {
     const tries = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', { key: KEY, body });
+        return await call<Registration & Record<string, unknown>>(at.url, 'POST', '/v1/agents', { key: KEY, body });
       }),
     );
     const winners = tries.filter(({ status }) => status === 201).map(({ body: agent }) => agent);
@@ -118,7 +118,7 @@ describe('two processes on one database', () => {
     const again = await Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', {
+        return await call<Registration & Record<string, unknown>>(at.url, 'POST', '/v1/agents', {
           key: KEY,
           body: { ...body, leaseToken: winners[0]?.leaseToken },
         });
