@@ -49,9 +49,14 @@ async function nextBeat(agent: RunningExample): Promise<void> {
 describe('the agent of docs/agents.md', () => {
   it('S3.2 S3.4 B4 registers, sends heartbeats, and registers again after an eviction', async () => {
     const agent = examples.program('agent.js');
-    await until('a heartbeat is accepted', () => agent.output() === 'registered builder-02, generation 1\nwelcome\nbeaten\n');
+    await until(
+      'a heartbeat is accepted',
+      () => agent.output() === 'registered builder-02, generation 1\nwelcome\nbeaten\n',
+    );
     await api.call('POST', `${AGENT}/evict`);
-    await until('the agent is registered again', () => agent.output().includes('control register\nregistered builder-02, generation 2\n'));
+    await until('the agent is registered again', () =>
+      agent.output().includes('control register\nregistered builder-02, generation 2\n'),
+    );
     await nextBeat(agent);
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });
   });
@@ -81,7 +86,9 @@ describe('the agent of docs/agents.md', () => {
     const exit = once(agent.child, 'exit');
     await until('the agent is registered', () => agent.output().includes('registered builder-02, generation 1\n'));
     await api.call('POST', `${AGENT}/evict`);
-    await until('the agent is registered again', () => agent.output().includes('REGISTER_AGAIN\nregistered builder-02, generation 2\n'));
+    await until('the agent is registered again', () =>
+      agent.output().includes('REGISTER_AGAIN\nregistered builder-02, generation 2\n'),
+    );
     await api.call('DELETE', AGENT);
     expect(await exit).toEqual([0, null]);
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'deregistered', generation: 2 });
@@ -101,7 +108,9 @@ describe('the agent of docs/agents.md', () => {
     await nextBeat(crashed);
     crashed.child.kill('SIGKILL');
     const agent = examples.program('agent.js');
-    await until('the registration is rejected', () => agent.output().includes('not registered yet: AGENT_ALREADY_REGISTERED\n'));
+    await until('the registration is rejected', () =>
+      agent.output().includes('not registered yet: AGENT_ALREADY_REGISTERED\n'),
+    );
     await api.call('POST', `${AGENT}/evict`);
     await nextBeat(agent);
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });

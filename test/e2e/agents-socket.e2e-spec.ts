@@ -20,13 +20,13 @@ async function recordOf({ agentId }: Registration): Promise<Record<string, unkno
   return (await api.call('GET', `/v1/agents/${agentId}`)).body;
 }
 
-async function operate(act: string, { agentId }: Registration, at: TestApi = api): Promise<void> {
-  const { status } = await at.call('POST', `/v1/agents/${agentId}/${act}`, { key: operator });
+async function operate(action: string, { agentId }: Registration, at: TestApi = api): Promise<void> {
+  const { status } = await at.call('POST', `/v1/agents/${agentId}/${action}`, { key: operator });
   expect([200, 204]).toContain(status);
 }
 
-describe("the agent's own socket", () => {
-  it('S3.4 takes beats as frames, durable when answered, and says when the next is due', async () => {
+describe('the WebSocket of an agent', () => {
+  it('S3.4 accepts heartbeats, answers when they are stored, and returns the time until the next one', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     expect(await agent.received('welcome')).toEqual({
@@ -46,7 +46,7 @@ describe("the agent's own socket", () => {
     });
   });
 
-  it('S3.4 that drops is not a death: only the lease decides', async () => {
+  it('S3.4 can be lost without an eviction: only the lease counts', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     agent.socket.terminate();
@@ -55,23 +55,26 @@ describe("the agent's own socket", () => {
     await (await AgentClient.connect(api.url, registration)).received('welcome');
   });
 
-  it('B4 is opened to nobody but the agent, in its current life, and the refusal says why', async () => {
+  it('B4 opens only for the current generation of the agent, and a rejection has its own code', async () => {
     const registration = await register();
-    const stranger = await register({ agentId: 'other' });
+    const other = await register({ agentId: 'other' });
     const refused = async (path: string, key?: string): Promise<unknown> => await refusal(api.url, path, { key });
     expect(await refused(pathOf(registration))).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     expect(await refused(pathOf(registration), agentKey)).toEqual({ status: 403, code: 'FORBIDDEN' });
-    expect(await refused(pathOf(registration), stranger.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
+    expect(await refused(pathOf(registration), other.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
     expect(await refused('/v1/agents/ws', registration.leaseToken)).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
     expect(await refused(pathOf({ agentId: 'nobody', generation: 1 }), registration.leaseToken)).toEqual({
       status: 404,
       code: 'AGENT_NOT_FOUND',
     });
     await register({ leaseToken: registration.leaseToken });
-    expect(await refused(pathOf(registration), registration.leaseToken)).toEqual({ status: 409, code: 'STALE_GENERATION' });
+    expect(await refused(pathOf(registration), registration.leaseToken)).toEqual({
+      status: 409,
+      code: 'STALE_GENERATION',
+    });
   });
 
-  it('says what is wrong with a frame, and goes on', async () => {
+  it('answers an invalid frame with an error and stays open', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     agent.socket.send('not json');
@@ -89,7 +92,7 @@ describe("the agent's own socket", () => {
     await agent.received('beaten');
   });
 
-  it('B4 carries what an operator wants, said to any replica', async () => {
+  it('B4 receives the actions of operators from any replica', async () => {
     const other = await api.replica();
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
@@ -107,7 +110,7 @@ describe("the agent's own socket", () => {
     expect(await late.closed()).toMatchObject({ code: 1001 });
   });
 
-  it('S3.5 tells an evicted agent to register again, and ends', async () => {
+  it('S3.5 sends `register` to an evicted agent and closes', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     await agent.received('welcome');
@@ -116,7 +119,7 @@ describe("the agent's own socket", () => {
     expect(await agent.closed()).toEqual({ code: 4404, reason: { code: 'REGISTER_AGAIN' } });
   });
 
-  it('B4 of a life that was replaced ends, and the next life beats on', async () => {
+  it('B4 of a replaced generation is closed, and the next generation can send heartbeats', async () => {
     const registration = await register();
     const before = await AgentClient.connect(api.url, registration);
     await before.received('welcome');

@@ -29,21 +29,26 @@ const register = async (agentId: string): Promise<Registration> => await healthy
 const faults: ['cut' | 'stall'][] = [['cut'], ['stall']];
 
 describe('the agent sockets of a replica that lost its database', () => {
-  it.each(faults)('D3 are closed with 1013 after a failed heartbeat, and the agents continue on another replica (%s)', async (fault) => {
-    const registrations = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
-    const agents = await Promise.all(registrations.map(async (registration) => await AgentClient.connect(replica.url, registration)));
-    for (const agent of agents) await agent.received('welcome');
-    proxy[fault]();
-    agents[0]?.send('beat');
-    const reason = { code: 'DATABASE_UNAVAILABLE' };
-    for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
-    expect(await agents[0]?.received('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    expect(await agents[1]?.received('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    const again = await AgentClient.connect(healthy.url, registrations[1]);
-    again.send('beat');
-    await again.received('beaten');
-    again.socket.close();
-  });
+  it.each(faults)(
+    'D3 are closed with 1013 after a failed heartbeat, and the agents continue on another replica (%s)',
+    async (fault) => {
+      const registrations = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
+      const agents = await Promise.all(
+        registrations.map(async (registration) => await AgentClient.connect(replica.url, registration)),
+      );
+      for (const agent of agents) await agent.received('welcome');
+      proxy[fault]();
+      agents[0]?.send('beat');
+      const reason = { code: 'DATABASE_UNAVAILABLE' };
+      for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
+      expect(await agents[0]?.received('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+      expect(await agents[1]?.received('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+      const again = await AgentClient.connect(healthy.url, registrations[1]);
+      again.send('beat');
+      await again.received('beaten');
+      again.socket.close();
+    },
+  );
 });
 
 describe('a replica that lost its database', () => {

@@ -12,7 +12,7 @@ export async function rawHttp(url: string, text: string): Promise<string> {
 }
 
 /** Returns a request whose body is announced but never sent: only a server that does not wait for the body answers it. */
-export function withoutItsBody(method: string, path: string, headers: Record<string, string>): string {
+export function withoutBody(method: string, path: string, headers: Record<string, string>): string {
   const all = {
     host: 'here',
     connection: 'close',
