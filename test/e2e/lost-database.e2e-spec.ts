@@ -7,7 +7,7 @@ import { refusal } from '../support/socket-client.js';
 import { joined, seqOf, appendEvents } from '../support/events.js';
 
 let healthy: TestApi;
-/** Reaches the same database through a proxy that the tests cut. */
+/** A replica that connects to the same database through a proxy, which the tests cut. */
 let replica: TestApi;
 let proxy: CuttableProxy;
 
