@@ -103,6 +103,14 @@ describe('on a new database, the module alone', () => {
     expect(await leftOpen()).toEqual([]);
   });
 
+  it('of the registry rejects options that contradict each other', () => {
+    const lease = { ...DEFAULT_REGISTRY_OPTIONS.lease, missesUntilEvicted: 1 };
+    const circuit = { ...DEFAULT_REGISTRY_OPTIONS.circuit, failuresToOpen: 0 };
+    expect(() => RegistryModule.forRoot({ ...DEFAULT_REGISTRY_OPTIONS, lease, circuit })).toThrow(
+      /missesUntilEvicted \(1\) must be more than missesUntilSuspect.*failuresToOpen must be at least 1/s,
+    );
+  });
+
   it('of the providers boots without a database and lists its vendors', async () => {
     const context = await boot({ entities: [], migrations: [] }, ProvidersModule.forRoot(NO_PROVIDERS));
     const names = context

@@ -18,12 +18,13 @@ import { HistoryPruner } from './history.pruner.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 import { ProtectionStore } from './leases/protection.store.js';
 import { LocalChanges } from './local.changes.js';
-import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
+import { checkOptions, REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
 /** Provides agents, leases, circuits, discovery and budgets for one replica. Requires `PlatformModule`. */
 @Module({})
 export class RegistryModule {
   static forRoot(options: RegistryOptions): DynamicModule {
+    checkOptions(options);
     return {
       module: RegistryModule,
       global: true,

@@ -2,11 +2,12 @@ import type { LowBudgetPolicy } from './budgets/budget.js';
 import type { BudgetRetention } from './budgets/budget.sweeper.js';
 import type { SpendingLimits } from './budgets/spending.limits.js';
 import type { BudgetSource } from './budgets/usage.refresher.js';
-import type { CircuitPolicy } from './circuit/circuit.breaker.js';
+import { type CircuitPolicy, circuitPolicyFaults } from './circuit/circuit.breaker.js';
 import type { DirectoryOptions } from './discovery/directory.js';
 import type { FollowerOptions } from './discovery/directory.follower.js';
-import type { FlapPolicy } from './leases/flap.damping.js';
-import type { LeasePolicy } from './leases/lease.policy.js';
+import { SWEEP_EVERY_MS } from './leases/eviction.sweeper.js';
+import { type FlapPolicy, flapPolicyFaults } from './leases/flap.damping.js';
+import { type LeasePolicy, leasePolicyFaults } from './leases/lease.policy.js';
 import type { ProtectionPolicy } from './leases/protection.state.js';
 import type { Quota } from '#rollcall/platform';
 
@@ -49,3 +50,13 @@ export interface UsageOptions {
 
 /** The injection token of `RegistryOptions`. */
 export const REGISTRY_OPTIONS = Symbol('registry options');
+
+/** Throws an error that lists every policy that is invalid or contradicts another one. */
+export function checkOptions({ lease, circuit, flap }: RegistryOptions): void {
+  const faults = [
+    ...leasePolicyFaults(lease, SWEEP_EVERY_MS),
+    ...circuitPolicyFaults(circuit),
+    ...flapPolicyFaults(flap),
+  ];
+  if (faults.length > 0) throw new Error(`The options of RegistryModule are invalid: ${faults.join('; ')}`);
+}

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { KeyChanges } from '#rollcall/platform';
 import { callerOf } from '../auth/caller.js';
 import { requestContext } from '../http/request.context.js';
 import { auditDetails } from './audit.details.js';
@@ -7,7 +8,7 @@ import { type AuditFilter, AuditStore } from './audit.store.js';
 
 /** Records audited actions in the transaction of the action itself. */
 @Injectable()
-export class AuditService {
+export class AuditService implements KeyChanges {
   constructor(private readonly store: AuditStore) {}
 
   async record(action: string, target: string | null, details: Record<string, unknown>): Promise<void> {
@@ -27,7 +28,7 @@ export class AuditService {
   }
 
   /** Records an action of the start, which has no request. */
-  async recordStart(action: string, target: string): Promise<void> {
+  async recordAtStartup(action: string, target: string): Promise<void> {
     const noRequest = { requestId: '', ip: '', fingerprint: '' };
     await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...noRequest });
   }

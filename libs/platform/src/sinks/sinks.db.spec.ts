@@ -142,6 +142,7 @@ describe('a sink', () => {
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 3);
     await until('the others arrived', () => sink.arrived.length === 2);
+    await until('all deliveries are recorded', async () => (await here.sinks.get('one')).cursor === 3);
     expect(await here.sinks.delivery('one', 2)).toMatchObject({ state: 'parked', attempts: 3, status: 400 });
     expect(await here.sinks.get('one')).toMatchObject({ state: 'delivering', parked: 1 });
     await here.sinks.replayOne('one', 2);
@@ -161,6 +162,7 @@ describe('a sink', () => {
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 4);
     await until('all arrived', () => sink.arrived.length === 4);
+    await until('all deliveries are recorded', async () => (await here.sinks.get('one')).cursor === 4);
     await here.sinks.replayAfter('one', 2);
     await until('the last two arrived again', () => sink.arrived.length === 6);
     expect(sink.arrived).toEqual([1, 2, 3, 4, 3, 4]);
@@ -216,6 +218,7 @@ describe('a sink', () => {
     await here.sinks.add('one', 'test', { after: 0 });
     await tell(here, 2);
     await until('all arrived', () => sinkOf('one').arrived.length === 2);
+    await until('both deliveries are recorded', async () => (await here.sinks.get('one')).cursor === 2);
     await here.sinks.remove('one');
     await until('it is let go of', () => here.supervisor.held.length === 0);
     await expect(here.sinks.get('one')).rejects.toMatchObject({ code: 'SINK_NOT_FOUND' });

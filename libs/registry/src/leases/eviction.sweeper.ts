@@ -25,7 +25,7 @@ export interface SweepResult {
 const NOT_SWEPT: SweepResult = { swept: false, evicted: [], suspected: [], recovered: [], spared: 0, more: false };
 /** Limits the agents per sweep, so that its transaction stays short. */
 const MAX_BATCH = 500;
-const SWEEP_EVERY_MS = 1_000;
+export const SWEEP_EVERY_MS = 1_000;
 
 /**
  * Marks agents that miss heartbeats as suspect, and evicts them after K missed beats. One replica sweeps at a time. Each eviction
