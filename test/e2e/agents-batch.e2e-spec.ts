@@ -35,7 +35,7 @@ const statuses = (results: readonly Result[]): number[] => results.map(({ status
 const codes = (results: readonly Result[]): (string | undefined)[] => results.map(({ problem }) => problem?.code);
 
 describe('a batch of registrations', () => {
-  it('registers each agent with a lease token that beats, and an event', async () => {
+  it('registers each agent with a valid lease token and an event', async () => {
     const names = Array.from({ length: 300 }, (_, index) => `many-${index}`);
     const results = await register(...names.map((name) => agent(name)));
     expect(results.map(({ registration }) => registration?.agentId)).toEqual(names);
@@ -56,7 +56,7 @@ describe('a batch of registrations', () => {
     });
   });
 
-  it('answers the registration of a single route, and a problem for each that is rejected', async () => {
+  it('returns each registration like the single route, and a problem for each rejected one', async () => {
     const [first] = await register(agent('taken'));
     key = await api.given.key('agent');
     const results = await register(
@@ -81,7 +81,7 @@ describe('a batch of registrations', () => {
     for (const id of ['invalid', 'closed']) expect((await api.call('GET', `/v1/agents/${id}`)).status).toBe(404);
   });
 
-  it('decides registrations of one agentId in their order', async () => {
+  it('processes registrations of one agentId in their order', async () => {
     const results = await register(
       agent('twice', { name: 'first' }),
       agent('other'),
@@ -117,7 +117,7 @@ describe('a batch of registrations', () => {
     });
   });
 
-  it('is rejected as a whole when it is no list of 1 to 1,000 objects', async () => {
+  it('is rejected as a whole when it is not a list of 1 to 1,000 objects', async () => {
     const tooMany = Array.from({ length: 1_001 }, (_, index) => agent(`x-${index}`));
     for (const agents of [undefined, 'x', {}, [], [1], [agent('ok'), null], tooMany]) {
       expect(await send(agents)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
@@ -125,7 +125,7 @@ describe('a batch of registrations', () => {
     expect((await api.call('GET', '/v1/agents/ok')).status).toBe(404);
   });
 
-  it('needs the permission of a single registration, and has the body limit of a batch', async () => {
+  it('requires the permission of a single registration, and has the body limit of a batch', async () => {
     const viewer = await api.given.key('viewer');
     const refused = await api.call('POST', '/v1/agents/batch', { key: viewer, body: { agents: [agent('no')] } });
     expect(refused).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });

@@ -7,7 +7,7 @@ import type { Answer } from '../support/call.js';
 type Resolved = (error: Error | null, found: LookupAddress[]) => void;
 
 let api: TestApi;
-/** The lookups that wait for the test. */
+/** The pending lookups; the test answers them. */
 let waiting: Resolved[];
 
 beforeEach(async () => {
@@ -27,9 +27,9 @@ function resolveTo(address: string): void {
   waiting.shift()?.(null, [{ address, family: 4 }]);
 }
 
-/** Waits until a lookup hangs; then no transaction of the application stays open. */
+/** Expects that no transaction of the application is open while a lookup is pending. */
 async function expectNoTransactionDuringLookup(): Promise<void> {
-  await until('a lookup hangs', () => waiting.length > 0);
+  await until('a lookup is pending', () => waiting.length > 0);
   await until('no transaction is open', async () => {
     const open = await api.database.db.query(`SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL`);
@@ -39,7 +39,7 @@ async function expectNoTransactionDuringLookup(): Promise<void> {
 
 async function register(headers: Record<string, string> = {}): Promise<Answer> {
   const answer = api.call('POST', '/v1/agents', { body, headers });
-  await until('a lookup hangs', () => waiting.length > 0);
+  await until('a lookup is pending', () => waiting.length > 0);
   resolveTo('93.184.215.14');
   return await answer;
 }
@@ -63,21 +63,21 @@ describe('the endpoint of an agent', () => {
     expect(audit.body.items).toMatchObject([{ target: 'builder-1', details: { endpoint } }]);
   });
 
-  it('leaves nothing behind when it leads to a closed address', async () => {
+  it('that resolves to a closed address is rejected, and stores neither the agent nor the Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'k-2' };
     const denied = api.call('POST', '/v1/agents', { body, headers });
-    await until('a lookup hangs', () => waiting.length > 0);
+    await until('a lookup is pending', () => waiting.length > 0);
     resolveTo('10.0.0.7');
     expect(await denied).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     expect((await api.call('GET', '/v1/agents/builder-1')).status).toBe(404);
     expect((await register(headers)).status).toBe(201);
   });
 
-  it('does not matter for a repetition, which returns the first answer', async () => {
+  it('is ignored in a repeated request, which returns the first answer', async () => {
     const headers = { 'idempotency-key': 'k-3' };
     const first = await register(headers);
     const again = api.call('POST', '/v1/agents', { body, headers });
-    await until('a lookup hangs', () => waiting.length > 0);
+    await until('a lookup is pending', () => waiting.length > 0);
     resolveTo('10.0.0.7');
     const { status, headers: answered, body: repeated } = await again;
     expect([status, answered.get('idempotency-replayed')]).toEqual([201, 'true']);

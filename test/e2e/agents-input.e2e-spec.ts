@@ -1,13 +1,8 @@
+import type { Registration } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { registrationBody } from '../support/given.js';
 import { refusal } from '../support/socket-client.js';
-
-interface Registered {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
-}
 
 let api: TestApi;
 let agentKey: string;
@@ -17,36 +12,36 @@ beforeAll(async () => {
 });
 afterAll(async () => await api.stop());
 
-async function register(body: object = {}): Promise<Answer<Registered>> {
-  return await api.call<Registered>('POST', '/v1/agents', { key: agentKey, body: registrationBody(body) });
+async function register(body: object = {}): Promise<Answer<Registration>> {
+  return await api.call<Registration>('POST', '/v1/agents', { key: agentKey, body: registrationBody(body) });
 }
 
-async function beat(agent: Registered, body: object): Promise<Answer> {
+async function beat(agent: Registration, body: object): Promise<Answer> {
   return await api.call('POST', `/v1/agents/${agent.agentId}/heartbeat`, { key: agent.leaseToken, body });
 }
 
 describe('a registration', () => {
   it.each([
     ['a blank name', { name: '   ' }],
-    ['a name that is no text', { name: 7 }],
+    ['a name that is not a string', { name: 7 }],
     ['a capability in two spellings', { capabilities: ['code build', 'CODE_build'] }],
-    ['a capability of nothing but punctuation', { capabilities: ['__'] }],
+    ['a capability of punctuation only', { capabilities: ['__'] }],
     ['a capability that ends in a dot', { capabilities: ['code.'] }],
     ['a capability with a line break', { capabilities: ['a\nb'] }],
     ['201 capabilities', { capabilities: Array.from({ length: 201 }, (_, index) => `c${index}`) }],
     ['an infinite price', { costModel: { usdPer1kTokens: 1e300 } }],
-    ['a price that is text', { costModel: { usdPerTask: '1' } }],
+    ['a price that is a string', { costModel: { usdPerTask: '1' } }],
     ['a negative budget', { budget: { totalTokens: -1 } }],
-    ['half a token', { budget: { totalTokens: 0.5 } }],
-    ['a capacity of none', { capacity: 0 }],
+    ['a fraction of a token', { budget: { totalTokens: 0.5 } }],
+    ['a capacity of 0', { capacity: 0 }],
     ['a card that is a list', { agentCard: [] }],
     ['an agentId of 129 characters', { agentId: 'a'.repeat(129) }],
-    ['an agentId that is an address of its own', { agentId: 'query' }],
-    ['a lease token that is none', { agentId: 'a', leaseToken: 'rk_x' }],
-    ['an endpoint that is empty', { endpoint: '' }],
-    ['a capability of a control character', { capabilities: ['\u0007build'] }],
+    ['an agentId that is the name of a route', { agentId: 'query' }],
+    ['an invalid lease token', { agentId: 'a', leaseToken: 'rk_x' }],
+    ['an empty endpoint', { endpoint: '' }],
+    ['a capability with a control character', { capabilities: ['\u0007build'] }],
     ['a capability of 17 levels', { capabilities: [many(17).join('.')] }],
-  ])('S3.2 with %s is refused', async (_what, body) => {
+  ])('S3.2 with %s is rejected', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
@@ -59,45 +54,45 @@ describe('a registration', () => {
     'https://user:secret@agent.example/',
     'https://agent.example:22/',
     'javascript:alert(1)',
-  ])('S3.2 at %s is refused where an outside Postgres is used', async (endpoint) => {
+  ])('S3.2 with the endpoint %s is rejected when an external Postgres is used', async (endpoint) => {
     const answer = await register({ endpoint });
     expect(answer).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     expect(JSON.stringify(answer.body)).not.toContain('secret');
   });
 
-  it('S3.2 is told which setting opens the network of its endpoint, and taken where it is open', async () => {
+  it('S3.2 with an endpoint in a closed network is rejected with the name of the setting that opens the network', async () => {
     const { body } = await register({ endpoint: 'http://10.8.0.1:5091' });
     expect(JSON.stringify(body)).toContain('ROLLCALL_EGRESS_ALLOW');
     expect((await register({ endpoint: 'http://10.7.0.1:5091' })).status).toBe(201);
   });
 
-  it('S3.2 under a name that does not resolve yet is taken', async () => {
+  it('S3.2 with a host name that does not resolve yet is accepted', async () => {
     expect((await register({ endpoint: 'https://not-yet.invalid:5091' })).status).toBe(201);
   });
 });
 
-describe('a beat', () => {
+describe('a heartbeat', () => {
   it.each([
     ['without a generation', {}],
-    ['with a moment of its own', { generation: 1, at: '2099-01-01T00:00:00Z' }],
-    ['of generation zero', { generation: 0 }],
-    ['of a generation beyond all numbers', { generation: 1e300 }],
+    ['with a timestamp', { generation: 1, at: '2099-01-01T00:00:00Z' }],
+    ['with generation 0', { generation: 0 }],
+    ['with a generation that is too large', { generation: 1e300 }],
     ['with a negative load', { generation: 1, load: -1 }],
-    ['with half a task', { generation: 1, inFlight: 1.5 }],
+    ['with a fraction of a task', { generation: 1, inFlight: 1.5 }],
     ['that is a list', []],
-  ])('S3.4 %s is refused', async (_what, body) => {
+  ])('S3.4 %s is rejected', async (_what, body) => {
     const { body: agent } = await register();
     expect(await beat(agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('S3.4 from the future, of a life that never began, is refused and says so', async () => {
+  it('S3.4 with a generation that does not exist yet is rejected with GENERATION_AHEAD', async () => {
     const { body: agent } = await register();
     const { status, body } = await beat(agent, { generation: 2 });
     expect({ status, code: body['code'] }).toEqual({ status: 409, code: 'GENERATION_AHEAD' });
     expect(body['detail']).toContain('no generation 2 yet');
   });
 
-  it('S3.4 with the smallest of numbers spoils nobody else’s', async () => {
+  it('S3.4 with the smallest numbers does not make other heartbeats of the same batch fail', async () => {
     const agents = await Promise.all(Array.from({ length: 5 }, async () => (await register()).body));
     const tiny = { generation: 1, load: 1e-60, latencyMs: 5e-324 };
     const answers = await Promise.all(
@@ -106,7 +101,7 @@ describe('a beat', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  it('S3.4 of the unknown, the evicted, a stranger and an old generation is refused, each with its code', async () => {
+  it('S3.4 of an unknown agent, an evicted agent, with the token of another agent or with an old generation is rejected, each with its own code', async () => {
     const { body: agent } = await register({ agentId: 'known' });
     const { body: next } = await register({ agentId: 'known', leaseToken: agent.leaseToken });
     const { body: evicted } = await register({ agentId: 'evicted' });
@@ -128,8 +123,8 @@ describe('a beat', () => {
   });
 });
 
-describe('an earlier life', () => {
-  it('B4 is refused with everything it ever sent, when all of it is sent again', async () => {
+describe('an earlier generation', () => {
+  it('B4 cannot repeat any of its requests after the agent has registered again', async () => {
     const { body: first } = await register({ agentId: 'phoenix' });
     const path = '/v1/agents/phoenix';
     const recorded = [
@@ -152,8 +147,8 @@ describe('an earlier life', () => {
   });
 });
 
-describe('a change', () => {
-  it('B4 without a generation is refused to the holder of the lease token, however it is left out', async () => {
+describe('an update', () => {
+  it('B4 with a lease token but without a generation is rejected, whether the generation is missing or null', async () => {
     const { body: first } = await register({ agentId: 'amnesiac' });
     await register({ agentId: 'amnesiac', leaseToken: first.leaseToken });
     for (const body of [{ name: 'ghost' }, { generation: null, name: 'ghost' }]) {
@@ -165,20 +160,23 @@ describe('a change', () => {
     );
   });
 
-  it('S3.2 to an endpoint that is empty is refused', async () => {
+  it('S3.2 with an empty endpoint is rejected', async () => {
     const { body: agent } = await register();
     const answer = await api.call('PATCH', `/v1/agents/${agent.agentId}`, { body: { endpoint: '' } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 });
 
-describe('a batch of beats', () => {
+describe('a batch of heartbeats', () => {
   it.each([
-    ['of none', { beats: [] }],
-    ['of 1,001', { beats: Array.from({ length: 1_001 }, () => ({ agentId: 'a', generation: 1, leaseToken: 'rl_x' })) }],
-    ['with one that is nothing', { beats: [null] }],
-    ['that is none', {}],
-  ])('S3.4 %s is refused', async (_what, body) => {
+    ['without items', { beats: [] }],
+    [
+      'of 1,001 items',
+      { beats: Array.from({ length: 1_001 }, () => ({ agentId: 'a', generation: 1, leaseToken: 'rl_x' })) },
+    ],
+    ['with a null item', { beats: [null] }],
+    ['without the list', {}],
+  ])('S3.4 %s is rejected', async (_what, body) => {
     const answer = await api.call('POST', '/v1/heartbeats', { key: agentKey, body });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
@@ -187,19 +185,19 @@ describe('a batch of beats', () => {
 describe('a query', () => {
   it.each([
     ['an unknown strategy', { prefer: 'prettiest' }, 'UNKNOWN_STRATEGY'],
-    ['a limit of none', { limit: 0 }, 'VALIDATION_FAILED'],
+    ['a limit of 0', { limit: 0 }, 'VALIDATION_FAILED'],
     ['a limit of 101', { limit: 101 }, 'VALIDATION_FAILED'],
     ['an empty capability', { capabilities: [''] }, 'VALIDATION_FAILED'],
-    ['a capability of nothing but punctuation', { capabilities: ['..'] }, 'INVALID_QUERY'],
+    ['a capability of punctuation only', { capabilities: ['..'] }, 'INVALID_QUERY'],
     ['40 capabilities in three lists', { capabilities: many(20), any: many(10), none: many(10) }, 'INVALID_QUERY'],
     ['a negative price', { filter: { maxUsdPerTask: -1 } }, 'VALIDATION_FAILED'],
-    ['levels that are upside down', { filter: { sandboxLevel: { min: 3, max: 2 } } }, 'VALIDATION_FAILED'],
-    ['a range without an end', { filter: { sandboxLevel: {} } }, 'VALIDATION_FAILED'],
-    ['half a level', { filter: { sandboxLevel: 1.5 } }, 'VALIDATION_FAILED'],
+    ['a minimum above the maximum', { filter: { sandboxLevel: { min: 3, max: 2 } } }, 'VALIDATION_FAILED'],
+    ['an empty range', { filter: { sandboxLevel: {} } }, 'VALIDATION_FAILED'],
+    ['a fraction of a level', { filter: { sandboxLevel: 1.5 } }, 'VALIDATION_FAILED'],
     ['an unknown filter', { filter: { colour: 'red' } }, 'VALIDATION_FAILED'],
-    ['labels that are no text', { filter: { labels: { team: 7 } } }, 'VALIDATION_FAILED'],
+    ['labels that are not strings', { filter: { labels: { team: 7 } } }, 'VALIDATION_FAILED'],
     ['an unknown consistency', { consistency: 'eventual' }, 'VALIDATION_FAILED'],
-  ])('S3.6 with %s is refused', async (_what, body, code) => {
+  ])('S3.6 with %s is rejected', async (_what, body, code) => {
     expect(await api.call('POST', '/v1/agents/query', { body })).toMatchObject({ status: 400, body: { code } });
   });
 
@@ -209,10 +207,10 @@ describe('a query', () => {
     ['the provider', { filter: { provider: null } }],
     ['every part of a provider', { filter: { provider: { adapter: null, type: null, plan: null } } }],
     ['the sandbox level', { filter: { sandboxLevel: null } }],
-    ['the bounds of price and budget', { filter: { maxUsdPerTask: null, minRemainingTokens: null } }],
+    ['the limits of price and budget', { filter: { maxUsdPerTask: null, minRemainingTokens: null } }],
     ['the labels', { filter: { labels: null } }],
-    ['all that is said once', { prefer: null, limit: null, explain: null, fuzzy: null, consistency: null }],
-  ])('S3.6 with null for %s is the same as without', async (_what, body) => {
+    ['every single value', { prefer: null, limit: null, explain: null, fuzzy: null, consistency: null }],
+  ])('S3.6 with null for %s returns the same answer as without', async (_what, body) => {
     const strong = { consistency: 'strong' };
     const without = await api.call('POST', '/v1/agents/query', { body: strong });
     const withNull = await api.call('POST', '/v1/agents/query', { body: { ...strong, ...body } });
@@ -221,8 +219,8 @@ describe('a query', () => {
   });
 });
 
-describe('what nobody can be called', () => {
-  it('S3.1 is no place in the list of agents', async () => {
+describe('an invalid agentId', () => {
+  it('S3.1 is rejected as a cursor of the list of agents', async () => {
     const cursor = Buffer.from('\0').toString('base64url');
     expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
       status: 400,
@@ -230,7 +228,7 @@ describe('what nobody can be called', () => {
     });
   });
 
-  it('B4 opens no socket', async () => {
+  it('B4 is rejected by the WebSocket of agents', async () => {
     const { body: agent } = await register();
     const key = agent.leaseToken;
     const refused = await refusal(api.url, '/v1/agents/ws?agentId=%00&generation=1', { key });
@@ -238,8 +236,8 @@ describe('what nobody can be called', () => {
   });
 });
 
-describe('leaving', () => {
-  it('S3.3 of an unknown agent is 404, with a reason of its own 400, and tells nobody', async () => {
+describe('a deregistration', () => {
+  it('S3.3 of an unknown agent is 404, and with an unknown reason or without a generation 400', async () => {
     const { body: agent } = await register();
     const leave = async (id: string, query: string): Promise<Answer> =>
       await api.call('DELETE', `/v1/agents/${id}${query}`, { key: agent.leaseToken });

@@ -33,8 +33,8 @@ const FLEET = {
 let api: TestApi;
 beforeAll(async () => {
   api = await startApi({ ROLLCALL_CAPABILITY_ALIASES: '{"coding":"code"}', ROLLCALL_BUDGET_LOW_PERCENT: '50' });
-  for (const [agentId, facts] of Object.entries(FLEET)) await api.given.agent({ agentId, ...facts });
-  await until('all are listed', async () => (await found({})).length === 3);
+  for (const [agentId, spec] of Object.entries(FLEET)) await api.given.agent({ agentId, ...spec });
+  await until('all agents are found', async () => (await found({})).length === 3);
 });
 afterAll(async () => await api.stop());
 
@@ -73,7 +73,7 @@ describe('a query', () => {
     expect(await found({ ...query, consistency: 'strong' })).toEqual(expected);
   });
 
-  it('S3.10 marks as low on budget who has less left than the setting says', async () => {
+  it('S3.10 marks an agent as low_budget when less than the configured share remains', async () => {
     const { candidates } = await ask({ capabilities: ['code.build'] });
     expect(candidates.map(({ marks, agent }) => [agent.agentId, marks])).toEqual([
       ['middle', []],
@@ -81,7 +81,7 @@ describe('a query', () => {
     ]);
   });
 
-  it('S3.12 lists by capability as queries find by it', async () => {
+  it('S3.12 uses the same capability rules as the list of agents', async () => {
     const list = async (capability: string): Promise<string[]> => {
       const path = `/v1/agents?capability=${encodeURIComponent(capability)}`;
       return (await api.call<{ items: { agentId: string }[] }>('GET', path)).body.items.map(({ agentId }) => agentId);
@@ -93,7 +93,7 @@ describe('a query', () => {
 });
 
 describe('operators', () => {
-  it('S3.3 drain an agent, which leaves as drained, and quarantine another with force', async () => {
+  it('S3.3 drain an agent, which leaves as drained, and quarantine and evict another', async () => {
     const { leaseToken: key } = await api.given.agent({ agentId: 'tired', capabilities: ['leave'] });
     await api.given.agent({ agentId: 'bad', capabilities: ['leave'] });
     expect((await api.call('POST', '/v1/agents/tired/drain', { body: {} })).body).toMatchObject({ status: 'draining' });
@@ -108,7 +108,7 @@ describe('operators', () => {
     expect((await api.call('POST', '/v1/agents/bad/quarantine', { body: { evict: 'yes' } })).status).toBe(400);
   });
 
-  it('B4 act in the place of an agent without its generation, and the audit log says so', async () => {
+  it('B4 deregister an agent without its generation, which the audit log records', async () => {
     await api.given.agent({ agentId: 'foundling', capabilities: ['leave'] });
     expect((await api.call('DELETE', '/v1/agents/foundling', { key: await api.given.key('operator') })).status).toBe(
       204,

@@ -1,6 +1,6 @@
 import type { AgentSpec } from '../support/given.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
+import { AgentClient, type Registration, pathOf } from '../support/agent-client.js';
 import { refusal } from '../support/socket-client.js';
 
 let api: TestApi;
@@ -13,22 +13,22 @@ beforeEach(async () => {
 });
 afterEach(async () => await api.stop());
 
-const register = async (spec: AgentSpec = {}): Promise<Life> =>
+const register = async (spec: AgentSpec = {}): Promise<Registration> =>
   await api.given.agent({ agentId: 'builder-01', ...spec }, agentKey);
 
-async function recordOf({ agentId }: Life): Promise<Record<string, unknown>> {
+async function recordOf({ agentId }: Registration): Promise<Record<string, unknown>> {
   return (await api.call('GET', `/v1/agents/${agentId}`)).body;
 }
 
-async function operate(act: string, { agentId }: Life, at: TestApi = api): Promise<void> {
-  const { status } = await at.call('POST', `/v1/agents/${agentId}/${act}`, { key: operator });
+async function operate(action: string, { agentId }: Registration, at: TestApi = api): Promise<void> {
+  const { status } = await at.call('POST', `/v1/agents/${agentId}/${action}`, { key: operator });
   expect([200, 204]).toContain(status);
 }
 
-describe("the agent's own socket", () => {
-  it('S3.4 takes beats as frames, durable when answered, and says when the next is due', async () => {
-    const life = await register();
-    const agent = await AgentClient.connect(api.url, life);
+describe('the WebSocket of an agent', () => {
+  it('S3.4 accepts heartbeats, answers when they are stored, and returns the time until the next one', async () => {
+    const registration = await register();
+    const agent = await AgentClient.connect(api.url, registration);
     expect(await agent.received('welcome')).toEqual({
       agentId: 'builder-01',
       generation: 1,
@@ -40,40 +40,43 @@ describe("the agent's own socket", () => {
     const { beatAt, nextIntervalMs } = await agent.received('beaten', 2);
     expect(nextIntervalMs).toBeGreaterThanOrEqual(9_000);
     expect(nextIntervalMs).toBeLessThanOrEqual(10_000);
-    expect(await recordOf(life)).toMatchObject({
+    expect(await recordOf(registration)).toMatchObject({
       health: { lastHeartbeat: beatAt },
       load: { inFlight: 7, ratio: 0.5 },
     });
   });
 
-  it('S3.4 that drops is not a death: only the lease decides', async () => {
-    const life = await register();
-    const agent = await AgentClient.connect(api.url, life);
+  it('S3.4 can be lost without an eviction: only the lease counts', async () => {
+    const registration = await register();
+    const agent = await AgentClient.connect(api.url, registration);
     agent.socket.terminate();
     await agent.closed();
-    expect(await recordOf(life)).toMatchObject({ status: 'active' });
-    await (await AgentClient.connect(api.url, life)).received('welcome');
+    expect(await recordOf(registration)).toMatchObject({ status: 'active' });
+    await (await AgentClient.connect(api.url, registration)).received('welcome');
   });
 
-  it('B4 is opened to nobody but the agent, in its current life, and the refusal says why', async () => {
-    const life = await register();
-    const stranger = await register({ agentId: 'other' });
+  it('B4 opens only for the current generation of the agent, and a rejection has its own code', async () => {
+    const registration = await register();
+    const other = await register({ agentId: 'other' });
     const refused = async (path: string, key?: string): Promise<unknown> => await refusal(api.url, path, { key });
-    expect(await refused(pathOf(life))).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
-    expect(await refused(pathOf(life), agentKey)).toEqual({ status: 403, code: 'FORBIDDEN' });
-    expect(await refused(pathOf(life), stranger.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
-    expect(await refused('/v1/agents/ws', life.leaseToken)).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
-    expect(await refused(pathOf({ agentId: 'nobody', generation: 1 }), life.leaseToken)).toEqual({
+    expect(await refused(pathOf(registration))).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
+    expect(await refused(pathOf(registration), agentKey)).toEqual({ status: 403, code: 'FORBIDDEN' });
+    expect(await refused(pathOf(registration), other.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
+    expect(await refused('/v1/agents/ws', registration.leaseToken)).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
+    expect(await refused(pathOf({ agentId: 'nobody', generation: 1 }), registration.leaseToken)).toEqual({
       status: 404,
       code: 'AGENT_NOT_FOUND',
     });
-    await register({ leaseToken: life.leaseToken });
-    expect(await refused(pathOf(life), life.leaseToken)).toEqual({ status: 409, code: 'STALE_GENERATION' });
+    await register({ leaseToken: registration.leaseToken });
+    expect(await refused(pathOf(registration), registration.leaseToken)).toEqual({
+      status: 409,
+      code: 'STALE_GENERATION',
+    });
   });
 
-  it('says what is wrong with a frame, and goes on', async () => {
-    const life = await register();
-    const agent = await AgentClient.connect(api.url, life);
+  it('answers an invalid frame with an error and stays open', async () => {
+    const registration = await register();
+    const agent = await AgentClient.connect(api.url, registration);
     agent.socket.send('not json');
     agent.send('dance');
     agent.send('beat', { inFlight: -1, mood: 'fine' });
@@ -89,38 +92,38 @@ describe("the agent's own socket", () => {
     await agent.received('beaten');
   });
 
-  it('B4 carries what an operator wants, said to any replica', async () => {
+  it('B4 receives the actions of operators from any replica', async () => {
     const other = await api.replica();
-    const life = await register();
-    const agent = await AgentClient.connect(api.url, life);
+    const registration = await register();
+    const agent = await AgentClient.connect(api.url, registration);
     await agent.received('welcome');
-    await operate('drain', life, other);
+    await operate('drain', registration, other);
     expect(await agent.received('control')).toMatchObject({ action: 'drain' });
-    await operate('quarantine', life, other);
+    await operate('quarantine', registration, other);
     expect(await agent.received('control', 2)).toMatchObject({ action: 'quarantine' });
-    await operate('resume', life);
+    await operate('resume', registration);
     expect(await agent.received('control', 3)).toMatchObject({ action: 'resume' });
-    await operate('drain', life);
-    const late = await AgentClient.connect(other.url, life);
+    await operate('drain', registration);
+    const late = await AgentClient.connect(other.url, registration);
     expect(await late.received('welcome')).toMatchObject({ desiredState: 'draining' });
     await other.stop();
     expect(await late.closed()).toMatchObject({ code: 1001 });
   });
 
-  it('S3.5 tells an evicted agent to register again, and ends', async () => {
-    const life = await register();
-    const agent = await AgentClient.connect(api.url, life);
+  it('S3.5 sends `register` to an evicted agent and closes', async () => {
+    const registration = await register();
+    const agent = await AgentClient.connect(api.url, registration);
     await agent.received('welcome');
-    await operate('evict', life);
+    await operate('evict', registration);
     expect(await agent.received('control')).toEqual({ action: 'register', reason: 'evicted' });
     expect(await agent.closed()).toEqual({ code: 4404, reason: { code: 'REGISTER_AGAIN' } });
   });
 
-  it('B4 of a life that was replaced ends, and the next life beats on', async () => {
-    const life = await register();
-    const before = await AgentClient.connect(api.url, life);
+  it('B4 of a replaced generation is closed, and the next generation can send heartbeats', async () => {
+    const registration = await register();
+    const before = await AgentClient.connect(api.url, registration);
     await before.received('welcome');
-    const next = await register({ leaseToken: life.leaseToken });
+    const next = await register({ leaseToken: registration.leaseToken });
     expect(await before.closed()).toMatchObject({ code: 4409 });
     const after = await AgentClient.connect(api.url, next);
     after.send('beat');

@@ -30,7 +30,7 @@ async function changes(): Promise<string[][]> {
 }
 
 describe('PATCH /v1/agents/{id}', () => {
-  it('S3.1 changes what the agent says of itself, and tells what changed', async () => {
+  it('S3.1 updates the description of an agent, and the event names the changed fields', async () => {
     const update = {
       generation: 1,
       name: 'reviewer',
@@ -63,24 +63,24 @@ describe('PATCH /v1/agents/{id}', () => {
       },
     });
     expect((await patch(update)).status).toBe(200);
-    await until('the feed has it', async () => (await changes()).length > 0);
-    const told = await changes();
-    expect(told.map(({ length }) => length)).toEqual([11]);
+    await until('the event is in the log', async () => (await changes()).length > 0);
+    const changed = await changes();
+    expect(changed.map(({ length }) => length)).toEqual([11]);
     const found = await api.call<{ candidates: unknown[] }>('POST', '/v1/agents/query', {
       body: { capabilities: ['code'], consistency: 'strong' },
     });
     expect(found.body.candidates).toHaveLength(1);
   });
 
-  it('B4 needs the lease token and the generation of the life that changes, or an operator', async () => {
+  it('B4 requires the lease token and the current generation, or an operator', async () => {
     expect(await patch({ name: 'x' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(await patch({ name: 'x', generation: 2 })).toMatchObject({
       status: 409,
       body: { code: 'GENERATION_AHEAD' },
     });
     expect((await patch({ name: 'x', generation: 1 }, agentKey)).status).toBe(403);
-    const stranger = await api.given.agent({}, agentKey);
-    expect(await patch({ name: 'x', generation: 1 }, stranger.leaseToken)).toMatchObject({
+    const other = await api.given.agent({}, agentKey);
+    expect(await patch({ name: 'x', generation: 1 }, other.leaseToken)).toMatchObject({
       status: 403,
       body: { code: 'LEASE_TOKEN_REFUSED' },
     });
@@ -92,7 +92,7 @@ describe('PATCH /v1/agents/{id}', () => {
     expect(body.items).toMatchObject([{ action: 'agent.updated', details: { labels: { ring: '1' } } }]);
   });
 
-  it('B4 with If-Match changes only what was seen', async () => {
+  it('B4 with If-Match updates only the version that the caller has read', async () => {
     const read = await api.call('GET', `/v1/agents/${agentId}`);
     const etag = read.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"1\.\d+"$/);
@@ -107,7 +107,7 @@ describe('PATCH /v1/agents/{id}', () => {
     expect((await patch({ name: 'x' }, api.adminKey, { 'if-match': 'W/"1.1"' })).status).toBe(400);
   });
 
-  it('S3.1 adds labels only up to a limit, however often it is asked', async () => {
+  it('S3.1 limits the number of labels over several updates', async () => {
     const labels = (from: number): Record<string, string> =>
       Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${from + index}`, 'x']));
     expect((await patch({ generation: 1, labels: labels(0) })).status).toBe(200);
@@ -117,7 +117,7 @@ describe('PATCH /v1/agents/{id}', () => {
     });
   });
 
-  it('S3.2 is refused to strangers before their endpoint is looked at', async () => {
+  it('S3.2 with an unknown lease token is rejected before its endpoint is checked', async () => {
     const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
     expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
       status: 401,
@@ -125,7 +125,7 @@ describe('PATCH /v1/agents/{id}', () => {
     });
   });
 
-  it('B3 with an Idempotency-Key is done once, and answered alike', async () => {
+  it('B3 with an Idempotency-Key has one effect and returns the same answer', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await patch({ generation: 1, name: 'one' }, token, headers);
     await patch({ generation: 1, name: 'two' });
@@ -135,32 +135,35 @@ describe('PATCH /v1/agents/{id}', () => {
   });
 
   it.each([
-    ['no name', { name: null }],
+    ['a null name', { name: null }],
     ['an empty name', { name: '' }],
     ['no capabilities', { capabilities: [] }],
-    ['capabilities that are null', { capabilities: null }],
+    ['null capabilities', { capabilities: null }],
     ['one capability in two spellings', { capabilities: ['code build', 'Code_Build'] }],
-    ['a provider that is null', { provider: null }],
+    ['a null provider', { provider: null }],
     ['a negative price', { costModel: { usdPerTask: -1 } }],
-    ['a price list that is null', { costModel: null }],
-    ['labels that are null', { labels: null }],
-    ['a budget, which is changed elsewhere', { budget: { totalTokens: 1 } }],
+    ['a null price list', { costModel: null }],
+    ['null labels', { labels: null }],
+    ['a budget, which has its own route', { budget: { totalTokens: 1 } }],
     ['another agentId', { agentId: 'other' }],
     ['an unknown field', { colour: 'red' }],
-  ])('S3.2 with %s is refused', async (_what, body) => {
+  ])('S3.2 with %s is rejected', async (_what, body) => {
     expect(await patch({ generation: 1, ...body })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it.each(['[]', '"text"', '7', 'true'])('S3.2 with the body %s is refused in words that fit it', async (body) => {
-    const headers = { 'content-type': 'application/json' };
-    expect(await patch(body, token, headers)).toMatchObject({
-      status: 400,
-      body: { errors: [{ message: 'the body must be a JSON object' }] },
-    });
-  });
+  it.each(['[]', '"text"', '7', 'true'])(
+    'S3.2 with the body %s is rejected because it is not an object',
+    async (body) => {
+      const headers = { 'content-type': 'application/json' };
+      expect(await patch(body, token, headers)).toMatchObject({
+        status: 400,
+        body: { errors: [{ message: 'the body must be a JSON object' }] },
+      });
+    },
+  );
 
   it.each(['http://169.254.169.254/latest', 'http://10.0.0.1/', 'ftp://x.example/', 'not a url'])(
-    'S3.2 to the endpoint %s is refused',
+    'S3.2 with the endpoint %s is rejected',
     async (endpoint) => {
       expect(await patch({ generation: 1, endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     },

@@ -1,11 +1,9 @@
 import { until } from '#rollcall/test-support';
+import type { Registration } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 
-interface Registered {
-  agentId: string;
-  generation: number;
-  leaseToken: string;
+interface RegistrationAnswer extends Registration {
   heartbeat: { intervalMs: number; leaseMs: number };
 }
 
@@ -36,12 +34,12 @@ const BUILDER = {
   budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },
 };
 
-async function register(body: object = {}, at: TestApi = api): Promise<Answer<Registered>> {
-  return await at.call<Registered>('POST', '/v1/agents', { key: agentKey, body: { ...BUILDER, ...body } });
+async function register(body: object = {}, at: TestApi = api): Promise<Answer<RegistrationAnswer>> {
+  return await at.call<RegistrationAnswer>('POST', '/v1/agents', { key: agentKey, body: { ...BUILDER, ...body } });
 }
 
 async function beat(
-  { agentId, generation, leaseToken }: Registered,
+  { agentId, generation, leaseToken }: Registration,
   body: object = {},
   at: TestApi = api,
 ): Promise<Answer> {
@@ -55,7 +53,7 @@ async function ask(body: object, at: TestApi = api): Promise<Ranking> {
 const idsOf = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
 
 describe('an agent', () => {
-  it('S3.2 S3.4 S3.3 joins, beats, and leaves with its lease token, and the feed tells of it', async () => {
+  it('S3.2 S3.4 S3.3 registers, sends heartbeats and deregisters with its lease token, and the feed has both events', async () => {
     const { status, body: agent } = await register({ agentId: 'builder-01' });
     expect({ status, ...agent.heartbeat }).toEqual({ status: 201, intervalMs: 10_000, leaseMs: 31_000 });
     const beaten = await beat(agent, { inFlight: 2, load: 0.5 });
@@ -69,19 +67,19 @@ describe('an agent', () => {
       204,
     );
     expect(await beat(agent)).toMatchObject({ status: 404, body: { code: 'REGISTER_AGAIN' } });
-    await until('the feed has both', async () => {
+    await until('the feed has both events', async () => {
       const { body } = await api.call<{ items: { type: string }[] }>('GET', '/v1/events?after=0');
       return body.items.map(({ type }) => type.split('.').slice(-2).join('.')).join() === 'agent.joined,agent.left';
     });
   });
 
-  it('S3.4 is refused with the wrong token, an old generation, or a key that is no token', async () => {
+  it('S3.4 is rejected with the lease token of another agent, an old generation or an API key', async () => {
     const first = (await register({ agentId: 'mine' })).body;
     const second = (await register({ agentId: 'mine', leaseToken: first.leaseToken })).body;
     expect(second).toMatchObject({ generation: 2, leaseToken: first.leaseToken });
     expect(await beat(first)).toMatchObject({ status: 409, body: { code: 'STALE_GENERATION' } });
-    const stranger = (await register({ agentId: 'other' })).body;
-    expect(await beat({ ...second, leaseToken: stranger.leaseToken })).toMatchObject({
+    const other = (await register({ agentId: 'other' })).body;
+    expect(await beat({ ...second, leaseToken: other.leaseToken })).toMatchObject({
       status: 403,
       body: { code: 'LEASE_TOKEN_REFUSED' },
     });
@@ -100,20 +98,20 @@ describe('an agent', () => {
     ['no capability', { capabilities: [] }],
     ['a negative price', { costModel: { usdPerTask: -1 } }],
     ['an agentId with a slash', { agentId: 'a/b' }],
-    ['labels that are no text', { labels: { team: 7 } }],
+    ['labels that are not strings', { labels: { team: 7 } }],
     ['an unknown field', { colour: 'red' }],
-  ])('S3.2 with %s is refused', async (_what, body) => {
+  ])('S3.2 with %s is rejected', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
   it.each(['ftp://x.example/', 'not a url', 'http://169.254.169.254/latest', 'http://10.0.0.1:8080/'])(
-    'S3.2 at %s is refused',
+    'S3.2 with the endpoint %s is rejected',
     async (endpoint) => {
       expect(await register({ endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     },
   );
 
-  it('S3.4 may be spoken for in a batch, each beat with a result of its own', async () => {
+  it('S3.4 can send its heartbeat in a batch, which returns one result for each heartbeat', async () => {
     const one = (await register({ agentId: 'one' })).body;
     const beats = [
       { agentId: 'one', generation: 1, leaseToken: one.leaseToken },
@@ -130,8 +128,8 @@ describe('an agent', () => {
   });
 });
 
-describe('who can do this?', () => {
-  it("S3.6 comes out in the RFC's order, with the low-budget mark", async () => {
+describe('a query', () => {
+  it('S3.6 returns the order of the specification, with the mark low_budget', async () => {
     await register({ agentId: 'builder-03', budget: { totalTokens: 500_000, usedTokens: 488_000 } });
     await register({
       agentId: 'builder-02',
@@ -140,30 +138,30 @@ describe('who can do this?', () => {
       budget: {},
     });
     await register({ agentId: 'builder-01' });
-    await until('all are listed', async () => (await ask({ capabilities: ['build'] })).candidates.length === 3);
+    await until('all agents are found', async () => (await ask({ capabilities: ['build'] })).candidates.length === 3);
     const ranking = await ask({ capabilities: ['build'], prefer: 'cheapest' });
     expect(idsOf(ranking)).toEqual(['builder-01', 'builder-02', 'builder-03']);
     expect(ranking.candidates[2]?.marks).toContain('low_budget');
   });
 
-  it('S3.7 refuses an unknown strategy and names the known ones', async () => {
+  it('S3.7 rejects an unknown strategy and names the known ones', async () => {
     const answer = await api.call('POST', '/v1/agents/query', { body: { prefer: 'prettiest' } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'UNKNOWN_STRATEGY' } });
     expect(answer.body['detail']).toContain('least-loaded');
   });
 
-  it('S3.8 B1 leaves an open circuit out, says why, and when to come back', async () => {
+  it('S3.8 B1 excludes an agent with an open circuit, and returns the reason and the time to retry', async () => {
     await register({ agentId: 'flaky' });
-    await until('it is found', async () => (await ask({ capabilities: ['build'] })).candidates.length === 1);
+    await until('the agent is found', async () => (await ask({ capabilities: ['build'] })).candidates.length === 1);
     for (let failure = 0; failure < 5; failure++)
       await api.call('POST', '/v1/agents/flaky/outcomes', { key: agentKey, body: { ok: false } });
-    await until('it is left out', async () => (await ask({ capabilities: ['build'] })).candidates.length === 0);
+    await until('the agent is excluded', async () => (await ask({ capabilities: ['build'] })).candidates.length === 0);
     const { retryAfterMs, excluded } = await ask({ capabilities: ['build'], explain: true });
     expect(retryAfterMs).toBeGreaterThan(0);
     expect(excluded).toMatchObject([{ agentId: 'flaky', exclusions: [{ code: 'circuit_open' }] }]);
   });
 
-  it('B4 a quarantine survives re-registration, and is on record', async () => {
+  it('B4 excludes a quarantined agent after it has registered again, and the audit log has the quarantine', async () => {
     const { body: agent } = await register({ agentId: 'bad' });
     const operator = await api.given.key('operator');
     expect(
@@ -181,15 +179,15 @@ describe('who can do this?', () => {
 });
 
 describe('two replicas', () => {
-  it('S3.11 an agent registered through one is found through the other, and gone from both when evicted', async () => {
+  it('S3.11 find an agent that one of them registered, until one of them evicts it', async () => {
     const other = await api.replica();
     await register({ agentId: 'shared' });
-    await until('the other lists it', async () =>
+    await until('the other replica finds the agent', async () =>
       idsOf(await ask({ capabilities: ['build'] }, other)).includes('shared'),
     );
     expect((await other.call('POST', '/v1/agents/shared/evict')).status).toBe(204);
     await until(
-      'nobody lists it',
+      'no replica finds the agent',
       async () =>
         [...idsOf(await ask({ capabilities: ['build'] })), ...idsOf(await ask({ capabilities: ['build'] }, other))]
           .length === 0,
@@ -197,9 +195,9 @@ describe('two replicas', () => {
     await other.stop();
   });
 
-  it('B5 tell what self-preservation is doing, and follow an operator', async () => {
+  it('B5 explain self-preservation, and apply the override of an operator', async () => {
     await until(
-      'a sweep has been here',
+      'a sweep has run',
       async () => (await api.call('GET', '/v1/registry/protection')).body['explanation'] !== null,
     );
     expect((await api.call('GET', '/v1/registry/protection')).body).toMatchObject({
@@ -208,7 +206,7 @@ describe('two replicas', () => {
     });
     expect((await api.call('PUT', '/v1/registry/protection', { body: { override: 'protect' } })).status).toBe(200);
     await until(
-      'it is held on',
+      'self-preservation is active',
       async () =>
         ((await api.call('GET', '/v1/registry/protection')).body['explanation'] as { state: string }).state ===
         'protecting',

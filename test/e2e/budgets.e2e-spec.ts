@@ -35,7 +35,7 @@ const reserve = async (
 ): Promise<{ status: number; body: ReservationView & { code?: string } }> =>
   await api.call('POST', '/v1/budgets/reservations', { body, key });
 
-async function join(agentId: string, budget: object): Promise<void> {
+async function registerWithBudget(agentId: string, budget: object): Promise<void> {
   await api.given.agent({ agentId, capabilities: [agentId], budget });
 }
 
@@ -47,7 +47,7 @@ async function candidates(capability: string): Promise<unknown[]> {
 }
 
 describe('budgets over REST', () => {
-  it('S3.10 are made, shown, listed by cursor, topped up and adjusted, and each act is in the audit log', async () => {
+  it('S3.10 are created, read, listed by cursor, topped up and adjusted, and each change is in the audit log', async () => {
     const made = await open({ kind: 'caller', subject: 'key:x', window: 'daily', limit: { tokens: 100 } });
     expect(made).toMatchObject({
       status: 201,
@@ -106,10 +106,10 @@ describe('budgets over REST', () => {
     expect(forecast.body).toMatchObject({ tokens: { perHour: 0, available: 1, runsOutAt: null }, runsOutAt: null });
   });
 
-  it('S3.10 are spent by runtimes that are not ours: reserve, settle by the price list, release', async () => {
+  it('S3.10 are used by external runtimes: reserve, settle by the price list, release', async () => {
     const key = await api.given.key('agent');
     const agent = 'spender';
-    await join(agent, { totalTokens: 10_000, source: 'ledger' });
+    await registerWithBudget(agent, { totalTokens: 10_000, source: 'ledger' });
     const run = await open({ kind: 'run', subject: 'run-1', limit: { microUsd: 50_000 } });
     const held = await reserve(
       { key: 'run-1/1', agentId: agent, runId: 'run-1', tokens: 4_000, microUsd: 40_000 },
@@ -142,8 +142,8 @@ describe('budgets over REST', () => {
     });
     const released = await api.call('POST', '/v1/budgets/reservations/run-1%2F2/release', { key });
     expect(released).toMatchObject({ status: 200, body: { state: 'released' } });
-    const stranger = await api.call('POST', '/v1/budgets/reservations/run-1%2F2/settle', { body: { tokens: 1 } });
-    expect(stranger).toMatchObject({ status: 404, body: { code: 'RESERVATION_NOT_FOUND' } });
+    const byOther = await api.call('POST', '/v1/budgets/reservations/run-1%2F2/settle', { body: { tokens: 1 } });
+    expect(byOther).toMatchObject({ status: 404, body: { code: 'RESERVATION_NOT_FOUND' } });
     const seen = await api.call('GET', `/v1/agents/${agent}/budget`);
     expect(seen.body).toMatchObject({
       agentId: agent,
@@ -153,7 +153,7 @@ describe('budgets over REST', () => {
     expect((await api.call('GET', '/v1/budgets/reconciliation')).body).toMatchObject({ discrepancies: [] });
   });
 
-  it('B2 bind a tree of runs that an outside runtime opens, and tell own and subtree of each', async () => {
+  it('B2 limit a tree of runs of an external runtime, and report the own usage and the subtree usage of each run', async () => {
     const key = await api.given.key('agent');
     const openRun = async (body: object): Promise<BudgetView> =>
       (await api.call<BudgetView>('POST', '/v1/budgets/runs', { key, body })).body;
@@ -169,7 +169,7 @@ describe('budgets over REST', () => {
     expect(below.body.items).toMatchObject([{ subject: 'tree/a', usage: { own: { tokens: 60 } }, path: [root.id] }]);
   });
 
-  it('B2 are held for longer by who renews a reservation, and only by them', async () => {
+  it('B2 stay reserved longer when the owner renews the reservation; other callers cannot renew it', async () => {
     const held = await reserve({ key: 'long', tokens: 5, ttlSeconds: 60 });
     const renew = async (key?: string): Promise<Answer<ReservationView>> =>
       await api.call<ReservationView>('POST', '/v1/budgets/reservations/long/renew', {
@@ -185,7 +185,7 @@ describe('budgets over REST', () => {
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
-  it('S3.10 bind the caller by its own key', async () => {
+  it('S3.10 of a caller limit the requests with its key only', async () => {
     const key = await api.given.key('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
@@ -194,56 +194,57 @@ describe('budgets over REST', () => {
     expect((await reserve({ key: 'b', tokens: 1 })).status).toBe(201);
   });
 
-  it('S3.10 exhausted take an agent out of the ranking, and topping up brings it back', async () => {
-    await join('thrifty', { totalTokens: 100, source: 'ledger' });
-    await until('it is found', async () => (await candidates('thrifty')).length === 1);
+  it('S3.10 remove an agent from the ranking when they are exhausted, and a top-up adds it again', async () => {
+    await registerWithBudget('thrifty', { totalTokens: 100, source: 'ledger' });
+    await until('the agent is found', async () => (await candidates('thrifty')).length === 1);
     await reserve({ key: 't', agentId: 'thrifty', tokens: 100 });
     await api.call('POST', '/v1/budgets/reservations/t/settle', { body: { tokens: 100 } });
     expect(await candidates('thrifty')).toEqual([]);
     const { body } = await api.call<{ budgets: BudgetView[] }>('GET', '/v1/agents/thrifty/budget');
     await api.call('POST', `/v1/budgets/${body.budgets[0]?.id}/topup`, { body: { tokens: 1_000_000 } });
-    await until('it is found again', async () => (await candidates('thrifty')).length === 1);
+    await until('the agent is found again', async () => (await candidates('thrifty')).length === 1);
   });
 
-  it('S3.10 charged through one replica are ranked by through another within a moment', async () => {
+  it('S3.10 charged on one replica change the ranking on another', async () => {
     const other = await api.replica();
-    await join('shared', { totalTokens: 100, source: 'ledger' });
-    const elsewhere = async (): Promise<number> =>
+    await registerWithBudget('shared', { totalTokens: 100, source: 'ledger' });
+    const foundByOther = async (): Promise<number> =>
       (await other.call<{ candidates: [] }>('POST', '/v1/agents/query', { body: { capabilities: ['shared'] } })).body
         .candidates.length;
-    await until('the other replica knows it', async () => (await elsewhere()) === 1);
+    await until('the other replica finds the agent', async () => (await foundByOther()) === 1);
     await reserve({ key: 's', agentId: 'shared', tokens: 100 });
     await api.call('POST', '/v1/budgets/reservations/s/settle', { body: { tokens: 100 } });
-    await until('the other replica knows it is spent', async () => (await elsewhere()) === 0);
+    await until('the other replica no longer finds the agent', async () => (await foundByOther()) === 0);
     await other.stop();
   });
 
-  it('S3.10 with source langfuse are refreshed by themselves, and say how fresh they are', async () => {
+  it('S3.10 with source langfuse are refreshed periodically and report their freshness', async () => {
     langfuse.traced.push({
       agentId: 'traced',
       totalTokens: 123_456,
       totalCost: 1.5,
       at: new Date('2026-02-24T10:00:00Z'),
     });
-    await join('traced', { totalTokens: 500_000, source: 'langfuse' });
-    type Seen = { budget: object; budgets: BudgetView[] };
-    const look = async (): Promise<Seen> => (await api.call<Seen>('GET', '/v1/agents/traced/budget')).body;
-    await until('it was refreshed', async () => (await look()).budgets[0]?.freshness?.ageMs !== null);
-    expect(await look()).toMatchObject({
+    await registerWithBudget('traced', { totalTokens: 500_000, source: 'langfuse' });
+    type AgentBudgets = { budget: object; budgets: BudgetView[] };
+    const read = async (): Promise<AgentBudgets> =>
+      (await api.call<AgentBudgets>('GET', '/v1/agents/traced/budget')).body;
+    await until('the budget is refreshed', async () => (await read()).budgets[0]?.freshness?.ageMs !== null);
+    expect(await read()).toMatchObject({
       budget: { totalTokens: 500_000, usedTokens: 123_456, remaining: 376_544, source: 'langfuse' },
       budgets: [{ freshness: { error: null } }],
     });
     langfuse.fault = { status: 500 };
-    await until('the outage was noticed', async () => (await look()).budgets[0]?.freshness?.error !== null);
-    await until('the count is stale', async () => (await look()).budgets[0]?.freshness?.stale === true);
-    expect(await look()).toMatchObject({ budget: { usedTokens: 123_456 } });
+    await until('the error is reported', async () => (await read()).budgets[0]?.freshness?.error !== null);
+    await until('the budget is stale', async () => (await read()).budgets[0]?.freshness?.stale === true);
+    expect(await read()).toMatchObject({ budget: { usedTokens: 123_456 } });
     langfuse.fault = undefined;
-    await until('it is fresh again', async () => (await look()).budgets[0]?.freshness?.error === null);
+    await until('the budget is fresh again', async () => (await read()).budgets[0]?.freshness?.error === null);
   });
 });
 
-describe('a null', () => {
-  it('S3.10 in the place of what may be left out says nothing: it is neither zero nor a fault', async () => {
+describe('null in an optional field', () => {
+  it('S3.10 means the same as a missing field: it is neither 0 nor an error', async () => {
     const made = await open({
       kind: 'run',
       subject: 'n-1',
@@ -255,9 +256,9 @@ describe('a null', () => {
     expect(made).toMatchObject({ status: 201, body: { window: 'total', timeZone: 'UTC', source: 'ledger' } });
     const run = await api.call('POST', '/v1/budgets/runs', { body: { runId: 'n-2', parentRunId: 'n-1', limit: null } });
     expect(run.status).toBe(201);
-    const facts = { runId: 'n-1', microUsd: null, atLeastTokens: null, ttlSeconds: null };
-    expect((await reserve({ key: 'n-1', ...facts, tokens: 101 })).status).toBe(402);
-    expect((await reserve({ key: 'n-2', ...facts, tokens: 60 })).status).toBe(201);
+    const fields = { runId: 'n-1', microUsd: null, atLeastTokens: null, ttlSeconds: null };
+    expect((await reserve({ key: 'n-1', ...fields, tokens: 101 })).status).toBe(402);
+    expect((await reserve({ key: 'n-2', ...fields, tokens: 60 })).status).toBe(201);
     const usage = { inputTokens: null, outputTokens: 10 };
     const settled = await api.call('POST', '/v1/budgets/reservations/n-2/settle', { body: { model: null, usage } });
     expect(settled.body).toMatchObject({ used: { tokens: 60 }, estimated: true });
@@ -268,7 +269,7 @@ describe('a null', () => {
   });
 });
 
-describe('bad input', () => {
+describe('invalid budget input', () => {
   it.each([
     ['no limit', { kind: 'agent', subject: 'a' }, 400, 'VALIDATION_FAILED'],
     ['no subject', { kind: 'agent', limit: {} }, 400, 'VALIDATION_FAILED'],
@@ -277,17 +278,12 @@ describe('bad input', () => {
     ['a negative limit', { kind: 'agent', subject: 'a', limit: { tokens: -1 } }, 400, 'VALIDATION_FAILED'],
     ['an unknown field', { kind: 'agent', subject: 'a', limit: {}, colour: 'red' }, 400, 'VALIDATION_FAILED'],
     ['an unknown time zone', { kind: 'fleet', window: 'daily', timeZone: 'X/Y', limit: {} }, 400, 'INVALID_BUDGET'],
-    [
-      'a parent that is not there',
-      { kind: 'run', subject: 'r', parentRunId: 'no', limit: {} },
-      404,
-      'BUDGET_NOT_FOUND',
-    ],
-  ])('S3.10 %s is refused', async (_, body, status, code) => {
+    ['an unknown parent', { kind: 'run', subject: 'r', parentRunId: 'no', limit: {} }, 404, 'BUDGET_NOT_FOUND'],
+  ])('S3.10 %s is rejected', async (_, body, status, code) => {
     expect(await open(body)).toMatchObject({ status, body: { code } });
   });
 
-  it('S3.10 of ids, cursors and amounts is refused, and viewers cannot spend or change', async () => {
+  it('S3.10 in ids, cursors and amounts is rejected, and viewers cannot reserve or create budgets', async () => {
     expect((await api.call('GET', '/v1/budgets/x')).status).toBe(400);
     expect((await api.call('GET', '/v1/budgets/999999')).body).toMatchObject({ code: 'BUDGET_NOT_FOUND' });
     expect((await api.call('GET', '/v1/budgets?cursor=abc')).body).toMatchObject({ code: 'CURSOR_INVALID' });

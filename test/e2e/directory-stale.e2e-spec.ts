@@ -1,10 +1,10 @@
 import { EventLog } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
-import type { Life } from '../support/agent-client.js';
+import type { Registration } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 
-type Found = Answer<{ candidates: { agent: Life }[]; code?: string }>;
+type QueryAnswer = Answer<{ candidates?: { agent: Registration }[]; code?: string }>;
 
 let api: TestApi;
 let other: TestApi;
@@ -19,12 +19,12 @@ afterEach(async () => {
   await api.stop();
 });
 
-async function ask(consistency?: 'strong'): Promise<Found> {
+async function ask(consistency?: 'strong'): Promise<QueryAnswer> {
   return await api.call('POST', '/v1/agents/query', { body: { capabilities: ['build'], consistency } });
 }
 
-/** The replica reads no more of the log until the returned function is called, as if it were frozen. */
-function holdBack(replica: TestApi): () => void {
+/** Stops a replica from reading the log, as if it were frozen, until the returned function is called. */
+function stopReading(replica: TestApi): () => void {
   const log = replica.app.nest.get(EventLog, { strict: false });
   const page = log.page.bind(log);
   const gate = Promise.withResolvers<void>();
@@ -35,13 +35,13 @@ function holdBack(replica: TestApi): () => void {
   return gate.resolve;
 }
 
-describe('a replica that has not followed the log for some seconds', () => {
-  it('D10 names no agent that left meanwhile: it answers 503, and correctly as soon as it has caught up', async () => {
+describe('a replica that has not read the log for some seconds', () => {
+  it('D10 answers queries with 503 instead of agents that have left, and answers them again when it has read the log', async () => {
     await other.given.agent({ agentId: 'leaver' });
-    await until('it is found', async () => (await ask()).body.candidates.length === 1);
-    release = holdBack(api);
+    await until('the agent is found', async () => (await ask()).body.candidates?.length === 1);
+    release = stopReading(api);
     expect((await other.call('POST', '/v1/agents/leaver/evict')).status).toBe(204);
-    await until('the replica refuses', async () => (await ask()).status === 503);
+    await until('the replica rejects the query', async () => (await ask()).status === 503);
     expect(await ask()).toMatchObject({ status: 503, body: { code: 'DIRECTORY_STALE' } });
     expect((await ask('strong')).body.candidates).toEqual([]);
     release();

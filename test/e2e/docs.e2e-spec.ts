@@ -22,7 +22,7 @@ const operations = (): [string, Operation][] =>
   operationsOf(document).map((operation) => [`${operation.method} ${operation.path}`, operation]);
 
 describe('the OpenAPI document', () => {
-  it('has every route of ours, with a summary and a success', () => {
+  it('contains every route, with a summary and a success response', () => {
     const served = api.app.routes
       .all()
       .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$/.test(route))
@@ -38,7 +38,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says which routes need a credential', () => {
+  it('declares which routes require a credential', () => {
     expect(document.components.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } });
     for (const [route, { security }] of operations()) {
       expect({ route, open: security === undefined }).toEqual({ route, open: route.startsWith('GET /health') });
@@ -65,11 +65,11 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the documentation page', () => {
-  it('shows the routes in a real browser, under a strict content policy, and can try one with a key', async () => {
+  it('shows the routes in a real browser under a strict content security policy, and can call a route with a key', async () => {
     const page = await browser.newPage();
-    const complaints: string[] = [];
-    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
+    const browserErrors: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && browserErrors.push(message.text()));
+    page.on('pageerror', (error) => browserErrors.push(error.message));
     await page.goto(`${api.url}/docs`);
     await page.getByText('/v1/me').first().waitFor();
     expect(await page.title()).toBe('Rollcall API');
@@ -81,7 +81,7 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Try it out' }).click();
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(browserErrors).toEqual([]);
   });
 
   it('registers an agent with the request that it pre-fills', async () => {

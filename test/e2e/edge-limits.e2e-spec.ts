@@ -21,9 +21,9 @@ async function lockKeys(): Promise<() => Promise<void>> {
   };
 }
 
-async function waiting(count: number): Promise<void> {
+async function untilWaiting(count: number): Promise<void> {
   const sql = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await until(`${count} statements wait`, async () => {
+  await until(`${count} statements wait for a lock`, async () => {
     const [row] = await api.database.db.query<{ count: number }>(sql);
     return (row?.count ?? 0) >= count;
   });
@@ -35,7 +35,7 @@ const BUSY = [429, 'TOO_MANY_CONCURRENT_REQUESTS'];
 describe('the size of a body', () => {
   beforeEach(async () => void (api = await startApi()));
 
-  it('A1 with a lease token is at most 16 KB, and the refusal names the limit', async () => {
+  it('A1 with a lease token is at most 16 KB, and the error contains the limit', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const body = { generation: 1, name: 'x'.repeat(17_000) };
     for (const [method, path] of [
@@ -49,7 +49,7 @@ describe('the size of a body', () => {
     expect((await api.call('PATCH', `/v1/agents/${agentId}`, { body })).status).toBe(400);
   });
 
-  it('A1 must be announced with a lease token', async () => {
+  it('A1 must be declared when a lease token is used', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const head = `PATCH /v1/agents/${agentId} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${leaseToken}\r\n`;
     const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":';
@@ -63,7 +63,7 @@ describe('the size of a body', () => {
     expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
   });
 
-  it('A1 suffices for a batch of 1,000 beats with the longest ids', async () => {
+  it('A1 is sufficient for a batch of 1,000 heartbeats with the longest ids', async () => {
     const agentId = 'ü'.repeat(128);
     const one = { agentId, leaseToken: `rl_${'x'.repeat(43)}`, generation: Number.MAX_SAFE_INTEGER, inFlight: 1e6 };
     const full = { ...one, load: 999.999, latencyMs: 999_999.999, usedTokens: Number.MAX_SAFE_INTEGER };
@@ -82,7 +82,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/v1/me', { key: other })).status).toBe(200);
     const unlock = await lockKeys();
     const slow = Array.from({ length: 3 }, async () => await api.call('GET', '/v1/keys'));
-    await waiting(3);
+    await untilWaiting(3);
     const refused = await api.call('GET', '/v1/agents');
     expect(codeOf(refused)).toEqual(BUSY);
     expect(refused.headers.get('retry-after')).toBe('1');
@@ -92,40 +92,40 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/v1/keys')).status).toBe(200);
   });
 
-  it('A8 hold their place while the server works for a client that hung up', async () => {
+  it('A8 count while the server works for a client that has disconnected', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '2' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
-    const gone = [ask(), ask()];
-    await waiting(2);
-    for (const socket of gone) socket.destroy();
+    const disconnected = [ask(), ask()];
+    await untilWaiting(2);
+    for (const socket of disconnected) socket.destroy();
     expect(codeOf(await api.call('GET', '/v1/agents'))).toEqual(BUSY);
     await unlock();
-    await until('the places are free', async () => (await api.call('GET', '/v1/agents')).status === 200);
+    await until('the slots are free', async () => (await api.call('GET', '/v1/agents')).status === 200);
     expect((await Promise.all([api.call('GET', '/v1/keys'), api.call('GET', '/v1/keys')])).map(codeOf)).toEqual([
       [200, undefined],
       [200, undefined],
     ]);
   });
 
-  it('A8 that stay open have a limit of their own, and give their place back', async () => {
+  it('A8 that stay open have a separate limit, and free their slot when they end', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_STREAMS: '2', ROLLCALL_CONCURRENT_REQUESTS: '2' });
     const poll = ask('/v1/events?after=latest&waitMs=20000');
     const stream = ask('/v1/events/stream?after=latest');
     await once(stream, 'data');
-    await until('both are counted', async () => (await api.call('GET', '/v1/events?after=0')).status === 429);
+    await until('both requests are counted', async () => (await api.call('GET', '/v1/events?after=0')).status === 429);
     expect(codeOf(await api.call('GET', '/v1/events/snapshot'))).toEqual(BUSY);
     expect(await refusal(api.url, '/v1/events/ws', { key: api.adminKey })).toEqual({ status: 429, code: BUSY[1] });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     poll.destroy();
-    await until('one is free', async () => (await api.call('GET', '/v1/events?after=0')).status === 200);
+    await until('one slot is free', async () => (await api.call('GET', '/v1/events?after=0')).status === 200);
     stream.destroy();
     const both = async (): Promise<number[]> =>
       (await Promise.all([api.call('GET', '/v1/events'), api.call('GET', '/v1/events')])).map(({ status }) => status);
-    await until('both are free', async () => (await both()).join() === '200,200');
+    await until('both slots are free', async () => (await both()).join() === '200,200');
   });
 
-  it('A8 without a proven credential are limited by address', async () => {
+  it('A8 without a verified credential are limited by address', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_UNAUTHENTICATED: '4' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
@@ -133,7 +133,7 @@ describe('concurrent requests', () => {
       { length: 4 },
       async (_, index) => await api.call('GET', '/v1/me', { key: `unknown-${index}` }),
     );
-    await waiting(4);
+    await untilWaiting(4);
     expect(codeOf(await api.call('GET', '/v1/me', { key: 'unknown-5' }))).toEqual(BUSY);
     expect(codeOf(await api.call('GET', '/health/live', { key: null }))).toEqual(BUSY);
     await unlock();
@@ -141,13 +141,15 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);
   });
 
-  it('A3 for more snapshots than a replica reads are answered with 429', async () => {
+  it('A3 for more snapshots than a replica can read at once are answered with 429', async () => {
     api = await startApi();
-    const answers = await Promise.all(
-      Array.from({ length: 24 }, async () => await api.call('GET', '/v1/events/snapshot')),
-    );
-    const refused = answers.filter(({ status }) => status !== 200);
-    expect(refused.length).toBeGreaterThan(0);
+    const refused: Answer[] = [];
+    await until('a request is rejected', async () => {
+      const read = async (): Promise<Answer> => await api.call('GET', '/v1/events/snapshot');
+      const answers = await Promise.all(Array.from({ length: 24 }, read));
+      refused.push(...answers.filter(({ status }) => status !== 200));
+      return refused.length > 0;
+    });
     for (const answer of refused) {
       expect(codeOf(answer)).toEqual([429, 'SNAPSHOTS_BUSY']);
       expect(answer.headers.get('retry-after')).toBe('1');
@@ -162,8 +164,8 @@ describe('concurrent requests', () => {
   }
 });
 
-describe('a replica that is leaving', () => {
-  it('D8 ends every connection with its answer, so that no proxy sends another request on it', async () => {
+describe('a stopping replica', () => {
+  it('D8 closes each connection after its answer, so that no proxy sends another request on it', async () => {
     api = await startApi();
     expect((await api.call('GET', '/v1/me')).headers.get('connection')).not.toBe('close');
     api.app.lifecycle.phase = 'draining';

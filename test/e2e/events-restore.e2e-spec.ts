@@ -1,7 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
-import { joined, many, seqOf, tell } from '../support/events.js';
+import { appendEvents, joined, many, seqOf } from '../support/events.js';
 
 interface Page {
   items: { sequence: string }[];
@@ -11,27 +11,27 @@ interface Page {
 
 let api: TestApi;
 let restored: TestApi;
-/** Of a consumer that read the original to its end. */
+/** The cursor of a consumer that has read the whole original log. */
 let cursor: string;
 
 const headOf = async (at: TestApi): Promise<string> =>
   (await at.call<Page>('GET', '/v1/events?after=latest')).body.head;
-const logged = async (at: TestApi, head: number): Promise<void> =>
+const untilLogged = async (at: TestApi, head: number): Promise<void> =>
   await until(`event ${head} is logged`, async () => seqOf(await headOf(at).catch(() => '')) === String(head));
 
-/** A backup after 10 events; 10 more that are lost; and 30 others after the backup was restored. */
+/** Creates a backup after 10 events, then 10 events that the backup lacks, and 30 other events in the restored backup. */
 beforeAll(async () => {
   api = await startApi();
-  await tell(api, ...many(10));
-  await logged(api, 10);
+  await appendEvents(api, ...many(10));
+  await untilLogged(api, 10);
   const backup = await api.database.copy();
-  await until('the original works again', async () => (await api.call('GET', '/health/ready')).status === 200);
-  await tell(api, ...many(10));
-  await logged(api, 20);
+  await until('the original is ready again', async () => (await api.call('GET', '/health/ready')).status === 200);
+  await appendEvents(api, ...many(10));
+  await untilLogged(api, 20);
   cursor = (await api.call<Page>('GET', '/v1/events?limit=1000')).body.next;
   restored = await startApi({}, backup);
-  await tell(restored, ...many(30));
-  await logged(restored, 40);
+  await appendEvents(restored, ...many(30));
+  await untilLogged(restored, 40);
 });
 afterAll(async () => {
   await restored.stop();
@@ -39,13 +39,13 @@ afterAll(async () => {
 });
 
 describe('a consumer that returns after an older backup was restored', () => {
-  it('D9 keeps its cursor on the original, in every format', async () => {
+  it('D9 can use its cursor on the original log in both formats', async () => {
     expect(cursor).toMatch(/^20-[0-9a-f]{8}$/);
     expect(await api.call('GET', `/v1/events?after=${cursor}`)).toMatchObject({ status: 200, body: { items: [] } });
     expect((await api.call('GET', '/v1/events?after=20')).status).toBe(200);
   });
 
-  it('D9 gets 410 CURSOR_FOREIGN with the snapshot over REST and as server-sent events', async () => {
+  it('D9 receives 410 CURSOR_FOREIGN with the path of the snapshot over REST and server-sent events', async () => {
     const refused = { status: 410, body: { code: 'CURSOR_FOREIGN', snapshot: '/v1/events/snapshot' } };
     expect(await restored.call('GET', `/v1/events?after=${cursor}`)).toMatchObject(refused);
     expect(await restored.call('GET', `/v1/events?after=${cursor}&waitMs=1000`)).toMatchObject(refused);
@@ -53,7 +53,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect(await restored.call('GET', '/v1/events/stream', { headers })).toMatchObject(refused);
   });
 
-  it('D9 is closed with 4410 over a WebSocket', async () => {
+  it('D9 is closed with 4410 over WebSocket', async () => {
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     client.send('subscribe', { after: cursor });
     const { code, reason } = await client.closed();
@@ -66,8 +66,8 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect([body.sequence, seqOf(body.cursor)]).toEqual(['40', '40']);
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     await client.subscribe({ after: body.cursor });
-    await tell(restored, joined('next'));
-    await until('it comes', () => client.events.length === 1);
+    await appendEvents(restored, joined('next'));
+    await until('the event is received', () => client.events.length === 1);
     expect(client.events[0]).toMatchObject({ sequence: '41', subject: 'next' });
     client.socket.terminate();
   });

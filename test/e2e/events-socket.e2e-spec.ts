@@ -4,11 +4,11 @@ import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
-import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
+import { appendEvents, joined, left, many, seqOf, upTo } from '../support/events.js';
 
 let api: TestApi;
 beforeEach(async () => {
-  api = await startApi({ ROLLCALL_EVENTS_BUFFER: '64KB', ROLLCALL_EVENTS_SLOW_AFTER: '300ms' });
+  api = await startApi({ ROLLCALL_EVENTS_BUFFER: '64KB', ROLLCALL_EVENTS_SLOW_AFTER: '2s' });
 });
 afterEach(async () => await api.stop());
 
@@ -19,11 +19,11 @@ const ticketFrom = async (key = api.adminKey): Promise<string> =>
   (await api.call<{ ticket: string }>('POST', '/v1/events/tickets', { key })).body.ticket;
 
 describe('the WebSocket of events', () => {
-  it('S3.2 S3.3 tells of agents that join and leave, as they do', async () => {
+  it('S3.2 S3.3 sends an event for each agent that joins or leaves', async () => {
     const client = await (await connect()).subscribe({ after: 'oldest' });
-    await tell(api, joined('a-1', ['code']));
-    await tell(api, left('a-1'));
-    await until('both came', () => client.events.length === 2);
+    await appendEvents(api, joined('a-1', ['code']));
+    await appendEvents(api, left('a-1'));
+    await until('both events are received', () => client.events.length === 2);
     expect(client.events).toMatchObject([
       { specversion: '1.0', type: 'agent.joined', subject: 'a-1', sequence: '1', capabilities: 'code' },
       { type: 'agent.left', subject: 'a-1', sequence: '2', data: { reason: 'deregistered' } },
@@ -31,76 +31,79 @@ describe('the WebSocket of events', () => {
     client.socket.close();
   });
 
-  it('B3 a client that is killed and resumes 200 times sees exactly the log', async () => {
+  it('B3 sends exactly the log to a client that is killed and resumes 200 times', async () => {
     const other = await api.replica();
     const done = new AbortController();
     const write = async (at: TestApi): Promise<void> => {
       for (let index = 0; !done.signal.aborted; index++)
-        await tell(at, joined(`a-${index % 7}`), left(`a-${index % 7}`));
+        await appendEvents(at, joined(`a-${index % 7}`), left(`a-${index % 7}`));
     };
     const writers = [write(api), write(other)];
-    const seen: number[] = [];
+    const received: number[] = [];
     for (let round = 0; round < 200; round++) {
       const client = await connect(round % 2 ? api : other);
-      await client.subscribe({ after: String(seen.at(-1) ?? 0) });
-      const enough = 1 + Math.floor(Math.random() * 3);
-      await until('some came', () => client.events.length >= enough);
+      await client.subscribe({ after: String(received.at(-1) ?? 0) });
+      const minimum = 1 + Math.floor(Math.random() * 3);
+      await until('some events are received', () => client.events.length >= minimum);
       client.socket.terminate();
-      seen.push(...client.seqs);
+      received.push(...client.seqs);
     }
     done.abort();
     await Promise.all(writers);
-    const last = await (await connect()).subscribe({ after: String(seen.at(-1)) });
+    const last = await (await connect()).subscribe({ after: String(received.at(-1)) });
     const head = async (): Promise<number> =>
       Number(seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']));
-    await until('it has the rest', async () => (last.seqs.at(-1) ?? seen.at(-1)) === (await head()));
-    expect([...seen, ...last.seqs]).toEqual(upTo(await head()));
+    await until(
+      'the remaining events are received',
+      async () => (last.seqs.at(-1) ?? received.at(-1)) === (await head()),
+    );
+    expect([...received, ...last.seqs]).toEqual(upTo(await head()));
     last.socket.close();
     await other.stop();
   });
 
-  it('sends what the filters let pass, and a second subscription takes the place of the first', async () => {
+  it('sends events that match the filters, and a second subscription replaces the first', async () => {
     const client = await (
       await connect()
     ).subscribe({ after: 'oldest', types: ['agent.left', 'budget.*'], agentIds: ['a-2'] });
     const capable = await (await connect()).subscribe({ after: 'oldest', capabilities: ['draw'] });
-    await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
-    await tell(api, {
+    await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), left('a-2'));
+    await appendEvents(api, {
       type: 'budget.low',
       subject: '7',
       data: { kind: 'agent', of: 'a-2', agentId: 'a-2', window: 'total', unit: 'tokens', limit: 9, remaining: 1 },
     });
-    await until('they came', () => client.events.length === 2 && capable.events.length === 1);
+    await until('the matching events are received', () => client.events.length === 2 && capable.events.length === 1);
     expect([client.seqs, capable.seqs]).toEqual([[4, 5], [2]]);
     api.app.nest.get(StreamConnections, { strict: false }).beat();
-    await until('it tells how far it is', () => capable.count('position') === 1);
+    await until('the position is received', () => capable.count('position') === 1);
     const position = capable.frames.at(-1);
     expect([position?.data['sequence'], seqOf(position?.data['cursor'])]).toEqual(['5', '5']);
     await client.subscribe({ after: '0' });
-    await until('all came', () => client.events.length === 7);
+    await until('all events are received', () => client.events.length === 7);
     expect(client.seqs).toEqual([4, 5, 1, 2, 3, 4, 5]);
     for (const { socket } of [client, capable]) socket.close();
   });
 
-  it('sends no further batch while the window is not acknowledged', async () => {
-    await tell(api, ...many(500));
+  it('sends no further batch until the window is acknowledged', async () => {
+    await appendEvents(api, ...many(500));
     const client = await (await connect()).subscribe({ after: '0', window: 100 });
-    await until('the first came', () => client.events.length === 100);
+    await until('the first window is received', () => client.events.length === 100);
     const other = await (await connect()).subscribe({ after: '0' });
-    await until('the other has all', () => other.events.length === 500);
+    await until('the other client has received all events', () => other.events.length === 500);
     expect(client.events).toHaveLength(100);
-    for (let received = 100; received < 500; received += 100) {
-      client.send('ack', { sequence: String(received) });
-      await until('the next came', () => client.events.length === received + 100);
+    for (let last = 100; last < 500; last += 100) {
+      client.send('ack', { sequence: String(last) });
+      await until('the next window is received', () => client.events.length === last + 100);
     }
     expect(client.seqs).toEqual(upTo(500));
     for (const { socket } of [client, other]) socket.close();
   });
 
-  it('answers a wrong message with what is wrong, and stays open', async () => {
+  it('answers an invalid message with an error and stays open', async () => {
     const client = await connect();
     client.send('subscribe', { types: ['agent.exploded'], colour: 'red' });
-    await until('it is told', () => client.count('error') === 1);
+    await until('the error is received', () => client.count('error') === 1);
     expect(client.frames[0]).toMatchObject({ data: { code: 'VALIDATION_FAILED', status: 400 } });
     await client.subscribe();
     expect([client.count('subscribed'), client.end]).toEqual([1, undefined]);
@@ -108,58 +111,64 @@ describe('the WebSocket of events', () => {
   });
 
   it.each(['garbage', '{"event":"subscirbe"}', '[]', 'null'])(
-    'answers %s with what a message looks like',
+    'answers %s with the known message names',
     async (text) => {
       const client = await connect();
       client.socket.send(text);
-      await until('it is told', () => client.count('error') === 1);
+      await until('the error is received', () => client.count('error') === 1);
       expect(client.frames[0]).toMatchObject({ data: { code: 'MALFORMED_REQUEST' } });
       expect(String(client.frames[0]?.data['detail'])).toContain('subscribe, ack');
       client.socket.close();
     },
   );
 
-  it('listens no more to who sends nonsense and never reads what is answered', async () => {
+  it('closes a socket that sends invalid frames and does not read the answers', async () => {
     const client = await connect();
-    const keeper = api.app.nest.get(StreamConnections, { strict: false });
-    await until('it is kept', () => keeper.count === 1);
+    const connections = api.app.nest.get(StreamConnections, { strict: false });
+    await until('the socket is registered', () => connections.count === 1);
     client.socket.pause();
-    for (let count = 0; count < 60_000 && keeper.count > 0; count++) {
-      client.socket.send(count % 2 ? '{"event":"ack"}' : 'nonsense');
+    for (let count = 0; count < 60_000 && connections.count > 0; count++) {
+      client.socket.send(count % 2 ? '{"event":"ack"}' : 'invalid');
       if (count % 500 === 0) await new Promise(setImmediate);
     }
-    await until('it is gone', () => keeper.count === 0);
+    await until('the socket is closed', () => connections.count === 0);
     client.socket.terminate();
   });
 
-  it('takes a null as nothing said, and of two subscriptions sent at once the second is the one', async () => {
-    await tell(api, joined('a-1'), joined('a-2'));
-    await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2');
+  it('treats null like a missing field, and applies the last of two subscriptions that are sent at once', async () => {
+    await appendEvents(api, joined('a-1'), joined('a-2'));
+    await until(
+      'the events are in the log',
+      async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2',
+    );
     const client = await (await connect()).subscribe({ after: null, window: null, types: null });
     const subscribed = client.frames.at(-1);
     expect([subscribed?.event, seqOf(subscribed?.data['after'])]).toEqual(['subscribed', '2']);
-    await tell(api, joined('a-3'));
-    await until('it came', () => client.seqs.join() === '3');
-    const hasty = await connect();
+    await appendEvents(api, joined('a-3'));
+    await until('the event is received', () => client.seqs.join() === '3');
+    const twice = await connect();
     for (let round = 0; round < 20; round++) {
-      const before = hasty.count('subscribed');
-      hasty.send('subscribe', { after: '0' });
-      hasty.send('subscribe', { after: 'latest' });
+      const before = twice.count('subscribed');
+      twice.send('subscribe', { after: '0' });
+      twice.send('subscribe', { after: 'latest' });
       await until(
-        'the second is',
-        () => seqOf(hasty.frames.at(-1)?.data['after']) === '3' && hasty.count('subscribed') > before,
+        'the second subscription is confirmed',
+        () => seqOf(twice.frames.at(-1)?.data['after']) === '3' && twice.count('subscribed') > before,
       );
     }
-    hasty.events.splice(0);
-    await tell(api, left('a-3'));
-    await until('it came', () => hasty.seqs.includes(4));
-    expect(hasty.seqs).toEqual([4]);
-    for (const { socket } of [client, hasty]) socket.close();
+    twice.events.splice(0);
+    await appendEvents(api, left('a-3'));
+    await until('the event is received', () => twice.seqs.includes(4));
+    expect(twice.seqs).toEqual([4]);
+    for (const { socket } of [client, twice]) socket.close();
   });
 
-  it('B3 with a cursor that is too old ends with where the snapshot is', async () => {
-    await tell(api, ...many(10));
-    await until('logged', async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10);
+  it('B3 is closed with the path of the snapshot when the cursor has expired', async () => {
+    await appendEvents(api, ...many(10));
+    await until(
+      'the events are in the log',
+      async () => (await api.database.db.query('SELECT 1 FROM event_log')).length === 10,
+    );
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 5');
     const client = await connect();
     client.send('subscribe', { after: '2' });
@@ -172,9 +181,9 @@ describe('the WebSocket of events', () => {
 });
 
 describe('a slow consumer', () => {
-  it('B3 is cut off with the cursor to resume from, and delays no one', async () => {
+  it('B3 is closed with the cursor to resume from, and does not delay other consumers', async () => {
     const slow = await (await connect()).subscribe({ after: '0' });
-    const quick = await (await connect()).subscribe({ after: '0' });
+    const fast = await (await connect()).subscribe({ after: '0' });
     const note = 'x'.repeat(40_000);
     slow.socket.pause();
     const publishing = (async () => {
@@ -184,25 +193,28 @@ describe('a slow consumer', () => {
           subject: `a-${index + offset}`,
           data: { by: 'key:test', reason: note },
         }));
-        await tell(api, ...drafts);
+        await appendEvents(api, ...drafts);
       }
     })();
-    await until('the slow one was cut off', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
+    await until(
+      'the slow consumer is closed',
+      () => api.app.nest.get(StreamConnections, { strict: false }).count === 1,
+    );
     slow.socket.resume();
     await publishing;
-    await until('the quick one has all', () => quick.events.length === 400);
+    await until('the fast consumer has received all events', () => fast.events.length === 400);
     const { code, reason } = await slow.closed();
     expect([code, reason['code'], slow.seqs]).toEqual([4408, 'SLOW_CONSUMER', upTo(Number(seqOf(reason['after'])))]);
     expect(slow.events.length).toBeLessThan(400);
-    const back = await (await connect()).subscribe({ after: reason['after'] });
-    await until('it has the rest', () => slow.events.length + back.events.length === 400);
-    expect([...slow.seqs, ...back.seqs]).toEqual(upTo(400));
-    for (const { socket } of [back, quick]) socket.close();
+    const resumed = await (await connect()).subscribe({ after: reason['after'] });
+    await until('the remaining events are received', () => slow.events.length + resumed.events.length === 400);
+    expect([...slow.seqs, ...resumed.seqs]).toEqual(upTo(400));
+    for (const { socket } of [resumed, fast]) socket.close();
   });
 });
 
-describe('who may open it', () => {
-  it('is asked before the socket opens', async () => {
+describe('the access to the WebSocket of events', () => {
+  it('requires a credential with the permission to read events', async () => {
     expect(await EventClient.refusal(api.url, {})).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     expect(await EventClient.refusal(api.url, { key: 'nope' })).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
     expect(await EventClient.refusal(api.url, { key: await api.given.key('agent') })).toEqual({
@@ -211,24 +223,24 @@ describe('who may open it', () => {
     });
   });
 
-  it('a ticket opens one socket, on any replica, for 30 seconds', async () => {
+  it('is granted by a ticket once, on any replica, for 30 seconds', async () => {
     const other = await api.replica();
     const ticket = await ticketFrom(await api.given.key('viewer'));
-    const entries = await Promise.allSettled([
+    const attempts = await Promise.allSettled([
       EventClient.connect(api.url, { ticket }),
       EventClient.connect(other.url, { ticket }),
     ]);
-    expect(entries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(attempts.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     const refused = { status: 401, code: 'UNAUTHENTICATED' };
     expect(await EventClient.refusal(api.url, { ticket })).toEqual(refused);
     const late = await ticketFrom();
     await api.database.db.query(`UPDATE event_ticket SET expires_at = expires_at - interval '31 seconds'`);
     expect(await EventClient.refusal(api.url, { ticket: late })).toEqual(refused);
-    for (const entry of entries) if (entry.status === 'fulfilled') entry.value.socket.close();
+    for (const attempt of attempts) if (attempt.status === 'fulfilled') attempt.value.socket.close();
     await other.stop();
   });
 
-  it('a ticket is not kept as it is, and ends with the key it was made with', async () => {
+  it('is denied for a ticket whose key was revoked; tickets are stored hashed', async () => {
     const key = await api.given.key('viewer');
     const ticket = await ticketFrom(key);
     const rows = await api.database.db.query<{ text: string }>('SELECT event_ticket::text AS text FROM event_ticket');
@@ -238,7 +250,7 @@ describe('who may open it', () => {
     expect((await EventClient.refusal(api.url, { ticket })).status).toBe(401);
   });
 
-  it('is asked again all the time: a revoked or expired key closes it, on every replica', async () => {
+  it('ends on every replica when the key is revoked or expires', async () => {
     const other = await api.replica();
     const [revoked, expired] = [await api.given.key('viewer'), await api.given.key('viewer')];
     const idOf = async (key: string): Promise<string> =>
@@ -258,25 +270,25 @@ describe('who may open it', () => {
 });
 
 describe('an open socket', () => {
-  it('that does not answer pings is dropped, one that does is kept', async () => {
-    const [dead, alive] = [await connect(), await connect()];
-    dead.socket.pause();
-    const keeper = api.app.nest.get(StreamConnections, { strict: false });
-    const heard = once(alive.socket, 'ping');
-    keeper.beat();
-    await heard;
-    await alive.subscribe(); // comes after the pong, so that one was heard when this is answered
-    keeper.beat();
-    await until('the dead one is dropped', () => keeper.count === 1);
+  it('is closed when it does not answer pings, and else stays open', async () => {
+    const [unresponsive, alive] = [await connect(), await connect()];
+    unresponsive.socket.pause();
+    const connections = api.app.nest.get(StreamConnections, { strict: false });
+    const ping = once(alive.socket, 'ping');
+    connections.beat();
+    await ping;
+    await alive.subscribe(); // the server handles the pong before this message, so its answer shows that the pong was handled
+    connections.beat();
+    await until('the unresponsive socket is closed', () => connections.count === 1);
     expect(alive.end).toBeUndefined();
     alive.socket.close();
   });
 
-  it('is closed in order when the replica leaves', async () => {
+  it('is closed with its cursor when the replica stops', async () => {
     const other = await api.replica();
     const client = await (await connect(other)).subscribe({ after: '0' });
-    await tell(other, joined('a-1'));
-    await until('it came', () => client.events.length === 1);
+    await appendEvents(other, joined('a-1'));
+    await until('the event is received', () => client.events.length === 1);
     await other.stop();
     const { code, reason } = await client.closed();
     expect([code, reason['code'], seqOf(reason['after'])]).toEqual([1001, 'SHUTTING_DOWN', '1']);

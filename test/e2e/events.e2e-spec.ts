@@ -3,7 +3,7 @@ import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
-import { joined, left, many, seqOf, tell, upTo } from '../support/events.js';
+import { joined, left, many, seqOf, appendEvents, upTo } from '../support/events.js';
 
 interface Page {
   items: CloudEvent[];
@@ -11,27 +11,30 @@ interface Page {
   head: string;
 }
 
+/** Shorter than the default, because two tests must wait longer. */
+const HANDLER_TIMEOUT_MS = 3_000;
+const LIMITS = { ROLLCALL_HANDLER_TIMEOUT: `${HANDLER_TIMEOUT_MS}ms`, ROLLCALL_DATABASE_TIMEOUT: '2500ms' };
+
 let api: TestApi;
 beforeEach(async () => {
-  // short, so that what waits longer than an ordinary request may is seen to be let
-  api = await startApi({ ROLLCALL_HANDLER_TIMEOUT: '1000ms', ROLLCALL_DATABASE_TIMEOUT: '900ms' });
+  api = await startApi(LIMITS);
 });
 afterEach(async () => await api.stop());
 
-/** With bare sequence numbers for cursors. */
+/** Reads a page. Its cursors are reduced to their sequence numbers. */
 const page = async (query = ''): Promise<Answer<Page>> => {
   const { body, ...answer } = await api.call<Page>('GET', `/v1/events${query}`);
   if (answer.status !== 200) return { ...answer, body };
   return { ...answer, body: { ...body, next: seqOf(body.next), head: seqOf(body.head) } };
 };
 const seqs = ({ body }: Answer<Page>): number[] => body.items.map(({ sequence }) => Number(sequence));
-const logged = async (head: number): Promise<void> =>
+const untilLogged = async (head: number): Promise<void> =>
   await until(`event ${head} is logged`, async () => (await page('?after=latest')).body.head === String(head));
 
 describe('GET /v1/events', () => {
-  it('B3 gives CloudEvents in order, with the cursor for the next page', async () => {
-    await tell(api, joined('a-1', ['code', 'review']), left('a-1'));
-    await logged(2);
+  it('B3 returns CloudEvents in order, with the cursor of the next page', async () => {
+    await appendEvents(api, joined('a-1', ['code', 'review']), left('a-1'));
+    await untilLogged(2);
     const first = await page('?limit=1');
     expect(first).toMatchObject({ status: 200, body: { next: '1', head: '2' } });
     expect(first.body.items).toEqual([
@@ -53,13 +56,13 @@ describe('GET /v1/events', () => {
     expect(await page('?after=2')).toMatchObject({ body: { items: [], next: '2', head: '2' } });
   });
 
-  it('filters by type, family, agent and capability, and goes past what does not match', async () => {
-    await tell(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), {
+  it('filters by type, family, agent and capability, and returns a cursor after events that do not match', async () => {
+    await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['draw']), left('a-1'), {
       type: 'budget.low',
       subject: '7',
       data: { kind: 'agent', of: 'a-2', agentId: 'a-2', window: 'total', unit: 'tokens', limit: 9, remaining: 1 },
     });
-    await logged(4);
+    await untilLogged(4);
     expect(seqs(await page('?types=agent.left'))).toEqual([3]);
     expect(seqs(await page('?types=agent.*'))).toEqual([1, 2, 3]);
     expect(seqs(await page('?agentIds=a-2'))).toEqual([2, 4]);
@@ -68,27 +71,27 @@ describe('GET /v1/events', () => {
     expect((await page('?types=circuit.*')).body).toEqual({ items: [], next: '4', head: '4' });
   });
 
-  it('refuses a type nobody will ever send, and says which there are', async () => {
+  it('rejects an unknown type and lists the known ones', async () => {
     const answer = await page('?types=agent.exploded');
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(JSON.stringify(answer.body)).toContain('agent.joined, agent.left');
   });
 
-  it('waits for the next event when asked to, longer than other requests may take', async () => {
-    await tell(api, joined('a-1'));
-    await logged(1);
+  it('waits for the next event with waitMs, longer than the handler timeout', async () => {
+    await appendEvents(api, joined('a-1'));
+    await untilLogged(1);
     const started = performance.now();
     const waiting = page('?after=1&waitMs=20000&types=agent.left');
-    await until('it waited past the limit of others', () => performance.now() - started > 1_800);
-    await tell(api, joined('a-2'), left('a-1'), left('a-2'));
+    await until('the handler timeout has passed', () => performance.now() - started > HANDLER_TIMEOUT_MS + 800);
+    await appendEvents(api, joined('a-2'), left('a-1'), left('a-2'));
     const answer = await waiting;
     expect([seqs(answer), answer.body.next]).toEqual([[3, 4], '4']);
     expect((await page('?after=4&waitMs=50')).body).toEqual({ items: [], next: '4', head: '4' });
   });
 
-  it('B3 says when a cursor is too old to go on from, and where the snapshot is', async () => {
-    await tell(api, ...many(20));
-    await logged(20);
+  it('B3 rejects an expired cursor with the path of the snapshot', async () => {
+    await appendEvents(api, ...many(20));
+    await untilLogged(20);
     await api.database.db.query('DELETE FROM event_log WHERE seq <= 15');
     expect(await page('?after=3')).toMatchObject({
       status: 410,
@@ -114,92 +117,92 @@ describe('GET /v1/events', () => {
     expect(steps).toEqual(['2000', '4000', '5000']);
   });
 
-  it('is for those who may read events', async () => {
+  it('requires the permission to read events', async () => {
     expect((await api.call('GET', '/v1/events', { key: await api.given.key('viewer') })).status).toBe(200);
     expect((await api.call('GET', '/v1/events', { key: await api.given.key('operator') })).status).toBe(200);
     expect(await api.call('GET', '/v1/events', { key: await api.given.key('agent') })).toMatchObject({ status: 403 });
   });
 
-  it('has one log for all replicas', async () => {
+  it('returns the same log on all replicas', async () => {
     const other = await api.replica();
-    for (let index = 0; index < 10; index++) await tell(index % 2 ? api : other, joined(`a-${index}`));
-    await logged(10);
+    for (let index = 0; index < 10; index++) await appendEvents(index % 2 ? api : other, joined(`a-${index}`));
+    await untilLogged(10);
     expect((await other.call<Page>('GET', '/v1/events')).body.items).toEqual((await page()).body.items);
     await other.stop();
   });
 });
 
-/** Server-sent events as text, as they come. */
+/** Reads server-sent events as text. */
 async function openStream(query = '', headers: Record<string, string> = {}, key = api.adminKey) {
   const abort = new AbortController();
   const response = await fetch(`${api.url}/v1/events/stream${query}`, {
     headers: { authorization: `Bearer ${key}`, ...headers },
     signal: abort.signal,
   });
-  const stream = { response, text: '', over: false, close: () => abort.abort() };
+  const stream = { response, text: '', ended: false, close: () => abort.abort() };
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) stream.text += decoder.decode(chunk as Uint8Array, { stream: true });
   };
   void read()
-    .catch(() => undefined) // we hung up
-    .finally(() => (stream.over = true));
+    .catch(() => undefined) // `close` aborts the request
+    .finally(() => (stream.ended = true));
   return stream;
 }
 
 const idsIn = (text: string): number[] => [...text.matchAll(/^id: (\d+)-[0-9a-f]{8}$/gm)].map(([, id]) => Number(id));
 
 describe('GET /v1/events/stream', () => {
-  it('B3 goes on after Last-Event-ID without a hole or a repetition', async () => {
-    await tell(api, ...many(300));
-    await logged(300);
+  it('B3 continues after Last-Event-ID without a gap or a duplicate', async () => {
+    await appendEvents(api, ...many(300));
+    await untilLogged(300);
     const stream = await openStream('?after=oldest', { 'last-event-id': '100' });
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    await tell(api, joined('live'));
-    await until('all came', () => idsIn(stream.text).length === 201);
+    await appendEvents(api, joined('live'));
+    await until('all events are received', () => idsIn(stream.text).length === 201);
     expect(idsIn(stream.text)).toEqual(upTo(301, 101));
     expect(stream.text).toContain('event: agent.joined\ndata: {"specversion":"1.0"');
     stream.close();
   });
 
-  it('starts with what is new, beats, tells how far it is, and is not cut off', async () => {
-    await tell(api, ...many(5));
-    await logged(5);
+  it('starts with new events, sends heartbeats and its position, and stays open longer than the handler timeout', async () => {
+    await appendEvents(api, ...many(5));
+    await untilLogged(5);
     const started = performance.now();
     const stream = await openStream('?types=agent.left');
-    await until('it outlived ordinary requests', () => performance.now() - started > 1_800);
-    await tell(api, joined('a-1'));
-    await logged(6);
-    await until('the feed is there', () => api.app.nest.get(EventFeed, { strict: false }).position === 6);
+    await until('the handler timeout has passed', () => performance.now() - started > HANDLER_TIMEOUT_MS + 800);
+    await appendEvents(api, joined('a-1'));
+    await untilLogged(6);
+    await until('the feed has read the event', () => api.app.nest.get(EventFeed, { strict: false }).position === 6);
     api.app.nest.get(StreamConnections, { strict: false }).beat();
-    await until('it beat', () => stream.text.includes(': heartbeat'));
-    await until('it told its position', () => idsIn(stream.text).includes(6));
-    await tell(api, left('a-1'));
-    await until('the event came', () => stream.text.includes('event: agent.left'));
-    expect([idsIn(stream.text), stream.over]).toEqual([[6, 7], false]);
+    await until('a heartbeat is received', () => stream.text.includes(': heartbeat'));
+    await until('the position is received', () => idsIn(stream.text).includes(6));
+    await appendEvents(api, left('a-1'));
+    await until('the event is received', () => stream.text.includes('event: agent.left'));
+    expect([idsIn(stream.text), stream.ended]).toEqual([[6, 7], false]);
     stream.close();
   });
 
-  it('refuses a cursor it cannot go on from', async () => {
+  it('rejects an invalid cursor and a cursor beyond the head', async () => {
     const { status } = (await openStream('?after=7')).response;
     expect(status).toBe(400);
     for (const id of ['abc', '-1', '12345678901234567'])
       expect((await openStream('?after=oldest', { 'last-event-id': id })).response.status).toBe(400);
   });
 
-  it('ends with the credential, and with the replica', async () => {
+  it('ends when the credential is revoked and when the replica stops', async () => {
     const key = await api.given.key('viewer');
     const id = (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
     const [revoked, other] = [await openStream('', {}, key), await openStream()];
     await api.call('DELETE', `/v1/keys/${id}`);
-    await until('it ended', () => revoked.over);
-    expect([revoked.text.includes('CREDENTIAL_ENDED'), other.over]).toEqual([true, false]);
+    await until('the stream of the revoked key ends', () => revoked.ended);
+    expect([revoked.text.includes('CREDENTIAL_ENDED'), other.ended]).toEqual([true, false]);
     const waiting = page('?after=latest&waitMs=50000');
-    await until('both are open', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
+    await until('one stream is open', () => api.app.nest.get(StreamConnections, { strict: false }).count === 1);
     const replica = api;
     api = await startApi();
     await replica.stop();
-    await until('it ended too', () => other.over);
+    await until('the other stream ends', () => other.ended);
     expect(other.text).toMatch(/"code":"SHUTTING_DOWN","after":"0-[0-9a-f]{8}"/);
     expect((await waiting).status).toBe(200);
   });

@@ -1,12 +1,12 @@
-import { connect } from 'node:net';
 import { until } from '#rollcall/test-support';
-import { AgentClient, type Life } from '../support/agent-client.js';
+import { AgentClient, type Registration } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { registrationBody } from '../support/given.js';
 import { EventClient } from '../support/event-client.js';
+import { rawHttp } from '../support/raw-http.js';
 
-interface Fault {
+interface FieldError {
   field: string;
   message: string;
 }
@@ -17,7 +17,7 @@ afterAll(async () => await api.stop());
 
 const keys = (count: number): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
-const faultsOf = ({ body }: Answer): Fault[] => body['errors'] as Fault[];
+const errorsOf = ({ body }: Answer): FieldError[] => body['errors'] as FieldError[];
 const register = async (body: object): Promise<Answer> =>
   await api.call('POST', '/v1/agents', { body: registrationBody(body) });
 
@@ -33,7 +33,7 @@ describe('a body beyond the limits', () => {
     const answer = await api.call('POST', '/v1/keys', { body: keys(15_000) });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(answer.body['detail']).toBe('Please correct: body.');
-    expect(faultsOf(answer)).toEqual([{ field: 'body', message: 'body must have at most 500 keys' }]);
+    expect(errorsOf(answer)).toEqual([{ field: 'body', message: 'body must have at most 500 keys' }]);
     const more = await api.call('POST', '/v1/keys', { body: keys(22_000) });
     expect(more).toMatchObject({ status: 400, body: { code: 'MALFORMED_JSON' } });
     expect(more.body['detail']).toContain('more than 20000 keys and elements');
@@ -43,16 +43,16 @@ describe('a body beyond the limits', () => {
     const body = { ['x'.repeat(200)]: 1, ...keys(300) };
     const answer = await api.call('POST', '/v1/keys', { body });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', moreErrors: 283 } });
-    expect(faultsOf(answer)).toHaveLength(20);
+    expect(errorsOf(answer)).toHaveLength(20);
     expect(answer.body['detail']).toContain('There are 283 more errors.');
     expect(JSON.stringify(answer.body).length).toBeLessThan(4_000);
   });
 
-  it('A4 reports at most 20 faults of a batch of beats', async () => {
+  it('A4 reports at most 20 errors of a batch of heartbeats', async () => {
     const beats = Array.from({ length: 1_000 }, () => ({ agentId: 'a', generation: 1, leaseToken: 'x', moment: 1 }));
     const answer = await api.call('POST', '/v1/heartbeats', { body: { beats } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', moreErrors: 980 } });
-    expect(faultsOf(answer)).toHaveLength(20);
+    expect(errorsOf(answer)).toHaveLength(20);
   });
 
   it.each([
@@ -67,13 +67,13 @@ describe('a body beyond the limits', () => {
   ])('A4 is rejected for %s, with the path to it', async (_what, body, field) => {
     const answer = await register(body);
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
-    expect(faultsOf(answer).map((fault) => fault.field)).toEqual([field]);
+    expect(errorsOf(answer).map((error) => error.field)).toEqual([field]);
   });
 
-  it('A4 reports one fault of each field, the most basic one', async () => {
+  it('A4 reports only the first error of each field', async () => {
     const answer = await api.call('POST', '/v1/keys', { body: { name: 7, roles: 'x', expiresAt: 5 } });
     expect(
-      faultsOf(answer)
+      errorsOf(answer)
         .map(({ field }) => field)
         .toSorted(),
     ).toEqual(['expiresAt', 'name', 'roles']);
@@ -83,7 +83,7 @@ describe('a body beyond the limits', () => {
     const answer = await api.call('POST', '/v1/keys', {
       body: { name: 'x', roles: ['viewer'], expiresAt: 'T'.repeat(60_000) },
     });
-    expect(faultsOf(answer)).toEqual([
+    expect(errorsOf(answer)).toEqual([
       { field: 'expiresAt', message: 'expiresAt must be shorter than or equal to 40 characters' },
     ]);
   });
@@ -91,7 +91,7 @@ describe('a body beyond the limits', () => {
 
 describe('a name that every object inherits', () => {
   it.each(['valueOf', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__'])(
-    'A14 %s is rejected as a label, in a registration, a change and a query',
+    'A14 %s is rejected as a label in a registration, an update and a query',
     async (name) => {
       const labels = { [name]: 'x' };
       const answers = [
@@ -106,7 +106,7 @@ describe('a name that every object inherits', () => {
   it('A14 is rejected at every depth, with its path', async () => {
     const answer = await register({ agentCard: { skills: [{ tags: { valueOf: 1 } }] } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
-    expect(faultsOf(answer)).toEqual([
+    expect(errorsOf(answer)).toEqual([
       {
         field: 'agentCard.skills.0.tags.valueOf',
         message: 'agentCard.skills.0.tags.valueOf is a reserved name; use another',
@@ -114,7 +114,7 @@ describe('a name that every object inherits', () => {
     ]);
   });
 
-  it('A14 is rejected in the query of an address', async () => {
+  it('A14 is rejected in a query string', async () => {
     for (const name of ['toString', 'constructor', '__proto__'])
       expect(await api.call('GET', `/v1/agents?${name}=1`)).toMatchObject({
         status: 400,
@@ -123,7 +123,7 @@ describe('a name that every object inherits', () => {
   });
 });
 
-describe('an address beyond the limits', () => {
+describe('a URL beyond the limits', () => {
   it('A4 is rejected for more than 50 query parameters', async () => {
     const query = Array.from({ length: 51 }, (_, index) => `key${index}=1`).join('&');
     const answer = await api.call('GET', `/v1/agents?${query}`);
@@ -131,12 +131,12 @@ describe('an address beyond the limits', () => {
     expect(answer.body['detail']).toContain('at most 50 query parameters');
   });
 
-  it('A4 is rejected for a query of more than 8,192 characters', async () => {
+  it('A4 is rejected for a query string of more than 8,192 characters', async () => {
     const answer = await api.call('GET', `/v1/agents?capability=${'x'.repeat(8_192)}`);
     expect(answer).toMatchObject({ status: 400, body: { code: 'MALFORMED_REQUEST' } });
   });
 
-  it('reaches an agent by the longest agentId there may be', async () => {
+  it('is accepted with the longest allowed agentId', async () => {
     const agentId = 'a'.repeat(128);
     expect((await register({ agentId })).status).toBe(201);
     expect((await api.call('GET', `/v1/agents/${agentId}`)).status).toBe(200);
@@ -155,16 +155,16 @@ describe('capabilities of many levels', () => {
     expect((await register({ capabilities: claims(16) })).status).toBe(201);
     const answer = await register({ capabilities: claims(17) });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
-    expect(faultsOf(answer)[0]).toMatchObject({ field: 'capabilities' });
-    expect(faultsOf(answer)[0]?.message).toContain('272 entries in the hierarchy, and at most 256 are allowed');
+    expect(errorsOf(answer)[0]).toMatchObject({ field: 'capabilities' });
+    expect(errorsOf(answer)[0]?.message).toContain('272 entries in the hierarchy, and at most 256 are allowed');
   });
 
-  it('A6 count an entry that several of them share once', async () => {
+  it('A6 count a shared entry of the hierarchy once', async () => {
     const capabilities = Array.from({ length: 200 }, (_, index) => `code.build.c${index}`);
     expect((await register({ capabilities })).status).toBe(201);
   });
 
-  it('A6 are rejected in a change too', async () => {
+  it('A6 are also rejected in an update', async () => {
     const { body } = await register({ agentId: 'deep' });
     const answer = await api.call('PATCH', '/v1/agents/deep', {
       key: String(body['leaseToken']),
@@ -184,15 +184,15 @@ describe('a frame on a WebSocket', () => {
   ])('A4 A14 with %s is answered with an error, and the socket stays open', async (_what, data, code) => {
     const client = await EventClient.connect(api.url, { key: api.adminKey });
     client.send('subscribe', data);
-    await until('an error', () => client.count('error') === 1);
+    await until('an error is received', () => client.count('error') === 1);
     expect(client.frames[0]?.data).toMatchObject({ status: 400, code });
     await client.subscribe();
     client.socket.close();
   });
 
-  it('A4 of more than 4 KB is not read as a beat', async () => {
+  it('A4 of more than 4 KB is rejected on the socket of an agent', async () => {
     const { body } = await register({ agentId: 'verbose' });
-    const agent = await AgentClient.connect(api.url, body as unknown as Life);
+    const agent = await AgentClient.connect(api.url, body as unknown as Registration);
     agent.send('beat', keys(2_000));
     expect(await agent.received('error')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
     agent.send('beat');
@@ -202,7 +202,7 @@ describe('a frame on a WebSocket', () => {
 });
 
 describe('an endpoint', () => {
-  it('A13 is kept as it is understood, not as it is sent', async () => {
+  it('A13 is stored in normal form', async () => {
     const endpoint = 'https://Agent.invalid:443/a/../b#part';
     const { body } = await register({ agentId: 'normal', endpoint });
     expect(body['agent']).toMatchObject({ endpoint: 'https://agent.invalid/b' });
@@ -211,7 +211,7 @@ describe('an endpoint', () => {
   });
 
   it.each(['https://1.1.1.1\\@169.254.169.254/', 'https://agent.invalid/a\u0001b', 'https://agent.invalid/\n'])(
-    'A13 %j is rejected, in a registration and in a change',
+    'A13 %j is rejected in a registration, an update and a webhook',
     async (endpoint) => {
       await register({ agentId: 'steady' });
       const answers = [
@@ -223,7 +223,7 @@ describe('an endpoint', () => {
     },
   );
 
-  it('A19 goes into the audit log without its query', async () => {
+  it('A19 is written to the audit log without its query string', async () => {
     await register({ agentId: 'audited' });
     const endpoint = 'https://agent.invalid/a?token=hunter2';
     expect((await api.call('PATCH', '/v1/agents/audited', { body: { endpoint } })).body).toMatchObject({ endpoint });
@@ -231,14 +231,14 @@ describe('an endpoint', () => {
     expect(audit.body.items[0]?.details).toEqual({ endpoint: 'https://agent.invalid/a?…' });
   });
 
-  it('A13 of a webhook is kept as it is understood', async () => {
+  it('A13 of a webhook is stored in normal form', async () => {
     const body = { url: 'https://Hooks.invalid:443/a/../b' };
     expect((await api.call('POST', '/v1/webhooks', { body })).body).toMatchObject({ url: 'https://hooks.invalid/b' });
   });
 });
 
 describe('the documentation page', () => {
-  it('A17 answers 404 for files it does not need, and for paths that leave its folder', async () => {
+  it('A17 returns 404 for files that it does not need and for paths outside its folder', async () => {
     for (const path of [
       '/docs/../../package.json',
       '/docs/../package.json',
@@ -253,7 +253,7 @@ describe('the documentation page', () => {
       expect({ path, status: await statusOf(path) }).toEqual({ path, status: 404 });
   });
 
-  it('A17 serves what the page needs', async () => {
+  it('A17 serves the files that the page needs', async () => {
     for (const path of [
       '/docs',
       '/docs/',
@@ -264,7 +264,7 @@ describe('the documentation page', () => {
       expect({ path, status: await statusOf(path) }).toEqual({ path, status: 200 });
   });
 
-  it('A21 allows no inline script, and keeps no key in the browser', async () => {
+  it('A21 allows no inline script and stores no key in the browser', async () => {
     const page = await fetch(`${api.url}/docs`);
     const policy = page.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("script-src 'self';");
@@ -273,12 +273,8 @@ describe('the documentation page', () => {
   });
 });
 
-/** `fetch` would normalise the path. */
+/** Sends the path unchanged; `fetch` would normalise it. */
 async function statusOf(path: string): Promise<number> {
-  const { hostname, port } = new URL(api.url);
-  const socket = connect(Number(port), hostname);
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n`);
-  let answer = '';
-  for await (const part of socket) answer += String(part);
+  const answer = await rawHttp(api.url, `GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n`);
   return Number(answer.split(' ')[1]);
 }

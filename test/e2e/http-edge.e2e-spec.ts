@@ -3,6 +3,7 @@ import { connect, type Server } from 'node:net';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import { rawHttp } from '../support/raw-http.js';
 
 let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
@@ -18,30 +19,35 @@ function expectProblem(answer: Answer, status: number, code: string): void {
   expect(JSON.stringify(answer.body)).not.toContain('    at ');
 }
 
-describe('bad input is a problem+json with a stable code', () => {
+describe('invalid input is answered with problem+json and a stable code', () => {
   it.each([
     ['malformed JSON', '{"name": ', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned prototype', '{"__proto__": {"admin": true}}', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned constructor', '{"constructor": {"prototype": {"admin": true}}}', 'MALFORMED_JSON', 400],
     ['JSON nested too deep', '['.repeat(100_000) + ']'.repeat(100_000), 'MALFORMED_JSON', 400],
     ['half of a surrogate pair', String.raw`{"name": "a\ud800", "roles": ["viewer"]}`, 'MALFORMED_JSON', 400],
-    ['a field every object inherits', '{"name": "a", "roles": ["viewer"], "toString": 1}', 'VALIDATION_FAILED', 400],
+    [
+      'a field that every object inherits',
+      '{"name": "a", "roles": ["viewer"], "toString": 1}',
+      'VALIDATION_FAILED',
+      400,
+    ],
     ['bytes that are not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), 'MALFORMED_JSON', 400],
     ['a body of 10 MB', `"${'x'.repeat(10 * 1024 * 1024)}"`, 'BODY_TOO_LARGE', 413],
-    ['a body that is no object', '"text"', 'VALIDATION_FAILED', 400],
-    ['an array for an object', '[]', 'VALIDATION_FAILED', 400],
+    ['a body that is not an object', '"text"', 'VALIDATION_FAILED', 400],
+    ['an array instead of an object', '[]', 'VALIDATION_FAILED', 400],
   ])('%s', async (_what, body, code, status) => {
     expectProblem(await api.call('POST', '/v1/keys', { body }), status, code);
   });
 
-  it('names every field that is not right, and refuses unknown ones', async () => {
+  it('names every invalid and every unknown field', async () => {
     const answer = await api.call('POST', '/v1/keys', { body: { name: ' ', roles: ['king'], colour: 'red' } });
     expectProblem(answer, 400, 'VALIDATION_FAILED');
     const fields = (answer.body['errors'] as { field: string }[]).map((error) => error.field);
     expect(new Set(fields)).toEqual(new Set(['name', 'roles', 'colour']));
   });
 
-  it('a content type we do not read', async () => {
+  it('an unsupported content type', async () => {
     const answer = await api.call('POST', '/v1/keys', {
       body: '<name/>',
       headers: { 'content-type': 'application/xml' },
@@ -55,20 +61,20 @@ describe('bad input is a problem+json with a stable code', () => {
     expectProblem(await api.call('GET', '/v1/me/'), 404, 'ROUTE_NOT_FOUND');
   });
 
-  it('the wrong method, with those that are right', async () => {
+  it('a method that the route does not have, with the allowed methods', async () => {
     const answer = await api.call('PUT', '/v1/keys/abc');
     expectProblem(answer, 405, 'METHOD_NOT_ALLOWED');
     expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD');
   });
 
-  it('a query that is not right', async () => {
+  it('an invalid query string', async () => {
     expectProblem(await api.call('GET', '/v1/keys?limit=0'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?limit=many'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?color=red'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?cursor=nonsense'), 400, 'CURSOR_INVALID');
   });
 
-  it('an address that cannot be decoded', async () => {
+  it('a path that cannot be decoded', async () => {
     expectProblem(await api.call('GET', '/v1/keys/%E0%A4%A'), 400, 'MALFORMED_REQUEST');
   });
 
@@ -82,7 +88,7 @@ describe('bad input is a problem+json with a stable code', () => {
     expect(escaped).toMatchObject({ status: 201, body: { name: String.raw`a\u0000b` } });
   });
 
-  it('a client that hangs up before it has sent all is no fault of ours', async () => {
+  it('counts a request that the client aborts as 400, not as 500', async () => {
     const { hostname, port } = new URL(api.url);
     const socket = connect(Number(port), hostname);
     const head = `Host: x\r\nAuthorization: Bearer ${api.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100`;
@@ -91,13 +97,13 @@ describe('bad input is a problem+json with a stable code', () => {
       /in_flight 2/.test((await api.call<string>('GET', '/metrics')).body),
     );
     socket.destroy();
-    const seen = /status="400"\} \d/;
-    await until('it is over', async () => seen.test((await api.call<string>('GET', '/metrics')).body));
+    const counted = /status="400"\} \d/;
+    await until('the request is counted', async () => counted.test((await api.call<string>('GET', '/metrics')).body));
     expect((await api.call<string>('GET', '/metrics')).body).not.toContain('status="500"');
   });
 
-  it('something that is not HTTP', async () => {
-    const text = await raw('HELLO\r\n\r\n');
+  it('a request that is not HTTP', async () => {
+    const text = await rawHttp(api.url, 'HELLO\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toContain('"code":"MALFORMED_REQUEST"');
   });
@@ -106,33 +112,36 @@ describe('bad input is a problem+json with a stable code', () => {
     ['If-Match', '"another"'],
     ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
     ['Range', 'bytes=99999999-'],
-  ])('F3 a file of the documentation with the condition %s: %s that it does not meet', async (name, value) => {
+  ])('F3 a documentation file with the unmet condition %s: %s', async (name, value) => {
     const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
     expectProblem(answer, 400, 'MALFORMED_REQUEST');
   });
 
-  it('F1 ignores an Expect header it does not know, as HTTP allows', async () => {
-    const text = await raw('GET /v1/me HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n');
+  it('F1 ignores an unknown Expect header, as HTTP allows', async () => {
+    const text = await rawHttp(
+      api.url,
+      'GET /v1/me HTTP/1.1\r\nHost: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n',
+    );
     expect(text).toMatch(/^HTTP\/1\.1 401 /);
     expect(text).toContain('"code":"UNAUTHENTICATED"');
   });
 
   it('headers that are too large', async () => {
-    const text = await raw(`GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Long: ${'y'.repeat(40_000)}\r\n\r\n`);
+    const text = await rawHttp(api.url, `GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Long: ${'y'.repeat(40_000)}\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 431 /);
     expect(text).toContain('"code":"HEADERS_TOO_LARGE"');
   });
 });
 
 describe('every answer', () => {
-  it('carries a request id: the one it was given, if that is acceptable, else a new one', async () => {
+  it('has the request id of the request if that is valid, else a new one', async () => {
     const given = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'abc-123' } });
     expect(given.headers.get('x-request-id')).toBe('abc-123');
     const bad = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'a b"c' } });
     expect(bad.headers.get('x-request-id')).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 
-  it('forbids caching, embedding and guessing', async () => {
+  it('forbids caching, framing and content sniffing', async () => {
     const { headers } = await api.call('GET', '/v1/me');
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -143,8 +152,8 @@ describe('every answer', () => {
   });
 });
 
-describe('operation', () => {
-  it('alive and ready are told without a credential', async () => {
+describe('the operation of a replica', () => {
+  it('reports liveness and readiness without a credential', async () => {
     expect(await api.call('GET', '/health/live', { key: null })).toMatchObject({ status: 200, body: { status: 'ok' } });
     expect(await api.call('GET', '/health/ready', { key: null })).toMatchObject({
       status: 200,
@@ -152,7 +161,7 @@ describe('operation', () => {
     });
   });
 
-  it('metrics count by route, not by address', async () => {
+  it('counts requests by route, not by path', async () => {
     await api.call('GET', '/v1/keys/one');
     await api.call('GET', '/v1/keys/two');
     const { body, headers } = await api.call<string>('GET', '/metrics');
@@ -169,65 +178,55 @@ describe('operation', () => {
     expect(body).not.toContain('/v1/keys/one');
   });
 
-  it('metrics need a credential', async () => {
+  it('requires a credential for metrics', async () => {
     expectProblem(await api.call('GET', '/metrics', { key: null }), 401, 'UNAUTHENTICATED');
   });
 
-  it('a replica that is leaving says so, and turns new requests away', async () => {
-    const leaving = await api.replica();
-    leaving.app.lifecycle.phase = 'draining';
-    expectProblem(await leaving.call('GET', '/health/ready', { key: null }), 503, 'NOT_READY');
-    expect((await leaving.call('GET', '/v1/me')).status).toBe(200);
-    leaving.app.lifecycle.phase = 'closing';
-    const answer = await leaving.call('GET', '/v1/me');
+  it('is not ready while it drains, and rejects new requests while it closes', async () => {
+    const stopping = await api.replica();
+    stopping.app.lifecycle.phase = 'draining';
+    expectProblem(await stopping.call('GET', '/health/ready', { key: null }), 503, 'NOT_READY');
+    expect((await stopping.call('GET', '/v1/me')).status).toBe(200);
+    stopping.app.lifecycle.phase = 'closing';
+    const answer = await stopping.call('GET', '/v1/me');
     expectProblem(answer, 503, 'SHUTTING_DOWN');
     expect(answer.headers.get('retry-after')).toBe('1');
-    await leaving.stop();
+    await stopping.stop();
   });
 
-  it('a replica that is leaving does not wait for connections on which nobody has said anything', async () => {
-    const leaving = await startApi();
-    const { hostname, port } = new URL(leaving.url);
+  it('stops without waiting for connections that have sent no request', async () => {
+    const stopping = await startApi();
+    const { hostname, port } = new URL(stopping.url);
     const silent = connect(Number(port), hostname);
-    const server = leaving.app.nest.getHttpServer() as Server;
+    const server = stopping.app.nest.getHttpServer() as Server;
     const open = async (): Promise<number> =>
-      await new Promise((done) => server.getConnections((_fault, count) => done(count)));
-    await until('it is open', async () => (await open()) > 0);
+      await new Promise((done) => server.getConnections((_error, count) => done(count)));
+    await until('the connection is open', async () => (await open()) > 0);
     const closed = once(silent, 'close');
-    await leaving.stop();
+    await stopping.stop();
     await closed;
   });
 
   it.each([
-    ['half a head', 'POST /v1/agents/query HTTP/1.1\r\nHost: he'],
-    ['a body of a query', `POST /v1/agents/query HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
+    ['a request head', 'POST /v1/agents/query HTTP/1.1\r\nHost: he'],
+    ['the body of a query', `POST /v1/agents/query HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
     ['another body', `POST /v1/keys HTTP/1.1\r\n${JSON_OF_9_BYTES}\r\n\r\n{`],
-  ])('a replica that is leaving does not wait for the rest of %s', async (_what, half) => {
-    const leaving = await api.replica();
-    const { hostname, port } = new URL(leaving.url);
+  ])('stops without waiting for the rest of %s', async (_what, partial) => {
+    const stopping = await api.replica();
+    const { hostname, port } = new URL(stopping.url);
     const [fresh, used] = [connect(Number(port), hostname), connect(Number(port), hostname)];
     used.write('GET /health/live HTTP/1.1\r\nHost: here\r\n\r\n');
     await once(used, 'data');
-    const sent = half.replace('KEY', leaving.adminKey);
+    const sent = partial.replace('KEY', stopping.adminKey);
     for (const socket of [fresh, used]) socket.on('error', () => undefined).write(sent);
-    await leaving.call('GET', '/health/live'); // when it is answered, what was sent before has come
-    await leaving.stop();
-    await until('they are closed', () => fresh.closed && used.closed);
+    await stopping.call('GET', '/health/live'); // its answer shows that the server has received what was sent before
+    await stopping.stop();
+    await until('both connections are closed', () => fresh.closed && used.closed);
   });
 });
 
-async function raw(text: string): Promise<string> {
-  const { hostname, port } = new URL(api.url);
-  const socket = connect(Number(port), hostname);
-  socket.on('error', () => undefined); // the server may close before all is sent; what it said still arrives
-  socket.write(text);
-  let answer = '';
-  for await (const chunk of socket) answer += String(chunk);
-  return answer;
-}
-
-describe('behind a gateway', () => {
-  it('HTTPS is asked for where it is spoken, and the address of the client is believed from the gateway alone', async () => {
+describe('a replica behind a proxy', () => {
+  it('sends Strict-Transport-Security over HTTPS, and trusts X-Forwarded-For from the proxy only', async () => {
     const behind = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
     const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' };
     const answer = await behind.call('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });

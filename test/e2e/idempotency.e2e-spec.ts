@@ -19,43 +19,43 @@ async function count(name: string): Promise<number> {
 }
 
 describe('an Idempotency-Key', () => {
-  it('with the same body gets the same answer, on any replica, and one effect', async () => {
+  it('with the same body returns the same answer on any replica and has one effect', async () => {
     const key = randomUUID();
-    const elsewhere = await api.replica();
+    const other = await api.replica();
     const first = await issue(key, 'same');
-    const second = await issue(key, 'same', elsewhere);
+    const second = await issue(key, 'same', other);
     expect(first.status).toBe(201);
     expect(second.status).toBe(201);
     expect(second.body).toEqual(first.body);
     expect(first.headers.get('idempotency-replayed')).toBeNull();
     expect(second.headers.get('idempotency-replayed')).toBe('true');
     expect(await count('same')).toBe(1);
-    await elsewhere.stop();
+    await other.stop();
   });
 
-  it('with another body, or another address, is 422', async () => {
+  it('with another body or another path is 422', async () => {
     const key = randomUUID();
     await issue(key, 'first');
     expect(await issue(key, 'other')).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
-    const elsewhere = await api.call('POST', '/v1/keys/abc/rotate', { headers: { 'idempotency-key': key } });
-    expect(elsewhere.status).toBe(422);
+    const otherPath = await api.call('POST', '/v1/keys/abc/rotate', { headers: { 'idempotency-key': key } });
+    expect(otherPath.status).toBe(422);
     expect(await count('other')).toBe(0);
   });
 
-  it('sent by twenty requests at once on two replicas has one effect and one answer', async () => {
+  it('in 20 concurrent requests on two replicas has one effect and one answer', async () => {
     const key = randomUUID();
-    const elsewhere = await api.replica();
+    const other = await api.replica();
     const answers = await Promise.all(
-      Array.from({ length: 20 }, async (_, index) => await issue(key, 'raced', index % 2 ? api : elsewhere)),
+      Array.from({ length: 20 }, async (_, index) => await issue(key, 'raced', index % 2 ? api : other)),
     );
     expect(await count('raced')).toBe(1);
     const secrets = new Set(answers.filter((answer) => answer.status === 201).map((answer) => answer.body['key']));
     expect(secrets.size).toBe(1);
     for (const answer of answers) expect([201, 409]).toContain(answer.status);
-    await elsewhere.stop();
+    await other.stop();
   });
 
-  it('belongs to its caller: another one may use the same value', async () => {
+  it('belongs to its caller: another caller may use the same value', async () => {
     const key = randomUUID();
     const other = await api.given.key('admin');
     const mine = await issue(key, 'shared');
@@ -64,7 +64,7 @@ describe('an Idempotency-Key', () => {
     expect(theirs.body['id']).not.toBe(mine.body['id']);
   });
 
-  it('of a request that failed stays free', async () => {
+  it('of a failed request can be used again', async () => {
     const key = randomUUID();
     const failed = await api.call('POST', '/v1/keys', {
       body: { name: 'x', roles: [] },
@@ -74,7 +74,7 @@ describe('an Idempotency-Key', () => {
     expect((await issue(key, 'after-failure')).status).toBe(201);
   });
 
-  it('keeps no secret of the answer readable in the database', async () => {
+  it('stores no readable secret of the answer in the database', async () => {
     const { body } = await issue(randomUUID(), 'sealed');
     const secret = String(body['key']).slice(14);
     const rows = await api.database.db.query<{ answer: Buffer }>('SELECT answer FROM idempotency_key');
@@ -82,7 +82,7 @@ describe('an Idempotency-Key', () => {
     for (const { answer } of rows) expect(answer.toString('latin1')).not.toContain(secret);
   });
 
-  it('is forgotten after its time, and then free again', async () => {
+  it('can be used again after it has expired', async () => {
     const key = randomUUID();
     const first = await issue(key, 'forgotten');
     await api.database.db.query(`UPDATE idempotency_key SET expires_at = clock_timestamp() - interval '1 second'`);
@@ -90,13 +90,13 @@ describe('an Idempotency-Key', () => {
     expect(second.body['id']).not.toBe(first.body['id']);
   });
 
-  it.each(['', 'a b', 'é', 'x'.repeat(256)])('that is not acceptable is 400: %j', async (key) => {
+  it.each(['', 'a b', 'é', 'x'.repeat(256)])('that is invalid is 400: %j', async (key) => {
     expect(await issue(key, 'never')).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID' } });
   });
 });
 
-describe('a remembered answer', () => {
-  /** What the database has of it. */
+describe('a stored answer', () => {
+  /** Returns the answer as the database stores it. */
   async function stored(key: string): Promise<Buffer> {
     const hash = createHash('sha256').update(key).digest();
     const sql = 'SELECT answer FROM idempotency_key WHERE key_hash = $1';
@@ -104,37 +104,37 @@ describe('a remembered answer', () => {
     return row?.answer ?? Buffer.alloc(0);
   }
 
-  /** As everything was sealed once: with the Idempotency-Key alone. */
-  function openedWith(secret: string, sealed: Buffer, purpose: string): string {
+  /** Decrypts a stored answer with a key that is derived from `secret`. */
+  function decrypted(secret: string, sealed: Buffer, purpose: string): string {
     const key = Buffer.from(hkdfSync('sha256', secret, sealed.subarray(0, 16), purpose, 32));
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(16, 28));
     decipher.setAuthTag(sealed.subarray(28, 44));
     return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8');
   }
 
-  it('A12 cannot be read by a reader of the database who guesses the Idempotency-Key', async () => {
+  it('A12 cannot be decrypted with the database and a guessed Idempotency-Key', async () => {
     const issued = await issue('tour-1', 'guessed');
     const sealed = await stored('tour-1');
     expect(issued.status).toBe(201);
     for (const purpose of ['rollcall idempotency', 'rollcall idempotency 2'])
-      for (const secret of ['tour-1', 'tour-1\n']) expect(() => openedWith(secret, sealed, purpose)).toThrow();
-    expect(openedWith(`tour-1\n${api.adminKey}`, sealed, 'rollcall idempotency 2')).toContain(
+      for (const secret of ['tour-1', 'tour-1\n']) expect(() => decrypted(secret, sealed, purpose)).toThrow();
+    expect(decrypted(`tour-1\n${api.adminKey}`, sealed, 'rollcall idempotency 2')).toContain(
       String(issued.body['key']),
     );
     expect((await issue('tour-1', 'guessed')).body).toEqual(issued.body);
   });
 
-  it('A12 is sealed with the sealing key where there is one, and opened with every one that is configured', async () => {
+  it('A12 is encrypted with the sealing key if there is one, and decrypted with any configured sealing key', async () => {
     const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
     const before = await api.replica({ ROLLCALL_SEALING_KEY: older });
     const first = await issue('tour-2', 'sealed', before);
-    expect(openedWith(`tour-2\n${older}`, await stored('tour-2'), 'rollcall idempotency 2')).toContain('rk_');
+    expect(decrypted(`tour-2\n${older}`, await stored('tour-2'), 'rollcall idempotency 2')).toContain('rk_');
     const after = await api.replica({ ROLLCALL_SEALING_KEY: `${newer},${older}` });
     expect((await issue('tour-2', 'sealed', after)).body).toEqual(first.body);
     await Promise.all([before.stop(), after.stop()]);
   });
 
-  it('A12 from before there was a sealing key is opened with the credential', async () => {
+  it('A12 that is older than the sealing key is decrypted with the credential', async () => {
     const first = await issue('tour-3', 'unsealed');
     const after = await api.replica({ ROLLCALL_SEALING_KEY: 's'.repeat(32) });
     expect((await issue('tour-3', 'unsealed', after)).body).toEqual(first.body);

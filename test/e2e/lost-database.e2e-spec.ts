@@ -1,18 +1,18 @@
 import { type CuttableProxy, proxyPostgres } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import { AgentClient, type Life, pathOf } from '../support/agent-client.js';
-import { startApi, type TestApi } from '../support/api.js';
+import { AgentClient, type Registration, pathOf } from '../support/agent-client.js';
+import { SHORT_DATABASE_TIMEOUT, startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
 import { refusal } from '../support/socket-client.js';
-import { joined, seqOf, tell } from '../support/events.js';
+import { joined, seqOf, appendEvents } from '../support/events.js';
 
 let healthy: TestApi;
-/** Reaches the same database through a proxy that the tests cut. */
+/** A replica that connects to the same database through a proxy, which the tests cut. */
 let replica: TestApi;
 let proxy: CuttableProxy;
 
 beforeEach(async () => {
-  healthy = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '2s' });
+  healthy = await startApi({ ...SHORT_DATABASE_TIMEOUT, ROLLCALL_HEARTBEAT_EVERY: '2s' });
   const proxied = await proxyPostgres(healthy.database.url);
   ({ proxy } = proxied);
   replica = await healthy.replica({}, proxied.url);
@@ -24,39 +24,44 @@ afterEach(async () => {
   await proxy.stop();
 });
 
-const register = async (agentId: string): Promise<Life> => await healthy.given.agent({ agentId });
+const register = async (agentId: string): Promise<Registration> => await healthy.given.agent({ agentId });
 
-const ends: ['cut' | 'stall'][] = [['cut'], ['stall']];
+const faults: ['cut' | 'stall'][] = [['cut'], ['stall']];
 
 describe('the agent sockets of a replica that lost its database', () => {
-  it.each(ends)('D3 are closed with 1013 after a failed beat, and the agents continue elsewhere (%s)', async (how) => {
-    const lives = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
-    const agents = await Promise.all(lives.map(async (life) => await AgentClient.connect(replica.url, life)));
-    for (const agent of agents) await agent.received('welcome');
-    proxy[how]();
-    agents[0]?.send('beat');
-    const reason = { code: 'DATABASE_UNAVAILABLE' };
-    for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
-    expect(await agents[0]?.received('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    expect(await agents[1]?.received('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
-    const again = await AgentClient.connect(healthy.url, lives[1]);
-    again.send('beat');
-    await again.received('beaten');
-    again.socket.close();
-  });
+  it.each(faults)(
+    'D3 are closed with 1013 after a failed heartbeat, and the agents continue on another replica (%s)',
+    async (fault) => {
+      const registrations = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
+      const agents = await Promise.all(
+        registrations.map(async (registration) => await AgentClient.connect(replica.url, registration)),
+      );
+      for (const agent of agents) await agent.received('welcome');
+      proxy[fault]();
+      agents[0]?.send('beat');
+      const reason = { code: 'DATABASE_UNAVAILABLE' };
+      for (const agent of agents) expect(await agent.closed()).toEqual({ code: 1013, reason });
+      expect(await agents[0]?.received('error')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+      expect(await agents[1]?.received('end')).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+      const again = await AgentClient.connect(healthy.url, registrations[1]);
+      again.send('beat');
+      await again.received('beaten');
+      again.socket.close();
+    },
+  );
 });
 
 describe('a replica that lost its database', () => {
-  it.each(ends)('D3 refuses new sockets with 503 (%s)', async (how) => {
-    const life = await register('a-1');
+  it.each(faults)('D3 refuses new sockets with 503 (%s)', async (fault) => {
+    const registration = await register('a-1');
     await EventClient.connect(replica.url, { key: replica.adminKey }).then(({ socket }) => socket.close());
-    proxy[how]();
+    proxy[fault]();
     const refused = { status: 503, code: 'DATABASE_UNAVAILABLE' };
     expect(await refusal(replica.url, '/v1/events/ws', { key: replica.adminKey })).toEqual(refused);
-    expect(await refusal(replica.url, pathOf(life), { key: life.leaseToken })).toEqual(refused);
+    expect(await refusal(replica.url, pathOf(registration), { key: registration.leaseToken })).toEqual(refused);
   });
 
-  it('D3 closes the connection of a beat that it cannot record, so that the next request may reach another replica', async () => {
+  it('D3 closes the HTTP connection of a heartbeat that it cannot store, so that the next request may reach another replica', async () => {
     const { agentId, generation, leaseToken } = await register('a-1');
     const path = `/v1/agents/${agentId}/heartbeat`;
     const beat = { key: leaseToken, body: { generation } };
@@ -67,7 +72,7 @@ describe('a replica that lost its database', () => {
     expect(answer.headers.get('connection')).toBe('close');
   });
 
-  it('D2 closes a socket whose subscribe it cannot serve with 1013', async () => {
+  it('D2 closes a socket with 1013 when it cannot start its subscription', async () => {
     const client = await EventClient.connect(replica.url, { key: replica.adminKey });
     proxy.cut();
     client.send('subscribe', { after: 'oldest' });
@@ -76,29 +81,29 @@ describe('a replica that lost its database', () => {
   });
 });
 
-describe('consumers of a replica that lost its database', () => {
-  it('D3 are closed with 1013 and their cursor over a WebSocket after a few seconds, and continue elsewhere', async () => {
+describe('event consumers of a replica that lost its database', () => {
+  it('D3 are closed with 1013 and their cursor over WebSocket, and continue on another replica', async () => {
     const client = await (await EventClient.connect(replica.url, { key: replica.adminKey })).subscribe();
-    await tell(healthy, joined('a-1'));
-    await until('it came', () => client.seqs.length === 1);
+    await appendEvents(healthy, joined('a-1'));
+    await until('the event is received', () => client.seqs.length === 1);
     proxy.cut();
-    await until('it is closed', () => client.end !== undefined);
+    await until('the socket is closed', () => client.end !== undefined);
     expect(client.end).toEqual({
       code: 1013,
       reason: { code: 'DATABASE_UNAVAILABLE', after: expect.stringMatching(/^1-/) as string },
     });
-    await tell(healthy, joined('a-2'));
+    await appendEvents(healthy, joined('a-2'));
     const again = await EventClient.connect(healthy.url, { key: healthy.adminKey });
     await again.subscribe({ after: client.end?.reason['after'] });
-    await until('the next came', () => again.seqs.length === 1);
+    await until('the next event is received', () => again.seqs.length === 1);
     expect(again.seqs).toEqual([2]);
     again.socket.close();
   });
 
-  it('D3 get an `end` over server-sent events, and 503 for a page that they wait for', async () => {
-    await tell(healthy, joined('a-1'));
+  it('D3 receive an `end` event over server-sent events, and 503 for a long poll', async () => {
+    await appendEvents(healthy, joined('a-1'));
     await until(
-      'logged',
+      'the event is in the log',
       async () => seqOf((await replica.call('GET', '/v1/events?after=latest')).body['head']) === '1',
     );
     const headers = { authorization: `Bearer ${replica.adminKey}` };

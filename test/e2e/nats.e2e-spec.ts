@@ -4,7 +4,7 @@ import { type CloudEvent, SinksService } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { joined, left, many, tell, upTo } from '../support/events.js';
+import { appendEvents, joined, left, many, upTo } from '../support/events.js';
 import { HAS_NATS, NatsServer } from '../support/nats-server.js';
 
 const USER = ['--user', 'rollcall', '--pass', 'secret'];
@@ -12,7 +12,7 @@ const STREAM = 'ROLLCALL';
 
 if (!HAS_NATS)
   process.stderr.write('\n!!! SKIPPED: the tests of NATS need nats-server (Debian: apt-get install nats-server)\n\n');
-const ring = HAS_NATS ? describe : describe.skip;
+const describeWithNats = HAS_NATS ? describe : describe.skip;
 
 let nats: NatsServer;
 let api: TestApi;
@@ -43,10 +43,10 @@ const seqs = async (): Promise<number[]> =>
   (await stored()).map((message) => Number(message.json<CloudEvent>().sequence));
 const status = async (): Promise<SinkView | undefined> =>
   (await api.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items.find(({ id }) => id === 'nats');
-const cursorIs = async (seq: number): Promise<void> =>
-  await until(`NATS has ${seq}`, async () => (await status())?.cursor === String(seq));
+const untilCursor = async (seq: number): Promise<void> =>
+  await until(`the cursor is ${seq}`, async () => (await status())?.cursor === String(seq));
 
-ring('the relay to NATS JetStream', () => {
+describeWithNats('the relay to NATS JetStream', () => {
   beforeEach(async () => {
     nats = await NatsServer.start(...USER);
     api = await startApi(environment());
@@ -58,9 +58,9 @@ ring('the relay to NATS JetStream', () => {
   });
 
   it('B3 publishes every event once and in order, as a CloudEvent whose message id is the event id', async () => {
-    await tell(api, joined('a-1', ['code']), left('a-1'));
-    await tell(api, ...many(300));
-    await cursorIs(302);
+    await appendEvents(api, joined('a-1', ['code']), left('a-1'));
+    await appendEvents(api, ...many(300));
+    await untilCursor(302);
     const [first, ...rest] = await stored();
     const { body } = await api.call<{ items: CloudEvent[] }>('GET', '/v1/events?limit=1');
     expect(first?.json()).toEqual(body.items[0]);
@@ -72,98 +72,99 @@ ring('the relay to NATS JetStream', () => {
     expect(await status()).toMatchObject({ kind: 'nats', state: 'delivering', lagEvents: 0, lagMs: null });
   });
 
-  it('goes on where it was after an outage, which is seen but does not make the replica unready', async () => {
-    await tell(api, ...many(3));
-    await cursorIs(3);
+  it('continues after an outage, which its status shows and which does not make the replica unready', async () => {
+    await appendEvents(api, ...many(3));
+    await untilCursor(3);
     await nats.down();
-    await tell(api, ...many(5));
-    await until('it is retrying', async () => (await status())?.state === 'retrying');
+    await appendEvents(api, ...many(5));
+    await until('the relay is retrying', async () => (await status())?.state === 'retrying');
     expect((await status())?.lastError).not.toBeNull();
     expect((await api.call('GET', '/health/ready', { key: null })).status).toBe(200);
     await nats.up();
-    await cursorIs(8);
+    await untilCursor(8);
     expect(await seqs()).toEqual(upTo(8));
     expect(await status()).toMatchObject({ state: 'delivering', lastError: null });
   });
 
   it('stores an event once when it is published again within the duplicate window', async () => {
-    await tell(api, ...many(10));
-    await cursorIs(10);
-    await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0); // as if the progress was lost
-    await tell(api, joined('a-11'));
-    await cursorIs(11);
+    await appendEvents(api, ...many(10));
+    await untilCursor(10);
+    await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0); // as if the cursor was lost
+    await appendEvents(api, joined('a-11'));
+    await untilCursor(11);
     expect(await seqs()).toEqual(upTo(11));
   });
 
-  it('B3 stores every event at least once and first in order, also with the shortest duplicate window', async () => {
+  it('B3 stores every event at least once, and the first copies in order, with the shortest duplicate window', async () => {
     await api.stop();
     const config = { name: STREAM, subjects: ['rollcall.events.>'], duplicate_window: nanos(100) };
     await (await manager()).streams.add(config);
     api = await startApi(environment());
-    await tell(api, ...many(10));
-    await cursorIs(10);
+    await appendEvents(api, ...many(10));
+    await untilCursor(10);
     await api.app.nest.get(SinksService, { strict: false }).replayAfter('nats', 0);
-    await tell(api, joined('a-11'));
-    await cursorIs(11);
+    await appendEvents(api, joined('a-11'));
+    await untilCursor(11);
     expect([...new Set(await seqs())]).toEqual(upTo(11));
     const ids = new Set((await stored()).map(({ header }) => header.get('Nats-Msg-Id')));
     expect(ids.size).toBe(11); // consumers recognise a repeated event by its id
   });
 
-  it('B3 publishes an event again that the stream rejected, also when the stream accepted later ones and another replica continues', async () => {
+  it('B3 publishes a rejected event again, also when the stream has accepted later ones and another replica continues', async () => {
     await api.stop();
     const config = { name: STREAM, subjects: ['rollcall.events.>'], max_msg_size: 4_000 };
     await (await manager()).streams.add(config);
     api = await startApi(environment());
     const large = Array.from({ length: 40 }, (_, index) => `${'x'.repeat(100)}-${index}`);
-    await tell(api, joined('a-1'), joined('a-2', large), ...many(20));
-    const refused = async (): Promise<boolean> => ((await status())?.lastError ?? '').includes('size');
-    await until('one is refused', refused);
-    await api.app.nest.get(SinksService, { strict: false }).reload('nats'); // as when it is taken over
-    await until('it is tried again', async () => (await status())?.attempts === 2);
+    await appendEvents(api, joined('a-1'), joined('a-2', large), ...many(20));
+    const rejected = async (): Promise<boolean> => ((await status())?.lastError ?? '').includes('size');
+    await until('an event is rejected', rejected);
+    await api.app.nest.get(SinksService, { strict: false }).reload('nats'); // as when another replica takes over
+    await until('the event is published again', async () => (await status())?.attempts === 2);
     await (await manager()).streams.update(STREAM, { ...config, max_msg_size: -1 });
-    await cursorIs(22);
+    await untilCursor(22);
     expect((await seqs()).toSorted((one, two) => one - two)).toEqual(upTo(22));
   });
 
-  it('begins from the start when the stream is lost and it is told to', async () => {
-    await tell(api, ...many(4));
-    await cursorIs(4);
+  it('publishes all events again on request after the stream is lost', async () => {
+    await appendEvents(api, ...many(4));
+    await untilCursor(4);
     await (await manager()).streams.delete(STREAM);
     const answer = await api.call('POST', '/v1/sinks/nats/replay', { body: { after: '0' } });
     expect(answer.status).toBe(200);
-    await cursorIs(4);
+    await untilCursor(4);
     expect(await seqs()).toEqual(upTo(4));
   });
 
-  it('is done by one replica at a time, and by another when that one leaves', async () => {
+  it('runs on one replica at a time, and on another one when that replica stops', async () => {
     const others = [await api.replica(), await api.replica()];
-    for (let round = 0; round < 10; round++) await Promise.all([api, ...others].map((one) => tell(one, ...many(10))));
-    await cursorIs(300);
+    for (let round = 0; round < 10; round++)
+      await Promise.all([api, ...others].map((replica) => appendEvents(replica, ...many(10))));
+    await untilCursor(300);
     for (const other of others) await other.stop();
-    await tell(api, ...many(10));
-    await cursorIs(310);
+    await appendEvents(api, ...many(10));
+    await untilCursor(310);
     expect(await seqs()).toEqual(upTo(310));
   });
 
-  it('logs in with a token where the server wants one', async () => {
-    const guarded = await NatsServer.start('--auth', 'a-token');
-    const replica = await startApi({ NATS_URL: guarded.url, NATS_TOKEN: 'a-token' });
-    await tell(replica, joined('a-1'));
-    const seen = async (): Promise<SinkView | undefined> =>
+  it('authenticates with a token if the server requires one', async () => {
+    const server = await NatsServer.start('--auth', 'a-token');
+    const replica = await startApi({ NATS_URL: server.url, NATS_TOKEN: 'a-token' });
+    await appendEvents(replica, joined('a-1'));
+    const sink = async (): Promise<SinkView | undefined> =>
       (await replica.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
-    await until('NATS has it', async () => (await seen())?.cursor === '1');
+    await until('the event is published', async () => (await sink())?.cursor === '1');
     await replica.stop();
-    await guarded.stop();
+    await server.stop();
   });
 
-  it('with a wrong password says so, and harms nobody', async () => {
+  it('reports a wrong password in its status', async () => {
     const denied = await startApi({ ...environment(), NATS_PASSWORD: 'wrong' });
-    await tell(denied, joined('a-1'));
-    const seen = async (): Promise<SinkView | undefined> =>
+    await appendEvents(denied, joined('a-1'));
+    const sink = async (): Promise<SinkView | undefined> =>
       (await denied.call<{ items: SinkView[] }>('GET', '/v1/sinks')).body.items[0];
-    await until('it is retrying', async () => (await seen())?.state === 'retrying');
-    expect((await seen())?.lastError?.toLowerCase()).toContain('authorization');
+    await until('the relay is retrying', async () => (await sink())?.state === 'retrying');
+    expect((await sink())?.lastError?.toLowerCase()).toContain('authorization');
     await denied.stop();
   });
 });

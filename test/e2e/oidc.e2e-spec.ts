@@ -9,16 +9,16 @@ type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 let issuer: Server;
 let issuerUrl: string;
 let trusted: Pair;
-let stranger: Pair;
+let untrusted: Pair;
 let api: TestApi;
-let down: 'all' | 'keys' | undefined;
+let outage: 'all' | 'keys' | undefined;
 
 beforeAll(async () => {
   trusted = await generateKeyPair('RS256');
-  stranger = await generateKeyPair('RS256');
+  untrusted = await generateKeyPair('RS256');
   const jwk = { ...(await exportJWK(trusted.publicKey)), kid: 'k1', alg: 'RS256', use: 'sig' };
   issuer = createServer((request, response) => {
-    if (down === 'all' || (down === 'keys' && request.url === '/jwks')) return void response.writeHead(503).end();
+    if (outage === 'all' || (outage === 'keys' && request.url === '/jwks')) return void response.writeHead(503).end();
     const body = request.url === '/jwks' ? { keys: [jwk] } : { issuer: issuerUrl, jwks_uri: `${issuerUrl}/jwks` };
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   });
@@ -66,19 +66,19 @@ async function me(token: string): Promise<{ status: number; body: Record<string,
 }
 
 describe('a JWT of the configured issuer', () => {
-  it('is accepted, with the roles we know of those it claims', async () => {
+  it('is accepted with those of its roles that Rollcall knows', async () => {
     expect(await me(await sign(claims()))).toMatchObject({
       status: 200,
       body: { id: 'oidc:alice', kind: 'oidc', name: 'Alice', roles: ['viewer'] },
     });
   });
 
-  it('without a role we know may nothing', async () => {
+  it('without a known role is rejected with FORBIDDEN', async () => {
     const answer = await me(await sign(claims({ realm_access: { roles: ['king'] } })));
     expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('acts as an admin where it is one, and is named in the audit log', async () => {
+  it('with the role admin can create keys, and is named in the audit log', async () => {
     const admin = await sign(claims({ realm_access: { roles: ['admin'] } }));
     expect((await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } })).status).toBe(
       201,
@@ -88,7 +88,7 @@ describe('a JWT of the configured issuer', () => {
   });
 });
 
-describe('a JWT is refused', () => {
+describe('a JWT is rejected', () => {
   it.each([
     ['for another audience', { aud: 'someone-else' }],
     ['without an audience', { aud: undefined }],
@@ -100,15 +100,15 @@ describe('a JWT is refused', () => {
     expect((await me(await sign(claims(change)))).status).toBe(401);
   });
 
-  it('signed by a stranger', async () => {
-    expect((await me(await sign(claims(), stranger.privateKey))).status).toBe(401);
+  it('that is signed with another key', async () => {
+    expect((await me(await sign(claims(), untrusted.privateKey))).status).toBe(401);
   });
 
   it('without a signature', async () => {
     expect((await me(new UnsecuredJWT(claims()).setExpirationTime('5m').encode())).status).toBe(401);
   });
 
-  it('signed with the public key as if that were a shared secret', async () => {
+  it('that is signed with the public key as a shared secret', async () => {
     const secret = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
     expect((await me(await sign(claims(), secret, 'HS256'))).status).toBe(401);
   });
@@ -120,7 +120,7 @@ describe('a JWT is refused', () => {
   });
 });
 
-describe('claims that cannot name anyone', () => {
+describe('claims that cannot identify a principal', () => {
   it.each([
     ['an empty subject', { sub: '' }],
     ['a blank subject', { sub: '  ' }],
@@ -146,7 +146,7 @@ describe('claims that cannot name anyone', () => {
   );
 });
 
-describe('a remembered answer to a request with a JWT', () => {
+describe('a stored answer to a request with a JWT', () => {
   const once = async (on: TestApi, token: string): Promise<Answer> =>
     await on.call('POST', '/v1/keys', {
       key: token,
@@ -155,7 +155,7 @@ describe('a remembered answer to a request with a JWT', () => {
     });
   const admin = async (jti: string): Promise<string> => await sign(claims({ jti, realm_access: { roles: ['admin'] } }));
 
-  it('A12 is not readable with another token of the same subject, unless there is a sealing key', async () => {
+  it('A12 cannot be decrypted with another token of the same subject, unless there is a sealing key', async () => {
     const first = await admin('1');
     const issued = await once(api, first);
     expect(await once(api, first)).toMatchObject({ status: 201, body: issued.body });
@@ -167,18 +167,18 @@ describe('a remembered answer to a request with a JWT', () => {
   });
 });
 
-describe('an issuer that is down', () => {
+describe('an unavailable issuer', () => {
   it.each(['all', 'keys'] as const)(
-    '(%s) is 503 for its tokens, does not touch API keys, and is tried again',
-    async (what) => {
-      down = what;
+    '(%s) causes 503 for its tokens but not for API keys, and is tried again',
+    async (part) => {
+      outage = part;
       const fresh = await startOidcApi();
       const token = await sign(claims());
       const answer = await fresh.call('GET', '/v1/me', { key: token });
       expect(answer).toMatchObject({ status: 503, body: { code: 'IDENTITY_PROVIDER_UNAVAILABLE' } });
       expect(answer.headers.get('retry-after')).toBe('5');
       expect((await fresh.call('GET', '/v1/me')).status).toBe(200);
-      down = undefined;
+      outage = undefined;
       expect((await fresh.call('GET', '/v1/me', { key: token })).status).toBe(200);
       await fresh.stop();
     },

@@ -4,7 +4,7 @@ import type { Answer } from '../support/call.js';
 import { documentOf, type OpenApiDocument, type Operation, operationsOf, prefilled } from '../support/openapi.js';
 import { ResponseCheck } from '../support/response-check.js';
 
-/** What a step needs that no example can have: ids and secrets that the API made. */
+/** An operation with the values that no example can contain: ids and secrets that the API has generated. */
 interface Step {
   operationId: string;
   path?: () => Record<string, string>;
@@ -24,11 +24,14 @@ let check: ResponseCheck;
 /** The body of the last response of each operation. */
 const responses: Record<string, Record<string, unknown>> = {};
 
-const made = (operationId: string, field: string): string => String(responses[operationId]?.[field]);
-const webhook = (): Record<string, string> => ({ id: made('webhooks.create', 'id') });
-const delivery = (): Record<string, string> => ({ ...webhook(), sequence: made('webhooks.getDelivery', 'sequence') });
+const valueOf = (operationId: string, field: string): string => String(responses[operationId]?.[field]);
+const webhook = (): Record<string, string> => ({ id: valueOf('webhooks.create', 'id') });
+const delivery = (): Record<string, string> => ({
+  ...webhook(),
+  sequence: valueOf('webhooks.getDelivery', 'sequence'),
+});
 
-/** All operations, in an order in which each finds what it needs. A new operation is added here, by hand. */
+/** All operations, each after the operations that it depends on. Add each new operation here. */
 const STEPS: Step[] = [
   ...plain(
     'health.live',
@@ -40,7 +43,7 @@ const STEPS: Step[] = [
     'providers.list',
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
-  { operationId: 'agents.heartbeat', key: () => made('agents.register', 'leaseToken') },
+  { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
   ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.claimProbe'),
   ...plain('protection.get', 'protection.override', 'webhooks.create', 'webhooks.list'),
   ...plain('agents.drain', 'agents.quarantine', 'agents.resume'),
@@ -49,9 +52,9 @@ const STEPS: Step[] = [
   ...plain('budgets.reserve', 'budgets.getReservation', 'budgets.renew', 'budgets.settle'),
   { operationId: 'budgets.release', path: () => ({ key: 'unused' }), before: reserveUnused },
   ...plain('keys.issue', 'keys.list'),
-  { operationId: 'keys.get', path: () => ({ id: made('keys.issue', 'id') }) },
-  { operationId: 'keys.rotate', path: () => ({ id: made('keys.issue', 'id') }) },
-  { operationId: 'keys.revoke', path: () => ({ id: made('keys.rotate', 'id') }) },
+  { operationId: 'keys.get', path: () => ({ id: valueOf('keys.issue', 'id') }) },
+  { operationId: 'keys.rotate', path: () => ({ id: valueOf('keys.issue', 'id') }) },
+  { operationId: 'keys.revoke', path: () => ({ id: valueOf('keys.rotate', 'id') }) },
   ...plain('audit.list', 'events.page', 'events.stream', 'events.snapshot', 'events.createTicket', 'sinks.list'),
   { operationId: 'webhooks.get', path: webhook },
   { operationId: 'webhooks.listDeliveries', path: webhook, before: firstDelivery },
@@ -78,9 +81,9 @@ async function registerAgain(): Promise<void> {
   await api.given.agent({ agentId: 'builder-01' });
 }
 
-/** No endpoint exists at the example address, so the delivery fails and is parked; that is a delivery, too. */
+/** Waits for a delivery. The example URL does not exist, so the delivery fails and is parked. */
 async function firstDelivery(): Promise<void> {
-  const path = `/v1/webhooks/${made('webhooks.create', 'id')}/deliveries?state=parked`;
+  const path = `/v1/webhooks/${valueOf('webhooks.create', 'id')}/deliveries?state=parked`;
   await until('a delivery is parked', async () => (await api.call<Page>('GET', path)).body.items.length > 0);
 }
 
@@ -109,7 +112,7 @@ async function send(operation: Operation, { path, key }: Step): Promise<Answer> 
   return await api.call(operation.method, request.path, options);
 }
 
-/** The stream has no end: its head is enough. */
+/** Reads only the head of the response, because the stream does not end. */
 async function open(path: string): Promise<Answer> {
   const stop = new AbortController();
   const headers = { authorization: `Bearer ${api.adminKey}` };
@@ -119,13 +122,13 @@ async function open(path: string): Promise<Answer> {
 }
 
 describe('the requests that /docs pre-fills', () => {
-  it('are all listed here', () => {
+  it('are all listed in this test', () => {
     const listed = STEPS.map(({ operationId }) => operationId);
     const documented = operationsOf(document).map(({ operationId }) => operationId);
     expect(listed.toSorted()).toEqual(documented.toSorted());
   });
 
-  it.each(STEPS)('$operationId succeeds as it is, with a response as the document describes it', async (step) => {
+  it.each(STEPS)('$operationId succeeds, and its response matches the document', async (step) => {
     const operation = operationOf(step.operationId);
     await step.before?.();
     const answer = await send(operation, step);
@@ -134,7 +137,7 @@ describe('the requests that /docs pre-fills', () => {
     responses[step.operationId] = answer.body;
   });
 
-  it('are checked against closed schemas: a field that the document lacks is noticed', () => {
+  it('are compared with closed schemas: an undocumented field is an error', () => {
     const operation = operationOf('agents.get');
     const { agent } = responses['agents.register'] ?? {};
     expect(check.errorsOf(operation, agent)).toEqual([]);

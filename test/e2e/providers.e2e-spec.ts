@@ -5,7 +5,7 @@ const KEYS = {
   ANTHROPIC_API_KEY: 'sk-ant-0123456789',
   CODER_KEY: 'coder-0123456789',
   AGENT_KEY: 'agent-0123456789',
-  DATABASE_PASSWORD: 'of-no-agent-0123456789',
+  DATABASE_PASSWORD: 'not-for-agents-0123456789',
 };
 const ENVIRONMENT = {
   ...KEYS,
@@ -29,7 +29,7 @@ const list = async (from: TestApi, query = ''): Promise<ProviderView[]> =>
 const named = (items: ProviderView[], name: string): ProviderView | undefined => items.find((one) => one.name === name);
 
 describe('providers', () => {
-  it('S1.1 S1.10 are listed with their kind, and whether they can be used now', async () => {
+  it('S1.1 S1.10 are listed with their kind and whether they are usable', async () => {
     const items = await list(api);
     expect(items.map(({ kind, name, agentType }) => [kind, name, agentType])).toEqual([
       ['agent', 'a2a', 'remote'],
@@ -46,7 +46,7 @@ describe('providers', () => {
     expect(named(items, 'anthropic')?.presets).toEqual(['fast']);
   });
 
-  it('S1.1 that cannot be used say what to do', async () => {
+  it('S1.1 that are not usable report what is missing and how to add it', async () => {
     const items = await list(api);
     expect(named(items, 'claude-sdk')?.needs).toEqual([
       { what: expect.stringContaining('claude-agent-sdk'), met: false, how: expect.stringContaining('npm install') },
@@ -57,7 +57,7 @@ describe('providers', () => {
     ]);
   });
 
-  it('S1.1 without anything configured need an address, programs and keys', async () => {
+  it('S1.1 require a URL, programs and keys when nothing is configured', async () => {
     const bare = await startApi();
     const items = await list(bare);
     expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'scripted']);
@@ -66,7 +66,7 @@ describe('providers', () => {
     await bare.stop();
   });
 
-  it('S1.1 show how their settings are written, and never a key', async () => {
+  it('S1.1 show the schema of their settings, without any key', async () => {
     const answer = await api.call<{ items: ProviderView[] }>('GET', '/v1/providers');
     expect(named(answer.body.items, 'a2a')?.settings).toMatchObject({
       type: 'object',
@@ -77,13 +77,13 @@ describe('providers', () => {
     for (const key of Object.values(KEYS)) expect(JSON.stringify(answer.body)).not.toContain(key);
   });
 
-  it('are those of one kind on request, and of no other', async () => {
+  it('can be filtered by kind', async () => {
     expect((await list(api, '?kind=model')).map(({ kind }) => kind)).toEqual(Array(4).fill('model'));
     expect(await api.call('GET', '/v1/providers?kind=toaster')).toMatchObject({ status: 400 });
     expect(await api.call('GET', '/v1/providers?colour=red')).toMatchObject({ status: 400 });
   });
 
-  it('S1.1 are the ones that make agents here: a program runs, and an unknown provider names the known', async () => {
+  it('S1.1 create agents: a configured program runs, and an unknown provider is rejected with the known ones', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
     const agent = await registry.get('subprocess').createAgent({ name: 'ada', settings: { program: 'coder' } });
     expect(agent.state).toBe('idle');
@@ -91,22 +91,22 @@ describe('providers', () => {
     expect(() => registry.get('toaster')).toThrow(/Known: a2a, claude-sdk, http, subprocess/);
   });
 
-  it('send a key only to the address the operator wrote down for it', async () => {
+  it('send a key only to the origin that the operator has configured for it', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
-    const make = async (url: string, env: string): Promise<string> =>
+    const create = async (url: string, env: string): Promise<string> =>
       await registry
         .get('http')
         .createAgent({ name: 'ada', settings: { url, credential: { env } } })
-        .then(() => 'made', String);
-    expect(await make('https://agents.example/ada', 'AGENT_KEY')).toBe('made');
-    expect(await make('https://thief.example/ada', 'AGENT_KEY')).toContain(
+        .then(() => 'created', String);
+    expect(await create('https://agents.example/ada', 'AGENT_KEY')).toBe('created');
+    expect(await create('https://thief.example/ada', 'AGENT_KEY')).toContain(
       'does not allow it for https://thief.example',
     );
     for (const env of ['ANTHROPIC_API_KEY', 'CODER_KEY', 'DATABASE_PASSWORD'])
-      expect(await make('https://agents.example/ada', env)).toContain('does not allow it for');
+      expect(await create('https://agents.example/ada', env)).toContain('does not allow it for');
   });
 
-  it('S4.7 open the models of presets with the operator’s keys', () => {
+  it('S4.7 open the models of presets with the configured keys', () => {
     const catalog = api.app.nest.get(ModelCatalog, { strict: false });
     const choice = { vendor: 'anthropic', model: 'claude-haiku-4-5', settings: {} };
     expect(catalog.open({ ...choice, keyEnv: 'ANTHROPIC_API_KEY' }).model).toBe('claude-haiku-4-5');

@@ -22,7 +22,7 @@ const statuses = (answers: readonly Answer[]): number[] =>
   answers.map(({ status }) => status).toSorted((one, other) => one - other);
 
 describe('the quota of live agents', () => {
-  it('A6 rejects the registration after the last one allowed, and names the setting', async () => {
+  it('A6 rejects a registration above the quota with the name of the setting', async () => {
     const key = await api.given.key('agent');
     for (const id of ['q-1', 'q-2', 'q-3']) expect((await register(key, id)).status).toBe(201);
     const refused = await register(key, 'q-4');
@@ -35,7 +35,7 @@ describe('the quota of live agents', () => {
     expect((await register(await api.given.key('agent'), 'q-4')).status).toBe(201);
   });
 
-  it('A6 does not count an agent twice that registers again, and frees its place when it leaves', async () => {
+  it('A6 counts an agent that registers again once, and no longer counts an agent that has left', async () => {
     const key = await api.given.key('agent');
     const first = await register(key, 'r-1');
     for (const id of ['r-2', 'r-3']) expect((await register(key, id)).status).toBe(201);
@@ -46,7 +46,7 @@ describe('the quota of live agents', () => {
     expect(back).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
   });
 
-  it('A6 is exact for registrations that race', async () => {
+  it('A6 is exact for concurrent registrations', async () => {
     const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 12 }, async (_, n) => await register(key, `race-${n}`)));
     expect(statuses(answers)).toEqual([
@@ -55,14 +55,14 @@ describe('the quota of live agents', () => {
     ]);
   });
 
-  it('A6 still answers 409 for a live agent of somebody else', async () => {
+  it('A6 does not hide the 409 for a live agent of another owner', async () => {
     await register(await api.given.key('agent'), 'taken');
     expect(await register(await api.given.key('agent'), 'taken')).toMatchObject({ status: 409 });
   });
 });
 
 describe('the quota of held reservations', () => {
-  it('A6 rejects the reservation after the last one allowed until one has ended', async () => {
+  it('A6 rejects a reservation above the quota until another one has ended', async () => {
     const key = await api.given.key('agent');
     for (const name of ['a', 'b', 'c']) expect((await reserve(key, name)).status).toBe(201);
     const refused = await reserve(key, 'd');
@@ -70,13 +70,13 @@ describe('the quota of held reservations', () => {
       status: 403,
       body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
     });
-    expect((await reserve(key, 'b')).status).toBe(201); // the same again is the same reservation
+    expect((await reserve(key, 'b')).status).toBe(201); // a repeated request returns the existing reservation
     expect((await reserve(await api.given.key('agent'), 'd')).status).toBe(201);
     await api.call('POST', '/v1/budgets/reservations/a/release', { body: {}, key });
     expect((await reserve(key, 'd')).status).toBe(201);
   });
 
-  it('A6 counts in the statement that locks the budgets when there are some', async () => {
+  it('A6 applies to reservations that lock a budget', async () => {
     await api.given.budget();
     const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 9 }, async (_, n) => await reserve(key, `held-${n}`)));
@@ -86,7 +86,7 @@ describe('the quota of held reservations', () => {
 });
 
 describe('the quota of webhooks', () => {
-  it('A6 rejects the webhook after the last one allowed, however many are created at once', async () => {
+  it('A6 rejects webhooks above the quota, also when they are created concurrently', async () => {
     const create = async (key: string): Promise<Answer> =>
       await api.call('POST', '/v1/webhooks', { body: { url: 'https://hooks.example.com/' }, key });
     const [key, other] = [await api.given.key('operator'), await api.given.key('operator')];

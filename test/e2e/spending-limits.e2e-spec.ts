@@ -3,7 +3,7 @@ import type { ReservationView } from '../../apps/api/src/budgets/reservation.vie
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 
-type Refusable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
+type Rejectable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
 
 let api: TestApi;
 let agentKey: string;
@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(async () => await api.stop());
 
-const post = async <Body>(path: string, body: object, key: string): Promise<Refusable<Body>> =>
+const post = async <Body>(path: string, body: object, key: string): Promise<Rejectable<Body>> =>
   await api.call('POST', `/v1/budgets${path}`, { body, key });
-const reserve = async (body: object, key = agentKey): Promise<Refusable<ReservationView>> =>
+const reserve = async (body: object, key = agentKey): Promise<Rejectable<ReservationView>> =>
   await post('/reservations', body, key);
-const settle = async (reservation: string, body: object, key = agentKey): Promise<Refusable<ReservationView>> =>
+const settle = async (reservation: string, body: object, key = agentKey): Promise<Rejectable<ReservationView>> =>
   await post(`/reservations/${reservation}/settle`, body, key);
 
 async function fleet(): Promise<BudgetView | undefined> {
@@ -43,7 +43,7 @@ describe('spending with an agent key', () => {
     expect(status).toBe(201);
   });
 
-  it('A5 rejects a settlement above ten times its reservation, and leaves the reservation open', async () => {
+  it('A5 rejects a settlement above ten times its reservation, which stays held', async () => {
     await reserve({ key: 'absurd', tokens: 1 });
     const refused = await settle('absurd', { tokens: 1_000_000_000_000 });
     expect(refused).toMatchObject({
@@ -58,7 +58,7 @@ describe('spending with an agent key', () => {
     expect(await settle('absurd', { tokens: 10 })).toMatchObject({ status: 200, body: { overdraft: true } });
   });
 
-  it('A5 bounds money that was not reserved by the tokens that were', async () => {
+  it('A5 limits money that was not reserved in proportion to the reserved tokens', async () => {
     await reserve({ key: 'money', tokens: 10 });
     const refused = await settle('money', { tokens: 10, microUsd: 1_000_000_000_000 });
     expect(refused).toMatchObject({
@@ -68,7 +68,7 @@ describe('spending with an agent key', () => {
     expect(await settle('money', { tokens: 10, microUsd: 6_000 })).toMatchObject({ status: 200 });
   });
 
-  it('A5 rejects every one of many settlements that race for a reservation', async () => {
+  it('A5 rejects all concurrent settlements that are too large', async () => {
     await reserve({ key: 'raced', tokens: 2 });
     const before = (await fleet())?.usage.subtree.tokens ?? 0;
     const answers = await Promise.all(Array.from({ length: 20 }, async () => await settle('raced', { tokens: 21 })));
@@ -76,7 +76,7 @@ describe('spending with an agent key', () => {
     expect((await fleet())?.usage.subtree.tokens).toBe(before);
   });
 
-  it('A5 lets a caller with budgets:write settle any amount', async () => {
+  it('A5 allows any settlement with budgets:write', async () => {
     await reserve({ key: 'operators', tokens: 1 }, operatorKey);
     expect(await settle('operators', { tokens: 5_000 }, operatorKey)).toMatchObject({
       status: 200,
@@ -84,7 +84,7 @@ describe('spending with an agent key', () => {
     });
   });
 
-  it('A5 rejects an idempotent settlement each time, without remembering it as done', async () => {
+  it('A5 rejects a repeated settlement each time, and does not store the rejection', async () => {
     await reserve({ key: 'keyed', tokens: 1 });
     const path = '/v1/budgets/reservations/keyed/settle';
     const send = async (tokens: number): Promise<Answer> =>
@@ -96,7 +96,7 @@ describe('spending with an agent key', () => {
     expect([(await send(11)).status, (await send(11)).status, (await send(10)).status]).toEqual([403, 403, 200]);
   });
 
-  it('A5 bounds the size and the life of a reservation', async () => {
+  it('A5 limits the size and the duration of a reservation', async () => {
     const tooMany = await reserve({ key: 'tokens', tokens: 1_000_001 });
     expect(tooMany).toMatchObject({
       status: 403,
@@ -113,11 +113,11 @@ describe('spending with an agent key', () => {
   });
 });
 
-describe('trees of runs', () => {
-  const openRun = async (runId: string, parentRunId?: string): Promise<Refusable<BudgetView>> =>
+describe('a tree of runs', () => {
+  const openRun = async (runId: string, parentRunId?: string): Promise<Rejectable<BudgetView>> =>
     await post('/runs', { runId, parentRunId }, agentKey);
 
-  it('A18 rejects a run below the deepest level', async () => {
+  it('A18 rejects a run below the maximum depth', async () => {
     for (const level of [1, 2, 3, 4])
       expect((await openRun(`run-${level}`, level > 1 ? `run-${level - 1}` : undefined)).status).toBe(201);
     const refused = await openRun('run-5', 'run-4');

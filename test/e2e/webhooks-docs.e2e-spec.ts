@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { until } from '#rollcall/test-support';
 import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { joined, left, tell } from '../support/events.js';
+import { appendEvents, joined, left } from '../support/events.js';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
 const examples = (language: string): string[] =>
@@ -47,8 +47,8 @@ async function run<Answer>(script: string, environment: Record<string, string>):
   return JSON.parse(output) as Answer;
 }
 
-/** Half of a request, as a replica that dies in the middle sends it. */
-async function breakOff(port: number): Promise<void> {
+/** Sends half of a request, like a replica that crashes while it sends. */
+async function sendHalfARequest(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   socket.write('POST / HTTP/1.1\r\nhost: receiver\r\ncontent-length: 1000\r\n\r\n{"half":');
@@ -57,20 +57,20 @@ async function breakOff(port: number): Promise<void> {
 }
 
 describe('docs/webhooks.md', () => {
-  it('B3 D2 has a receiver that verifies what its commands ask for, and that goes on after a broken request', async () => {
+  it('B3 D2 has a receiver that verifies the deliveries of its subscription and survives an incomplete request', async () => {
     const [program = ''] = examples('js');
     const [subscribe = '', replay = ''] = examples('sh');
     const script = join(folder, 'receiver.mjs');
     writeFileSync(script, program);
     const PORT = await freePort();
-    await tell(api, joined('builder-1'), left('builder-1'));
+    await appendEvents(api, joined('builder-1'), left('builder-1'));
     const { id, secret } = await run<IssuedWebhookView>(subscribe, { PORT });
     let output = '';
     receiver = spawn(process.execPath, [script], { env: { SECRET: secret, PORT } });
     receiver.stdout?.on('data', (chunk) => (output += String(chunk)));
-    await until('both arrived', () => output === '1 agent.joined builder-1\n2 agent.left builder-1\n');
+    await until('both events are received', () => output === '1 agent.joined builder-1\n2 agent.left builder-1\n');
     await run(replay, { WEBHOOK: id });
-    await until('both arrived again', () => output.split('\n').length === 5);
+    await until('both events are received again', () => output.split('\n').length === 5);
     const forged = await fetch(`http://127.0.0.1:${PORT}/`, {
       method: 'POST',
       body: '{}',
@@ -81,9 +81,11 @@ describe('docs/webhooks.md', () => {
       },
     });
     expect(forged.status).toBe(401);
-    await breakOff(Number(PORT));
-    await tell(api, joined('builder-2'));
-    await until('D2 it goes on after a request that broke off', () => output.includes('3 agent.joined builder-2\n'));
+    await sendHalfARequest(Number(PORT));
+    await appendEvents(api, joined('builder-2'));
+    await until('the receiver accepts a delivery after the incomplete request', () =>
+      output.includes('3 agent.joined builder-2\n'),
+    );
     expect(spawnSync(process.execPath, ['--check', script]).status).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import { until } from '#rollcall/test-support';
 import type { DeliveryView, IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
-import { joined, left, seqOf, tell } from '../support/events.js';
+import { appendEvents, joined, left, seqOf } from '../support/events.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 let api: TestApi;
@@ -15,7 +15,7 @@ beforeEach(async () => {
     ROLLCALL_WEBHOOK_RETRY_FIRST: '10ms',
     ROLLCALL_WEBHOOK_RETRY_LONGEST: '50ms',
     ROLLCALL_WEBHOOK_TRIES: '3',
-    ROLLCALL_WEBHOOK_TIMEOUT: '500ms',
+    ROLLCALL_WEBHOOK_TIMEOUT: '3s',
   });
   receiver = await WebhookReceiver.start();
 });
@@ -30,7 +30,7 @@ async function subscribe(body: Record<string, unknown> = {}): Promise<IssuedWebh
   return answer.body;
 }
 
-const look = async (id: string): Promise<WebhookView> =>
+const read = async (id: string): Promise<WebhookView> =>
   (await api.call<WebhookView>('GET', `/v1/webhooks/${id}`)).body;
 const patch = async (id: string, body: unknown): Promise<Answer> =>
   await api.call('PATCH', `/v1/webhooks/${id}`, { body });
@@ -38,10 +38,10 @@ const delivery = async (id: string, sequence: number): Promise<DeliveryView> =>
   (await api.call<DeliveryView>('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body;
 
 describe('a webhook', () => {
-  it('gets events as signed CloudEvents, in order, filtered', async () => {
+  it('receives filtered events in order as signed CloudEvents', async () => {
     const { secret } = await subscribe({ types: ['agent.*'], capabilities: ['code'] });
-    await tell(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
-    await until('both arrived', () => receiver.received.length === 2);
+    await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
+    await until('both events are received', () => receiver.received.length === 2);
     expect(receiver.subjects).toEqual(['a-1', 'a-3']);
     const [first] = receiver.received;
     expect(first?.event).toMatchObject({ specversion: '1.0', type: 'agent.joined', sequence: '1' });
@@ -53,16 +53,19 @@ describe('a webhook', () => {
     expect(verified).toEqual(first?.event);
   });
 
-  it('can begin with the past', async () => {
-    await tell(api, joined('a-1'), joined('a-2'));
-    await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2');
+  it('can start with past events', async () => {
+    await appendEvents(api, joined('a-1'), joined('a-2'));
+    await until(
+      'the events are in the log',
+      async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '2',
+    );
     await subscribe({ after: 'oldest' });
-    await until('both arrived', () => receiver.received.length === 2);
+    await until('both events are received', () => receiver.received.length === 2);
     const { status, body } = await api.call('POST', '/v1/webhooks', { body: { url: receiver.url, after: '99' } });
     expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'CURSOR_AHEAD' });
   });
 
-  it('shows its secret once, and never again', async () => {
+  it('shows its secret once', async () => {
     const { id, secret } = await subscribe({ description: 'pager' });
     expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
     const seen = await Promise.all(
@@ -77,37 +80,37 @@ describe('a webhook', () => {
     expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret).toString('hex'));
   });
 
-  it('signs with both secrets while one takes the place of the other', async () => {
+  it('is signed with both secrets during a rotation', async () => {
     const { id, secret: old } = await subscribe();
     const rotated = await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: {} });
     expect(rotated).toMatchObject({ status: 201, body: { id } });
-    await tell(api, joined('a-1'));
-    await until('it arrived', () => receiver.received.length === 1);
+    await appendEvents(api, joined('a-1'));
+    await until('the event is received', () => receiver.received.length === 1);
     const now = (
       await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: 0 } })
     ).body.secret;
-    await tell(api, joined('a-2'));
-    await until('the next arrived', () => receiver.received.length === 2);
-    const fits = (secret: string): boolean[] =>
+    await appendEvents(api, joined('a-2'));
+    await until('the next event is received', () => receiver.received.length === 2);
+    const verifies = (secret: string): boolean[] =>
       receiver.received.map(({ body, headers }) => {
         try {
           return Boolean(new Webhook(secret).verify(body, headers as Record<string, string>));
         } catch {
-          return false; // that is the question
+          return false; // the signature does not match
         }
       });
-    expect([old, rotated.body.secret, now].map(fits)).toEqual([
+    expect([old, rotated.body.secret, now].map(verifies)).toEqual([
       [true, false],
       [true, false],
       [false, true],
     ]);
   });
 
-  it('is tried again while it fails, tells how it fails, and parks what it refuses to the last', async () => {
+  it('is retried after a failure, reports the failure, and parks a delivery after the last attempt', async () => {
     const { id } = await subscribe();
     receiver.answer = ({ event }) => ({ status: event.subject === 'poison' ? 422 : 204 });
-    await tell(api, joined('a-1'), joined('poison'), joined('a-2'));
-    await until('the others arrived', () => receiver.subjects.join() === 'a-1,a-2');
+    await appendEvents(api, joined('a-1'), joined('poison'), joined('a-2'));
+    await until('the other events are received', () => receiver.subjects.join() === 'a-1,a-2');
     expect(await delivery(id, 2)).toMatchObject({
       state: 'parked',
       attempts: 3,
@@ -116,83 +119,89 @@ describe('a webhook', () => {
       type: 'agent.joined',
       subject: 'poison',
     });
-    await until('the last is noted', async () => (await look(id)).status.cursor === '3');
-    expect((await look(id)).status).toMatchObject({ state: 'delivering', lagEvents: 0, lagMs: null, parked: 1 });
+    await until('the cursor is stored', async () => (await read(id)).status.cursor === '3');
+    expect((await read(id)).status).toMatchObject({ state: 'delivering', lagEvents: 0, lagMs: null, parked: 1 });
     const parked = await api.call<{ items: DeliveryView[] }>('GET', `/v1/webhooks/${id}/deliveries?state=parked`);
     expect(parked.body.items.map(({ sequence }) => sequence)).toEqual(['2']);
     receiver.answer = () => ({ status: 200 });
     const replayed = await api.call('POST', `/v1/webhooks/${id}/deliveries/2/replay`);
     expect(replayed).toMatchObject({ status: 200, body: { state: 'pending' } });
-    await until('it arrived', () => receiver.subjects.join() === 'a-1,a-2,poison');
-    await until('that is noted', async () => (await delivery(id, 2)).state === 'delivered');
+    await until('the event is received', () => receiver.subjects.join() === 'a-1,a-2,poison');
+    await until('the delivery is stored as delivered', async () => (await delivery(id, 2)).state === 'delivered');
     expect((await api.call('POST', `/v1/webhooks/${id}/replay`, { body: { after: '1' } })).status).toBe(200);
-    await until('all but the first came again', () => receiver.subjects.join() === 'a-1,a-2,poison,poison,a-2');
+    await until(
+      'all events after the first are received again',
+      () => receiver.subjects.join() === 'a-1,a-2,poison,poison,a-2',
+    );
   });
 
-  it('replays all that is parked', async () => {
+  it('replays all parked deliveries', async () => {
     const { id } = await subscribe();
     receiver.answer = () => ({ status: 500 });
-    await tell(api, joined('a-1'), joined('a-2'));
-    await until('both are parked', async () => (await look(id)).status.parked === 2);
+    await appendEvents(api, joined('a-1'), joined('a-2'));
+    await until('both deliveries are parked', async () => (await read(id)).status.parked === 2);
     receiver.answer = () => ({ status: 204 });
     expect((await api.call('POST', `/v1/webhooks/${id}/replay`, { body: {} })).status).toBe(200);
-    await until('both arrived', () => receiver.subjects.join() === 'a-1,a-2');
-    await until('none is parked', async () => (await look(id)).status.parked === 0);
+    await until('both events are received', () => receiver.subjects.join() === 'a-1,a-2');
+    await until('no delivery is parked', async () => (await read(id)).status.parked === 0);
   });
 
-  it('takes a null where nothing is meant as nothing said: it replays no past, and a rotation keeps its overlap', async () => {
-    await tell(api, joined('a-0'));
-    await until('logged', async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '1');
+  it('treats null like a missing field: it replays no past events, and a rotation keeps its overlap', async () => {
+    await appendEvents(api, joined('a-0'));
+    await until(
+      'the events are in the log',
+      async () => seqOf((await api.call('GET', '/v1/events?after=latest')).body['head']) === '1',
+    );
     const { id } = await subscribe({ after: null });
-    await tell(api, joined('a-1'));
-    await until('it arrived', () => receiver.subjects.includes('a-1'));
+    await appendEvents(api, joined('a-1'));
+    await until('the event is received', () => receiver.subjects.includes('a-1'));
     expect(receiver.subjects).toEqual(['a-1']);
     await api.call('POST', `/v1/webhooks/${id}/replay`, { body: { after: null } });
-    await tell(api, joined('a-2'));
-    await until('it arrived', () => receiver.subjects.includes('a-2'));
+    await appendEvents(api, joined('a-2'));
+    await until('the event is received', () => receiver.subjects.includes('a-2'));
     expect(receiver.subjects).toEqual(['a-1', 'a-2']);
     const rotated = await api.call('POST', `/v1/webhooks/${id}/rotate`, { body: { overlapSeconds: null } });
     expect(Date.parse(String(rotated.body['oldSecretUntil']))).toBeGreaterThan(Date.now() + 3_600_000);
     const changed = await patch(id, { url: null, paused: null });
-    expect([changed.status, (await look(id)).url]).toEqual([200, receiver.url]);
+    expect([changed.status, (await read(id)).url]).toEqual([200, receiver.url]);
     expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
   });
 
-  it('that does not answer, redirects or is not there at all is a failure, and delays no other', async () => {
+  it('that does not answer, redirects or refuses connections fails, and does not delay other webhooks', async () => {
     const silent = await WebhookReceiver.start();
     silent.answer = () => undefined;
-    const elsewhere = await WebhookReceiver.start();
-    elsewhere.answer = () => ({ status: 307, headers: { location: receiver.url } });
-    const gone = await WebhookReceiver.start();
-    const urls = [silent.url, elsewhere.url, gone.url];
-    await gone.stop();
+    const redirecting = await WebhookReceiver.start();
+    redirecting.answer = () => ({ status: 307, headers: { location: receiver.url } });
+    const stopped = await WebhookReceiver.start();
+    const urls = [silent.url, redirecting.url, stopped.url];
+    await stopped.stop();
     const hooks = await Promise.all(urls.map(async (url) => await subscribe({ url })));
     await subscribe();
-    await tell(api, ...Array.from({ length: 20 }, (_, index) => joined(`a-${index}`)));
-    await until('the one that is well has all', () => receiver.received.length === 20);
-    await until('the others failed', async () => {
-      const errors = await Promise.all(hooks.map(async ({ id }) => (await look(id)).status.lastError));
+    await appendEvents(api, ...Array.from({ length: 20 }, (_, index) => joined(`a-${index}`)));
+    await until('the healthy webhook has received all events', () => receiver.received.length === 20);
+    await until('the other webhooks have failed', async () => {
+      const errors = await Promise.all(hooks.map(async ({ id }) => (await read(id)).status.lastError));
       return errors.every((error) => error !== null);
     });
-    const errors = await Promise.all(hooks.map(async ({ id }) => (await look(id)).status.lastError ?? ''));
+    const errors = await Promise.all(hooks.map(async ({ id }) => (await read(id)).status.lastError ?? ''));
     expect(errors[0]).toContain('did not');
     expect(errors[1]).toContain('redirect');
     expect(errors[2]).toContain('ECONNREFUSED');
     await silent.stop();
-    await elsewhere.stop();
+    await redirecting.stop();
   });
 
-  it('can be paused, changed, listed and removed', async () => {
+  it('can be paused, updated, listed and deleted', async () => {
     const { id } = await subscribe({ types: ['agent.left'] });
     expect(await patch(id, { paused: true, types: null, description: 'all' })).toMatchObject({
       status: 200,
       body: { types: null, description: 'all', status: { state: 'paused' } },
     });
-    await tell(api, joined('a-1'), left('a-1'));
-    await until('logged', async () => (await look(id)).status.lagEvents === 2);
+    await appendEvents(api, joined('a-1'), left('a-1'));
+    await until('the events are in the log', async () => (await read(id)).status.lagEvents === 2);
     expect(receiver.received).toEqual([]);
     await patch(id, { paused: false, agentIds: ['a-1'] });
-    await until('both arrived', () => receiver.received.length === 2);
+    await until('both events are received', () => receiver.received.length === 2);
     const page = await api.call<{ items: WebhookView[] }>('GET', '/v1/webhooks?limit=1');
     expect(page.body.items.map((one) => [one.id, one.url, one.agentIds])).toEqual([[id, receiver.url, ['a-1']]]);
     expect((await api.call('DELETE', `/v1/webhooks/${id}`)).status).toBe(204);
@@ -206,7 +215,7 @@ describe('a webhook', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
-  it('may not be in a network that is closed, nor change to one, nor be no URL at all', async () => {
+  it('is rejected, also in an update, when its URL is invalid or in a closed network', async () => {
     const { id } = await subscribe();
     for (const url of [
       'http://169.254.169.254/latest',
@@ -227,38 +236,38 @@ describe('a webhook', () => {
     ]);
   });
 
-  it.each([{}, { url: null }, { url: '' }])('has an address: %j says what is missing', async (body) => {
+  it.each([{}, { url: null }, { url: '' }])('requires a url: %j is rejected', async (body) => {
     const answer = await api.call<{ code: string; errors: { field: string }[] }>('POST', '/v1/webhooks', { body });
     const fields = new Set(answer.body.errors.map(({ field }) => field));
     expect([answer.status, answer.body.code, fields]).toEqual([400, 'VALIDATION_FAILED', new Set(['url'])]);
   });
 
-  it('is managed by operators, and by nobody with less', async () => {
+  it('can be managed by operators, but not by viewers and agents', async () => {
     const viewer = await api.given.key('viewer', 'agent');
     expect((await api.call('GET', '/v1/webhooks', { key: viewer })).status).toBe(403);
     expect((await api.call('GET', '/v1/sinks', { key: viewer })).status).toBe(200);
     expect((await api.call('GET', '/v1/webhooks', { key: await api.given.key('operator') })).status).toBe(200);
   });
 
-  it('goes on, from another replica, when the one that delivers leaves', async () => {
+  it('is delivered by another replica when one stops', async () => {
     const { id } = await subscribe();
-    await until('it is held', async () => (await look(id)).status.held);
+    await until('a replica holds the webhook', async () => (await read(id)).status.held);
     const other = await api.replica();
-    await tell(api, joined('a-1'));
-    await until('the first arrived', () => receiver.subjects.join() === 'a-1');
+    await appendEvents(api, joined('a-1'));
+    await until('the first event is received', () => receiver.subjects.join() === 'a-1');
     await other.stop();
     const third = await api.replica();
-    await tell(third, joined('a-2'));
-    await until('the second arrived', () => receiver.subjects.join() === 'a-1,a-2');
+    await appendEvents(third, joined('a-2'));
+    await until('the second event is received', () => receiver.subjects.join() === 'a-1,a-2');
     await third.stop();
   });
 
-  it('is measured', async () => {
+  it('has metrics', async () => {
     const { id } = await subscribe();
-    await tell(api, joined('a-1'));
-    await until('it arrived', () => receiver.received.length === 1);
+    await appendEvents(api, joined('a-1'));
+    await until('the event is received', () => receiver.received.length === 1);
     const scrape = async (): Promise<string> => (await api.call<string>('GET', '/metrics')).body;
-    await until('the lag is gone', async () =>
+    await until('the lag is 0', async () =>
       (await scrape()).includes(`rollcall_sink_lag_events{sink="${id}",kind="webhook"} 0`),
     );
     expect(await scrape()).toContain('rollcall_sink_deliveries_total{kind="webhook",outcome="delivered"} 1');
@@ -266,8 +275,8 @@ describe('a webhook', () => {
   });
 });
 
-describe('without a sealing key', () => {
-  it('an outside Postgres takes no webhooks, and says what to do', async () => {
+describe('without a sealing key and with an external Postgres', () => {
+  it('a webhook is rejected with the setting that is missing', async () => {
     const bare = await startApi({ DATABASE_URL: 'postgres://elsewhere/db', ROLLCALL_EGRESS_ALLOW: '127.0.0.0/8' });
     const { status, body } = await bare.call('POST', '/v1/webhooks', { body: { url: receiver.url } });
     expect({ status, code: body['code'] }).toEqual({ status: 500, code: 'SEALING_KEY_MISSING' });

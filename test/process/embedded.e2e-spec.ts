@@ -8,7 +8,7 @@ import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
 
-const FOR_PEOPLE = { LOG_FORMAT: 'pretty' };
+const PRETTY = { LOG_FORMAT: 'pretty' };
 
 let folder: string;
 /** The data folder of a process that has started once. Most tests use a copy, because a first start takes several seconds. */
@@ -44,14 +44,14 @@ function startAgain(environment: Record<string, string> = {}): RollcallProcess {
   return start(environment);
 }
 
-async function noServerLeft(): Promise<void> {
-  await until('no Postgres works on the folder', () => serversOn(folder).length === 0);
+async function untilNoServer(): Promise<void> {
+  await until('no Postgres uses the folder', () => serversOn(folder).length === 0);
 }
 
-describe('the first start on a bare machine', () => {
-  it('tells the URL, the docs, the key and a curl that works when pasted', async () => {
-    const first = await start(FOR_PEOPLE).ready();
-    await until('all is said', () => first.output.includes("/v1/me'\n"));
+describe('the first start on a new machine', () => {
+  it('prints the URL, the docs, the key and a curl command that works', async () => {
+    const first = await start(PRETTY).ready();
+    await until('the curl command is printed', () => first.output.includes("/v1/me'\n"));
     const file = join(folder, 'admin.key');
     const key = readFileSync(file, 'utf8').trim();
     expect(first.output).toContain(`${first.url}/docs`);
@@ -64,7 +64,7 @@ describe('the first start on a bare machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('is enough for the tour of the README', async () => {
+  it('is sufficient for the tour of the README', async () => {
     const first = await start().ready();
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
@@ -84,29 +84,29 @@ describe('the first start on a bare machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('prints a curl that still works when the first key was rotated away, or says that it has none', async () => {
+  it('is followed by starts that print a curl command with a valid key, or that the key is not stored', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
     await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'] } });
     await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
     await first.end();
-    const second = await start(FOR_PEOPLE).ready();
-    await until('all is said', () => second.output.includes('/v1/me'));
+    const second = await start(PRETTY).ready();
+    await until('the curl command is printed', () => second.output.includes('/v1/me'));
     expect(second.output).toContain('not stored here');
     await second.end();
-    const third = await start({ ...FOR_PEOPLE, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
-    await until('all is said again', () => third.output.includes('/v1/me'));
+    const third = await start({ ...PRETTY, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
+    await until('the curl command is printed again', () => third.output.includes('/v1/me'));
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
   });
 
-  it('is remembered by the second, which shows no key', async () => {
+  it('stores its data for the second start, which prints no key', async () => {
     const first = await start().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
     expect(await first.end()).toBe(0);
-    const second = await start(FOR_PEOPLE).ready();
+    const second = await start(PRETTY).ready();
     expect(second.output).not.toContain('shown only once');
     const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
     expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
@@ -114,7 +114,7 @@ describe('the first start on a bare machine', () => {
 });
 
 describe('JSON logs', () => {
-  it('A21 have nothing but JSON, and never the first admin key', async () => {
+  it('A21 contain only JSON and not the first admin key', async () => {
     const first = await start().ready();
     expect(await first.end()).toBe(0);
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
@@ -123,8 +123,8 @@ describe('JSON logs', () => {
   });
 });
 
-describe('the server that is embedded', () => {
-  it('A15 does not get the secrets of the environment', async () => {
+describe('the embedded Postgres', () => {
+  it('A15 does not receive the secrets of the environment', async () => {
     await startAgain({
       ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
       ANTHROPIC_API_KEY: 'sk-secret',
@@ -141,44 +141,50 @@ describe('the server that is embedded', () => {
 });
 
 describe('the end of the process', () => {
-  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s is orderly and leaves no server behind', async (signal) => {
-    const first = await startAgain().ready();
-    expect(serversOn(folder)).not.toHaveLength(0);
-    expect(await first.end(signal)).toBe(0);
-    expect(serversOn(folder)).toHaveLength(0);
-  });
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'by %s is normal and stops the embedded Postgres',
+    async (signal) => {
+      const first = await startAgain().ready();
+      expect(serversOn(folder)).not.toHaveLength(0);
+      expect(await first.end(signal)).toBe(0);
+      expect(serversOn(folder)).toHaveLength(0);
+    },
+  );
 
-  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('is the end of all when npm gets %s', async (signal) => {
-    copyInitialised();
-    const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
-    running.push(throughNpm);
-    await throughNpm.ready();
-    await throughNpm.end(signal);
-    await noServerLeft();
-    await until(
-      'nothing answers any more',
-      async () =>
-        await fetch(throughNpm.url).then(
-          () => false,
-          () => true,
-        ),
-    );
-  });
+  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'follows when npm receives %s, and stops the embedded Postgres',
+    async (signal) => {
+      copyInitialised();
+      const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
+      running.push(throughNpm);
+      await throughNpm.ready();
+      await throughNpm.end(signal);
+      await untilNoServer();
+      await until(
+        'the port is closed',
+        async () =>
+          await fetch(throughNpm.url).then(
+            () => false,
+            () => true,
+          ),
+      );
+    },
+  );
 
-  it('by kill -9 leaves no server behind, and the next start comes up on the same data', async () => {
+  it('by SIGKILL stops the embedded Postgres, and the next start uses the same data', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
     const second = await start().ready();
     expect((await call(second.url, 'GET', '/v1/me', { key })).status).toBe(200);
     expect(await second.end('SIGKILL')).toBe('SIGKILL');
-    await noServerLeft();
+    await untilNoServer();
   });
 
-  it('in the middle of the first start leaves nothing that hinders the next', async () => {
+  it('during the first start does not prevent the next start', async () => {
     const first = start();
     await until(
-      'the cluster is being made',
+      'the cluster is being created',
       () => first.output !== '' || serversOn(folder).length > 0 || exists(join(folder, 'postgres.new')),
     );
     await first.end('SIGKILL');
@@ -187,52 +193,52 @@ describe('the end of the process', () => {
   });
 });
 
-describe('a folder for temporary files that does not exist', () => {
-  it('does not hinder the start', async () => {
+describe('a missing folder for temporary files', () => {
+  it('does not prevent the start', async () => {
     const first = await startAgain({ TMPDIR: join(folder, 'missing') }).ready();
     expect(await first.end()).toBe(0);
   });
 });
 
-describe('what can go wrong at the start is said in a sentence', () => {
-  async function refusal(environment: Record<string, string>): Promise<string> {
-    const refused = start(environment);
-    expect(await refused.exit()).toBe(1);
-    expect(refused.output).not.toMatch(/\n\s+at /);
-    return refused.output;
+describe('an error at the start is reported in one sentence', () => {
+  async function messageOf(environment: Record<string, string>): Promise<string> {
+    const failed = start(environment);
+    expect(await failed.exit()).toBe(1);
+    expect(failed.output).not.toMatch(/\n\s+at /);
+    return failed.output;
   }
 
   it('a second process on the same data', async () => {
     const first = await startAgain().ready();
-    const message = await refusal({});
+    const message = await messageOf({});
     expect(message).toContain(`${folder} is in use by process`);
     expect(message).toContain('DATABASE_URL');
     expect((await call(first.url, 'GET', '/health/ready', {})).status).toBe(200);
   });
 
-  it('a port that is taken', async () => {
+  it('a port that is in use', async () => {
     copyInitialised();
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const message = await refusal({ PORT: String(port) }).finally(() => other.close());
+    const message = await messageOf({ PORT: String(port) }).finally(() => other.close());
     expect(message).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
-    await noServerLeft();
+    await untilNoServer();
   });
 
-  it('a data folder that cannot be written', async () => {
+  it('a data folder that is not writable', async () => {
     writeFileSync(join(folder, 'file'), '');
-    expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
+    expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
       /The data folder .* cannot be written \(ENOTDIR\)/,
     );
   });
 
   it('a data folder that is a file', async () => {
     writeFileSync(join(folder, 'file'), '');
-    expect(await refusal({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
+    expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
   });
 
-  it('a Node that is too old', () => {
+  it('a version of Node that is too old', () => {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
     const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
     const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
@@ -243,8 +249,8 @@ describe('what can go wrong at the start is said in a sentence', () => {
     });
   });
 
-  it('settings that are not right', async () => {
-    const message = await refusal({ PORT: 'eighty', LOG_LEVEL: 'loud' });
+  it('invalid settings', async () => {
+    const message = await messageOf({ PORT: 'eighty', LOG_LEVEL: 'loud' });
     expect(message).toContain('The configuration has 2 errors:');
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
   });

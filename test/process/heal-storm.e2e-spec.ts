@@ -15,8 +15,8 @@ const STORM = resolve(import.meta.dirname, '../../dist/bench/heal-storm.js');
 /** The short form of `npm run storm:heal`: seconds, seed, agents, consumers, heartbeat interval in milliseconds. */
 const SHORT = ['30', '4', '30', '6', '2000'];
 
-describe('a storm of faults that heal', () => {
-  it('D1 B10 D2 D3 evicts nobody afterwards, ends no documented client, and every consumer equals the log', async () => {
+describe('a storm of temporary faults', () => {
+  it('D1 B10 D2 D3 evicts no agent afterwards, stops no documented client, and each consumer has received the whole log', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [STORM, ...SHORT], { timeout: 240_000 });
     const report = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
     expect(report).toMatchObject({

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { freePort, HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
 import { type Answer, call, type CallOptions } from '../support/call.js';
-import { AgentClient, type Life } from '../support/agent-client.js';
+import { AgentClient, type Registration } from '../support/agent-client.js';
 import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { rawHttp } from '../support/raw-http.js';
@@ -38,24 +38,24 @@ async function ask<Body = Record<string, unknown>>(
   return await call<Body>(nginx.url, method, path, { key: ADMIN_KEY, ...options });
 }
 
-const register = async (): Promise<Life> => await Given.at(nginx.url, ADMIN_KEY).agent();
+const register = async (): Promise<Registration> => await Given.at(nginx.url, ADMIN_KEY).agent();
 
-/** Sends the request over and over until the work is done, and returns how often each status came. */
+/** Repeats the request until the work is done, and returns the number of answers with each status. */
 async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
-  const seen: Record<number, number> = {};
-  const over = new AbortController();
-  const done = work.finally(() => over.abort());
-  while (!over.signal.aborted) {
+  const counts: Record<number, number> = {};
+  const finished = new AbortController();
+  const done = work.finally(() => finished.abort());
+  while (!finished.signal.aborted) {
     const status = await request();
-    seen[status] = (seen[status] ?? 0) + 1;
+    counts[status] = (counts[status] ?? 0) + 1;
   }
   await done;
-  return seen;
+  return counts;
 }
 
 const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
 
-(HAS_NGINX ? describe : describe.skip)('the nginx configuration we ship', () => {
+(HAS_NGINX ? describe : describe.skip)('the nginx configuration in deploy/nginx.conf', () => {
   beforeAll(async () => {
     folder = newFolder();
     database = await emptyDatabase();
@@ -70,7 +70,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     await dropDatabase(database);
   });
 
-  it('A2 keeps both replicas in service while clients ask for upgrades that do not exist', async () => {
+  it('A2 keeps both replicas in service while clients request invalid upgrades', async () => {
     const upgrade = async (path: string): Promise<string> =>
       await rawHttp(
         nginx.url,
@@ -97,7 +97,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     expect((await hostile).filter((status) => status !== 200 && status !== 429)).toEqual([]);
   });
 
-  it('passes WebSockets', async () => {
+  it('forwards WebSockets', async () => {
     const agent = await AgentClient.connect(nginx.url, await register());
     await agent.received('welcome');
     agent.send('beat');
@@ -105,10 +105,10 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     agent.socket.terminate();
   });
 
-  it('passes server-sent events as they come, and answers long polls', async () => {
+  it('forwards server-sent events without buffering, and long polls', async () => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-    const hangUp = new AbortController();
-    const stream = await fetch(`${nginx.url}/v1/events/stream?after=latest`, { headers, signal: hangUp.signal });
+    const abort = new AbortController();
+    const stream = await fetch(`${nginx.url}/v1/events/stream?after=latest`, { headers, signal: abort.signal });
     const poll = ask<{ items: unknown[] }>('GET', '/v1/events?after=latest&waitMs=50000');
     const { agentId } = await register();
     let text = '';
@@ -116,27 +116,27 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
       text += Buffer.from(chunk).toString();
       if (text.includes(agentId)) break;
     }
-    hangUp.abort();
-    const answered = await statusesWhile(poll, async () => (await register()).generation); // an event after the poll began
+    abort.abort();
+    const answered = await statusesWhile(poll, async () => (await register()).generation); // creates events after the poll has started
     expect(Object.keys(answered)).toEqual(['1']);
     expect((await poll).body.items.length).toBeGreaterThan(0);
   });
 
-  it('passes a batch of 1,000 beats', async () => {
+  it('forwards a batch of 1,000 heartbeats', async () => {
     const one = { agentId: 'x'.repeat(128), leaseToken: `rl_${'y'.repeat(43)}`, generation: 1, usedTokens: 1e15 };
     const beats = Array.from({ length: 1_000 }, () => ({ ...one, load: 0.123_456, latencyMs: 1_234.5 }));
     const answer = await ask<{ results: unknown[] }>('POST', '/v1/heartbeats', { body: { beats } });
     expect([answer.status, answer.body.results.length]).toEqual([200, 1_000]);
   });
 
-  it('A20 names the address of the client, and not what the client says it is', async () => {
+  it('A20 forwards the real address of the client, not the one that the client sends', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.9' };
     await ask('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
     const audit = await ask<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1');
     expect(audit.body.items[0]?.ip).toBe('127.0.0.1');
   });
 
-  it('D8 loses no request that may be repeated while the replicas restart one after the other', async () => {
+  it('D8 loses no repeatable request during a rolling restart', async () => {
     const restart = async (): Promise<void> => {
       for (const index of [0, 1] as const) {
         expect(await replicas[index].end()).toBe(0);
@@ -144,15 +144,19 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
       }
     };
     const work = restart();
-    const life = await register();
+    const registration = await register();
     const query = async (): Promise<number> =>
       (await ask('POST', '/v1/agents/query', { body: { capabilities: ['build'] } })).status;
     const beat = async (): Promise<number> =>
-      (await ask('POST', `/v1/agents/${life.agentId}/heartbeat`, { key: life.leaseToken, body: { generation: 1 } }))
-        .status;
+      (
+        await ask('POST', `/v1/agents/${registration.agentId}/heartbeat`, {
+          key: registration.leaseToken,
+          body: { generation: 1 },
+        })
+      ).status;
     const workers = [getMe, getMe, beat, beat, query, query].map(async (request) => await statusesWhile(work, request));
-    const seen = await Promise.all(workers);
-    expect(seen.map((statuses) => Object.keys(statuses))).toEqual(seen.map(() => ['200']));
-    expect(seen.reduce((sum, { 200: count = 0 }) => sum + count, 0)).toBeGreaterThan(100);
+    const counts = await Promise.all(workers);
+    expect(counts.map((statuses) => Object.keys(statuses))).toEqual(counts.map(() => ['200']));
+    expect(counts.reduce((sum, { 200: count = 0 }) => sum + count, 0)).toBeGreaterThan(100);
   });
 });

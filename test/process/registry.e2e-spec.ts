@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import type { Life } from '../support/agent-client.js';
+import type { Registration } from '../support/agent-client.js';
 import { type Answer, call } from '../support/call.js';
 import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
 const KEY = 'k'.repeat(40);
-/** The second process believes it is an hour later than it is. */
+/** The clock of the second process is one hour ahead. */
 const AN_HOUR_AHEAD = 'const now = Date.now; Date.now = () => now() + 3600000;';
 
 let folder: string;
@@ -37,16 +37,16 @@ function start(environment: Record<string, string> = {}): RollcallProcess {
   });
 }
 
-async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Life> {
+async function register(at: RollcallProcess, agentId: string, capability: string): Promise<Registration> {
   return await Given.at(at.url, KEY).agent({ agentId, capabilities: [capability] });
 }
 
-async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<Answer> {
+async function beat(at: RollcallProcess, { agentId, generation, leaseToken }: Registration): Promise<Answer> {
   const body = { generation };
   return await call(at.url, 'POST', `/v1/agents/${agentId}/heartbeat`, { key: leaseToken, body });
 }
 
-async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Life): Promise<void> {
+async function leave(at: RollcallProcess, { agentId, generation, leaseToken }: Registration): Promise<void> {
   const path = `/v1/agents/${agentId}?generation=${generation}`;
   expect((await call(at.url, 'DELETE', path, { key: leaseToken })).status).toBe(204);
 }
@@ -61,55 +61,55 @@ async function ask(at: RollcallProcess, capability: string): Promise<Ranking> {
   return (await call<Ranking>(at.url, 'POST', '/v1/agents/query', { key: KEY, body })).body;
 }
 
-const listed = async (at: RollcallProcess, capability: string): Promise<string[]> =>
+const found = async (at: RollcallProcess, capability: string): Promise<string[]> =>
   (await ask(at, capability)).candidates.map(({ agent }) => agent.agentId);
 
-async function leavings(agentId: string): Promise<string[]> {
+async function leaveReasons(agentId: string): Promise<string[]> {
   const path = `/v1/events?after=0&types=agent.left&agentIds=${agentId}`;
   const { body } = await call<{ items: { data: { reason: string } }[] }>(one.url, 'GET', path, { key: KEY });
   return body.items.map(({ data }) => data.reason);
 }
 
 describe('two processes on one database', () => {
-  it('S3.11 an agent registered through either is found through the other', async () => {
+  it('S3.11 each find the agents that the other has registered', async () => {
     const first = await register(one, 'first', 'cross');
-    await until('two lists it', async () => (await listed(two, 'cross')).includes('first'));
+    await until('the second process finds the agent', async () => (await found(two, 'cross')).includes('first'));
     const second = await register(two, 'second', 'cross');
-    await until('one lists it', async () => (await listed(one, 'cross')).includes('second'));
+    await until('the first process finds the agent', async () => (await found(one, 'cross')).includes('second'));
     await leave(two, first);
     await leave(one, second);
-    for (const at of [one, two]) await until('nobody is listed', async () => (await listed(at, 'cross')).length === 0);
+    for (const at of [one, two]) await until('no agent is found', async () => (await found(at, 'cross')).length === 0);
   });
 
-  it('S3.4 S3.5 a silent agent is evicted by one of them, once, and one that beats through both stays', async () => {
-    const [silent, loud] = [await register(one, 'silent', 'quiet'), await register(two, 'loud', 'quiet')];
+  it('S3.4 S3.5 evict a silent agent once, and keep an agent that sends heartbeats to both', async () => {
+    const [silent, active] = [await register(one, 'silent', 'quiet'), await register(two, 'active', 'quiet')];
     let beats = 0;
-    await until('the silent one has left', async () => {
-      expect((await beat(beats++ % 2 ? one : two, loud)).status).toBe(200);
-      return (await leavings('silent')).length > 0;
+    await until('the silent agent has left', async () => {
+      expect((await beat(beats++ % 2 ? one : two, active)).status).toBe(200);
+      return (await leaveReasons('silent')).length > 0;
     });
     expect(await beat(two, silent)).toMatchObject({ status: 404, body: { code: 'REGISTER_AGAIN' } });
     for (const at of [one, two])
-      await until('it is no longer listed', async () => (await listed(at, 'quiet')).join() === 'loud');
-    expect([await leavings('silent'), await leavings('loud')]).toEqual([['evicted'], []]);
+      await until('only the active agent is found', async () => (await found(at, 'quiet')).join() === 'active');
+    expect([await leaveReasons('silent'), await leaveReasons('active')]).toEqual([['evicted'], []]);
   });
 
-  it('S3.8 an open circuit is open on both, also where the clock is an hour ahead, and both say when to come back', async () => {
+  it('S3.8 both exclude an agent with an open circuit and return the time to retry, also with a clock that is an hour ahead', async () => {
     await Given.at(one.url, KEY).agent({ agentId: 'flaky', capabilities: ['risky'], circuit: 'open' });
     for (const at of [one, two]) {
-      await until('it is left out', async () => (await listed(at, 'risky')).length === 0);
+      await until('the agent is excluded', async () => (await found(at, 'risky')).length === 0);
       const { retryAfterMs } = await ask(at, 'risky');
       expect(retryAfterMs).toBeGreaterThan(0);
       expect(retryAfterMs).toBeLessThanOrEqual(10_000);
     }
   });
 
-  it('S3.2 B4 one agentId registered through both at once has one winner, and its lives count without a gap', async () => {
+  it('S3.2 B4 accept one of many concurrent registrations of an agentId, and count its generations without a gap', async () => {
     const body = { agentId: 'wanted', name: 'wanted', capabilities: ['race'] };
     const tries = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', { key: KEY, body });
+        return await call<Registration & Record<string, unknown>>(at.url, 'POST', '/v1/agents', { key: KEY, body });
       }),
     );
     const winners = tries.filter(({ status }) => status === 201).map(({ body: agent }) => agent);
@@ -118,7 +118,7 @@ describe('two processes on one database', () => {
     const again = await Promise.all(
       Array.from({ length: 10 }, async (_, index) => {
         const at = index % 2 ? one : two;
-        return await call<Life & Record<string, unknown>>(at.url, 'POST', '/v1/agents', {
+        return await call<Registration & Record<string, unknown>>(at.url, 'POST', '/v1/agents', {
           key: KEY,
           body: { ...body, leaseToken: winners[0]?.leaseToken },
         });

@@ -40,7 +40,7 @@ const statusWith = async (at: RollcallProcess, key: string): Promise<number> =>
   (await call(at.url, 'GET', '/v1/me', { key })).status;
 
 describe('replicas on one DATABASE_URL', () => {
-  it('all become ready when three start at once on an empty database, with one history and one key', async () => {
+  it('become ready when three start at once on an empty database, which is migrated once and has one key', async () => {
     const replicas = await Promise.all([start(), start(), start()].map(async (one) => await one.ready()));
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(new Set(history.map(({ name }) => name)).size).toBe(history.length);
@@ -49,7 +49,7 @@ describe('replicas on one DATABASE_URL', () => {
     for (const replica of replicas) expect(await statusWith(replica, key)).toBe(200);
   });
 
-  it('A21 make no first admin key that they could only write to JSON logs', async () => {
+  it('A21 create no first admin key when they cannot write it to a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     const one = start({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') });
     expect(await one.exit()).toBe(1);
@@ -58,7 +58,7 @@ describe('replicas on one DATABASE_URL', () => {
     expect(await query('SELECT 1 FROM api_key')).toHaveLength(0);
   });
 
-  it('follow ROLLCALL_ADMIN_KEY: a changed one replaces the one before, and the first comes back when it is set again', async () => {
+  it('use ROLLCALL_ADMIN_KEY: a new value replaces the previous key, and an earlier value can be set again', async () => {
     const [first, second] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const one = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
     expect(await statusWith(one, first)).toBe(200);
@@ -86,14 +86,14 @@ describe('replicas on one DATABASE_URL', () => {
       'key.adopted',
       'key.adopted',
     ]);
-    const twice = start({
+    const withViewerKey = start({
       ROLLCALL_ADMIN_KEY: await Given.at(four.url, other).key('viewer'),
     });
-    expect(await twice.exit()).toBe(1);
-    expect(twice.output).toContain('which is not a permanent admin key');
+    expect(await withViewerKey.exit()).toBe(1);
+    expect(withViewerKey.output).toContain('which is not a permanent admin key');
   });
 
-  it('finish what is under way when asked to stop', async () => {
+  it('finish requests in progress when they stop', async () => {
     const one = await start({ ROLLCALL_ADMIN_KEY: 'k'.repeat(40) }).ready();
     const client = new Client({ connectionString: url });
     await client.connect();
@@ -101,41 +101,41 @@ describe('replicas on one DATABASE_URL', () => {
     const answer = call(one.url, 'GET', '/v1/keys', { key: 'k'.repeat(40) });
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
     while ((await client.query(waiting)).rowCount === 0);
-    const over = one.end();
+    const exit = one.end();
     await client.query('COMMIT');
     await client.end();
     expect((await answer).status).toBe(200);
-    expect(await over).toBe(0);
+    expect(await exit).toBe(0);
   });
 });
 
-describe('a DATABASE_URL that cannot be used is said in a sentence', () => {
+describe('an unusable DATABASE_URL', () => {
   const unreachable = 'postgresql://someone:hunter2@127.0.0.1:1/rollcall';
 
   it.each([
-    ['no URL at all', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
-    ['nothing listens there', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
-  ])('%s', async (_what, wrong, message) => {
-    const refused = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
-    expect(await refused.exit()).toBe(1);
-    expect(refused.output).toContain(message);
-    expect(refused.output).not.toContain('hunter2');
-    expect(refused.output).not.toMatch(/\n\s+at /);
+    ['invalid', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
+    ['unreachable', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
+  ])('that is %s is reported in one sentence', async (_what, wrong, message) => {
+    const failed = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
+    expect(await failed.exit()).toBe(1);
+    expect(failed.output).toContain(message);
+    expect(failed.output).not.toContain('hunter2');
+    expect(failed.output).not.toMatch(/\n\s+at /);
   });
 
-  it('is waited for, and a signal meanwhile ends the process at once', async () => {
+  it('that is unreachable is retried, and a signal ends the process meanwhile', async () => {
     const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
-    await until('it waits', () => waiting.output.includes('database.waiting'));
+    await until('the process waits for the database', () => waiting.output.includes('database.waiting'));
     expect(await waiting.end()).toBe(0);
     expect(waiting.output.match(/database\.waiting/g)).toHaveLength(1);
     expect(waiting.output).not.toMatch(/hunter|Check DATABASE_URL/);
   });
 
-  it('no such database', async () => {
+  it('that names an unknown database is reported in one sentence', async () => {
     const wrong = new URL(url);
     wrong.pathname = '/nowhere';
-    const refused = start({ DATABASE_URL: wrong.toString() });
-    expect(await refused.exit()).toBe(1);
-    expect(refused.output).toContain('the database does not exist. Check DATABASE_URL.');
+    const failed = start({ DATABASE_URL: wrong.toString() });
+    expect(await failed.exit()).toBe(1);
+    expect(failed.output).toContain('the database does not exist. Check DATABASE_URL.');
   });
 });

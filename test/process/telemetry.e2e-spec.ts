@@ -47,7 +47,7 @@ function start(environment: Record<string, string>): RollcallProcess {
 }
 
 describe('traces', () => {
-  it('are sent where the standard variables say, for requests and their statements', async () => {
+  it('of requests and their statements are sent to the endpoint of the standard variables', async () => {
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     const traced = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
@@ -57,7 +57,7 @@ describe('traces', () => {
     }).ready();
     await call(traced.url, 'GET', '/v1/keys', { key: KEY });
     expect(await traced.end()).toBe(0);
-    await until('the spans have arrived', () => spans.length > 0);
+    await until('spans are received', () => spans.length > 0);
     const request = spans.find(({ name }) => name === 'GET /v1/keys');
     const statement = spans.find(({ name, traceId }) => name.startsWith('pg.query') && traceId === request?.traceId);
     expect(request).toBeDefined();
@@ -67,10 +67,10 @@ describe('traces', () => {
 });
 
 describe('logs', () => {
-  it('are JSON lines with the request id, and hold neither credentials, bodies nor query strings', async () => {
+  it('are JSON lines with the request id, without credentials, bodies and query strings', async () => {
     const logged = await start({ LOG_REQUESTS: 'all' }).ready();
-    const secretive = { name: 'a-name-in-a-body', roles: ['viewer'] };
-    await call(logged.url, 'POST', '/v1/keys', { key: KEY, body: secretive, headers: { 'x-request-id': 'req-1' } });
+    const body = { name: 'a-name-in-a-body', roles: ['viewer'] };
+    await call(logged.url, 'POST', '/v1/keys', { key: KEY, body, headers: { 'x-request-id': 'req-1' } });
     await call(logged.url, 'GET', '/v1/keys?limit=7', { key: KEY });
     expect(await logged.end()).toBe(0);
     const lines = logged.output
@@ -89,7 +89,7 @@ describe('logs', () => {
     for (const hidden of [KEY, 'a-name-in-a-body', 'limit=7']) expect(logged.output).not.toContain(hidden);
   });
 
-  it('tell by default of failures only', async () => {
+  it('contain no line for successful or rejected requests by default', async () => {
     const quiet = await start({}).ready();
     await call(quiet.url, 'GET', '/v1/keys', { key: KEY });
     await call(quiet.url, 'GET', '/v1/keys', { key: 'wrong' });
@@ -97,7 +97,7 @@ describe('logs', () => {
     expect(quiet.output).not.toContain('http.request');
   });
 
-  it('F2 hold no error for a WebSocket frame that the client got wrong', async () => {
+  it('F2 contain no error for an invalid WebSocket frame of a client', async () => {
     const quiet = await start({}).ready();
     const address = `${quiet.url.replace('http', 'ws')}/v1/events/ws`;
     const socket = new WebSocket(address, { headers: { authorization: `Bearer ${KEY}` } });

@@ -42,21 +42,21 @@ async function register(at: RollcallProcess, agentId: string): Promise<void> {
 }
 
 describe('a webhook of two processes', () => {
-  it('gets every event when the one that delivers is killed by kill -9 with a delivery under way', async () => {
+  it('receives every event when the delivering process is killed during a delivery', async () => {
     const first = await start();
     const body = { url: receiver.url, types: ['agent.joined'] };
     expect((await call(first.url, 'POST', '/v1/webhooks', { key: KEY, body })).status).toBe(201);
     await register(first, 'a-1');
-    await until('the first arrived', () => receiver.subjects.includes('a-1'));
+    await until('the first event is received', () => receiver.subjects.includes('a-1'));
     const second = await start();
-    let hanging = 0;
-    receiver.answer = ({ event }) => (event.subject === 'a-2' && hanging++ === 0 ? undefined : { status: 204 });
+    let unanswered = 0;
+    receiver.answer = ({ event }) => (event.subject === 'a-2' && unanswered++ === 0 ? undefined : { status: 204 });
     await register(second, 'a-2');
-    await until('its delivery is under way', () => hanging === 1);
+    await until('the delivery is in progress', () => unanswered === 1);
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
     running.shift();
     for (const agentId of ['a-3', 'a-4', 'a-5']) await register(second, agentId);
-    await until('the rest arrived', () => receiver.subjects.includes('a-5'));
+    await until('the last event is received', () => receiver.subjects.includes('a-5'));
     expect(receiver.subjects).toEqual(['a-1', 'a-2', 'a-3', 'a-4', 'a-5']);
   });
 });

@@ -1,17 +1,17 @@
 import { openSocket, SocketClient } from './socket-client.js';
 
-export interface Life {
+export interface Registration {
   agentId: string;
   generation: number;
   leaseToken: string;
 }
 
-export const pathOf = ({ agentId, generation }: Pick<Life, 'agentId' | 'generation'>): string =>
+export const pathOf = ({ agentId, generation }: Pick<Registration, 'agentId' | 'generation'>): string =>
   `/v1/agents/ws?agentId=${encodeURIComponent(agentId)}&generation=${generation}`;
 
-/** An agent on its own socket. */
+/** An agent that is connected to `/v1/agents/ws`. */
 export class AgentClient extends SocketClient {
-  static async connect(url: string, life: Life): Promise<AgentClient> {
-    return await new AgentClient(openSocket(url, pathOf(life), { key: life.leaseToken })).opened();
+  static async connect(url: string, registration: Registration): Promise<AgentClient> {
+    return await new AgentClient(openSocket(url, pathOf(registration), { key: registration.leaseToken })).opened();
   }
 }

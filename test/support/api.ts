@@ -7,29 +7,38 @@ import { KeysService } from '#rollcall/platform';
 import { type Answer, call, type CallOptions } from './call.js';
 import { Given } from './given.js';
 
-/** The whole application on a database of its own, spoken to over real HTTP. */
+/** One replica of the whole application, called over real HTTP. */
 export interface TestApi {
   url: string;
   app: App;
   database: TestDatabase;
   adminKey: string;
   given: Given;
-  /** With the admin key by default; `key: null` sends none. */
+  /** Sends a request with the admin key by default; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /** One more replica on the same database, with other settings or by another URL, such as one through a proxy. */
+  /**
+   * Starts another replica on the same database. It can have other settings, and another URL of the database, such as one
+   * through a proxy.
+   */
   replica(changes?: Record<string, string>, databaseUrl?: string): Promise<TestApi>;
   stop(): Promise<void>;
 }
 
-/** Tests send more at once than a caller may. */
-const UNLIMITED = {
+/** The settings that differ from the defaults of Rollcall. A suite can override each of them. */
+const TEST_SETTINGS = {
+  // tests send more concurrent requests than a caller may
   ROLLCALL_RATE_LIMIT: '0',
   ROLLCALL_CONCURRENT_REQUESTS: '0',
   ROLLCALL_CONCURRENT_STREAMS: '0',
   ROLLCALL_CONCURRENT_UNAUTHENTICATED: '0',
+  // a busy machine must not make a statement fail
+  ROLLCALL_DATABASE_TIMEOUT: '5s',
 };
 
-/** On a new database by default; stopping the API drops the database. */
+/** For suites in which the database is unavailable, slow or frozen. */
+export const SHORT_DATABASE_TIMEOUT = { ROLLCALL_DATABASE_TIMEOUT: '1500ms' };
+
+/** Starts a replica on a new database by default. `stop` drops the database. */
 export async function startApi(environment: Record<string, string> = {}, existing?: TestDatabase): Promise<TestApi> {
   const database = existing ?? (await testDatabase());
   const api = await serve(database, environment);
@@ -45,8 +54,8 @@ async function serve(
   environment: Record<string, string>,
   databaseUrl: string = database.url,
 ): Promise<TestApi> {
-  const config = loadConfig({ ...UNLIMITED, ...environment }, '/nowhere');
-  const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: 1_500 });
+  const config = loadConfig({ ...TEST_SETTINGS, ...environment }, '/nowhere');
+  const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: config.database.operationTimeout });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');

@@ -1,7 +1,7 @@
 import chromium from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 
-/** A real Chromium that npm brought along. It is told to keep off the network but for the pages we open. */
+/** Starts a real Chromium from an npm package, without its background requests to the network. */
 export async function openBrowser(): Promise<Browser> {
   return await playwright.launch({
     executablePath: await chromium.executablePath(),

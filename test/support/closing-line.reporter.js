@@ -1,4 +1,4 @@
-/** Says the result once more in one line, so that scripts need not understand Jest's table. */
+/** Prints the result in one last line that a script can read without parsing the table of Jest. */
 export default class ClosingLineReporter {
   onRunComplete(_contexts, results) {
     const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = results;

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export interface RunningExample {
-  /** What it has printed so far. */
+  /** The text that the program has printed so far, on both streams. */
   output(): string;
   child: ChildProcess;
 }
 
-/** The first example in this language on a page of the documentation. */
+/** Returns the first example in this language on a page of the documentation. */
 export function exampleOf(page: string, language: string): string {
   const text = readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8');
   const code = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(text)?.[1];
@@ -17,7 +17,7 @@ export function exampleOf(page: string, language: string): string {
   return code;
 }
 
-/** Runs what the documentation shows, as a reader would: as a program of its own. */
+/** Runs examples of the documentation as separate processes, as a reader would. */
 export class ExampleRunner {
   private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-docs-'));
   private readonly children: ChildProcess[] = [];
@@ -30,7 +30,7 @@ export class ExampleRunner {
     return this.run(process.execPath, [script]);
   }
 
-  /** A program of the examples folder. */
+  /** Runs a program of the `examples` folder. */
   program(name: string, environment: Record<string, string> = {}): RunningExample {
     const script = resolve(import.meta.dirname, '../../examples', name);
     return this.run(process.execPath, [script], environment);

@@ -6,11 +6,11 @@ import type { App } from '../../apps/api/src/app.js';
 
 export type DtoClass = new () => object;
 
-/** A gateway's `@MessageBody` has the number of a controller's `@Body`. */
+/** `@MessageBody` of a gateway has the same number as `@Body` of a controller. */
 const READ = new Set<unknown>([RouteParamtypes.BODY, RouteParamtypes.QUERY, RouteParamtypes.PARAM]);
 const PLAIN = new Set<unknown>([Object, String, Number, Boolean, Array]);
 
-/** Every class that a controller or a gateway reads a body, a query, parameters or a message into. */
+/** Returns every class into which a controller or a gateway reads a body, a query, parameters or a message. */
 export function receivedDtos({ nest }: App): DtoClass[] {
   const discovery = nest.get(DiscoveryService, { strict: false });
   const gateways = discovery
@@ -30,7 +30,7 @@ function dtosOf(owner: DtoClass): DtoClass[] {
   });
 }
 
-/** Keys such as `3:0`: the kind of parameter, and its place. */
+/** Reads keys such as `3:0`: the kind of the parameter and its index. */
 function parameterIndexes(owner: DtoClass, method: string): number[] {
   const declared = (Reflect.getMetadata(ROUTE_ARGS_METADATA, owner, method) ?? {}) as object;
   return Object.keys(declared)
@@ -39,19 +39,19 @@ function parameterIndexes(owner: DtoClass, method: string): number[] {
     .map(([, index = 0]) => index);
 }
 
-/** What a handler that reads its body itself declares with `@ApiBody`. */
+/** Returns the types that a handler which reads its body itself declares with `@ApiBody`. */
 function documentedBodies(handler: object | undefined): unknown[] {
   const declared = handler && (Reflect.getMetadata('swagger/apiParameters', handler) as { type?: unknown }[]);
   return (declared ?? []).map(({ type }) => type);
 }
 
-/** The properties that class-validator has rules for, with those a class inherits. */
+/** Returns the properties for which class-validator has rules, including inherited ones. */
 export function propertiesOf(dto: DtoClass): string[] {
   const rules = getMetadataStorage().getTargetValidationMetadatas(dto, '', true, false);
   return [...new Set(rules.map(({ propertyName }) => propertyName))];
 }
 
-/** Every class that has rules at all: those received, and those nested in them. */
+/** Returns every class that has validation rules: the received classes and the classes nested in them. */
 export function validatedDtos(): DtoClass[] {
   const storage = getMetadataStorage() as unknown as { validationMetadatas: Map<DtoClass, unknown> };
   return [...storage.validationMetadatas.keys()];

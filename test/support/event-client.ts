@@ -23,7 +23,10 @@ export class EventClient extends SocketClient {
   async subscribe(data: Record<string, unknown> = {}): Promise<this> {
     const before = this.count('subscribed');
     this.send('subscribe', data);
-    await until('subscribed', () => this.count('subscribed') > before || this.end !== undefined);
+    await until(
+      'the subscription is confirmed or the socket is closed',
+      () => this.count('subscribed') > before || this.end !== undefined,
+    );
     return this;
   }
 

@@ -1,15 +1,15 @@
 import { DEFAULT_CIRCUIT_POLICY } from '#rollcall/registry';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
-import type { Life } from './agent-client.js';
+import type { Registration } from './agent-client.js';
 import { type Answer, call, type CallOptions } from './call.js';
 
-/** The body of a registration, and the state the agent is in afterwards. */
+/** The body of a registration, and the state of the agent after it. */
 export interface AgentSpec {
   circuit?: 'closed' | 'open';
   [field: string]: unknown;
 }
 
-export type GivenAgent = Life & Record<string, unknown>;
+export type GivenAgent = Registration & Record<string, unknown>;
 
 type Call = (method: string, path: string, options: CallOptions) => Promise<Answer>;
 type IssueKey = (...roles: Role[]) => Promise<string>;
@@ -20,8 +20,8 @@ export function registrationBody(overrides: object = {}): Record<string, unknown
 }
 
 /**
- * Builders with valid defaults that use the API of one replica: a test states only what matters to it. They use the key of
- * the administrator by default, and throw when the API refuses.
+ * Builders with valid defaults that use the API of one replica: a test states only what matters to it. They use the admin
+ * key by default, and throw an error when the API rejects the request.
  */
 export class Given {
   constructor(
@@ -30,7 +30,7 @@ export class Given {
     readonly key: IssueKey,
   ) {}
 
-  /** The builders of a process of its own. */
+  /** Returns builders for a replica in another process. */
   static at(url: string, adminKey: string): Given {
     const callAt: Call = async (method, path, { key = adminKey, ...rest }) =>
       await call(url, method, path, { key, ...rest });
@@ -47,7 +47,7 @@ export class Given {
     return agent;
   }
 
-  /** Of the fleet, for 1,000 tokens by default. */
+  /** Creates a budget; by default of the fleet, with a limit of 1,000 tokens. */
   async budget(overrides: object = {}): Promise<Record<string, unknown>> {
     const body = { kind: 'fleet', limit: { tokens: 1_000 }, ...overrides };
     return await succeeded(this.send('POST', '/v1/budgets', { body }));

@@ -1,4 +1,4 @@
-/** One real Postgres for the whole run, with a migrated template that every suite clones for itself. */
+/** Starts one real Postgres for the whole run, with a migrated template database that each suite clones. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { build } from '../../bin/build.js';
 
 const TEMPLATE = 'rollcall_template';
-/** The data lives as long as the run, so it need not survive a power cut. */
+/** The data is deleted after the run, so it need not survive a power failure. */
 const SETTINGS = ['fsync=off', 'max_connections=400', 'shared_buffers=256MB'];
 
 export default async function setup() {

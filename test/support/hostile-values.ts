@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const SIZE = 100_000;
 
-/** Strings of 100 KB that make a quadratic rule visible: long runs of what rules look for, with an end that spoils the match. */
+/**
+ * Strings of 100 KB that make a rule with quadratic run time visible: many repetitions of a character that rules match,
+ * with and without an end that prevents the match.
+ */
 export const HOSTILE_STRINGS: Record<string, string> = {
   ...Object.fromEntries(
     [' ', '.', '0', 'a', 'T', 'Z', '-', '_', '/', ':', ',', '\\', '"', '%', '=', '\t'].flatMap((unit) => [
@@ -32,14 +35,14 @@ export const HOSTILE_LISTS: Record<string, unknown[]> = {
   'empty objects': Array.from({ length: SIZE }, () => ({})),
 };
 
-/** An object of 100,000 keys. */
+/** Returns an object with 100,000 keys. */
 export function manyKeys(): Record<string, unknown> {
   return Object.fromEntries(Array.from({ length: SIZE }, (_, index) => [`key${index}`, index]));
 }
 
 const TRIES = 40;
-/** Work that takes this many times the limit is slow on every machine. */
-const HOPELESS = 20;
+/** Work that takes this many times the limit is slow on every machine; more tries cannot change that. */
+const TOO_SLOW_FACTOR = 20;
 
 /**
  * Returns how many milliseconds the work takes at best: a busy machine delays some tries, a slow rule delays all of them. Time in
@@ -50,7 +53,7 @@ export async function quickest(limitMs: number, work: () => unknown): Promise<nu
   for (let tries = 0; tries < TRIES && best > limitMs; tries++) {
     if (tries > 0) await delay(100);
     best = Math.min(best, await cpuMs(work));
-    if (best > HOPELESS * limitMs) break;
+    if (best > TOO_SLOW_FACTOR * limitMs) break;
   }
   return best;
 }

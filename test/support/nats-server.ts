@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '#rollcall/test-support';
 
-/** Whether this machine has the program. */
+/** Whether the program `nats-server` is installed. */
 export const HAS_NATS = spawnSync('nats-server', ['--version']).status === 0;
 
-/** A NATS with JetStream, that can be ended and started again on the same data. */
+/** A NATS server with JetStream that can be stopped and started again on the same data. */
 export class NatsServer {
   private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-nats-'));
   private child?: ChildProcess;

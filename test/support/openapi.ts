@@ -40,7 +40,7 @@ interface DocumentedOperation {
 export interface Operation extends DocumentedOperation {
   method: string;
   path: string;
-  /** The status of success; each operation has one. */
+  /** The success status; each operation has exactly one. */
   success: string;
 }
 
@@ -70,7 +70,7 @@ export interface PrefilledRequest {
   body?: unknown;
 }
 
-/** A request as the page at /docs pre-fills it. `known` replaces examples of path parameters. */
+/** Returns the request that the page at /docs pre-fills. `known` replaces examples of path parameters. */
 export function prefilled(
   { schemas }: OpenApiDocument['components'],
   { path, parameters, requestBody }: Operation,
@@ -103,7 +103,7 @@ function bodyOf({ schema, examples }: Content, schemas: Record<string, Schema>):
   return first ? first.value : sampleOf(schema, schemas);
 }
 
-/** Every property of an object, as Swagger UI samples it. */
+/** Returns a sample with every property of an object, as Swagger UI shows it. */
 function sampleOf(schema: Schema, schemas: Record<string, Schema>): unknown {
   if (schema.example !== undefined) return schema.example;
   const name = schema.$ref?.split('/').at(-1) ?? schema.allOf?.[0]?.$ref?.split('/').at(-1);

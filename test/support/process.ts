@@ -9,15 +9,18 @@ import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Empty counts as not set and hides what a developer has in `.env`. */
+/** An empty variable counts as not set, and overrides the value in the `.env` file of a developer. */
 const NOT_SET = Object.fromEntries(listSettings(ConfigSchema).map(({ env }) => [env, '']));
 
-/** Rollcall as a process of its own, started the way `npm start` does. */
+/** Rollcall as a separate process, started as `npm start` starts it. */
 export class RollcallProcess {
   output = '';
   private readonly child: ChildProcess;
 
-  /** Runs in an empty folder, or, with a `command` such as npm, in the root: the settings of a developer reach neither. */
+  /**
+   * Runs in an empty folder or, with a `command` such as npm, in the root folder. The settings of a developer have no effect
+   * in either of them.
+   */
   constructor(environment: Record<string, string>, command?: string[]) {
     const { PATH = '', HOME = '', TMPDIR = '' } = process.env;
     const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, 'bin/rollcall.js')];
@@ -32,6 +35,7 @@ export class RollcallProcess {
         PORT: '0',
         ROLLCALL_CONFIG: '/dev/null',
         LOG_FORMAT: 'json',
+        ROLLCALL_DATABASE_TIMEOUT: '5s', // a busy machine must not make a statement fail
         ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -43,15 +47,15 @@ export class RollcallProcess {
 
   async ready(): Promise<this> {
     await until(
-      'the process is ready or gone',
+      'the process is ready or has ended',
       () => this.started !== undefined || this.child.exitCode !== null,
       45_000,
     );
-    if (!this.started) throw new Error(`the process ended instead of starting:\n${this.output}`);
+    if (!this.started) throw new Error(`the process ended before it was ready:\n${this.output}`);
     return this;
   }
 
-  /** From the event that every start logs, or from what is shown to people. */
+  /** Read from the log event of the start, or from the text that is printed for people. */
   get started(): { url: string; adminKeyFile?: string } | undefined {
     const url = /^ {2}API {4}(\S+)$/m.exec(this.output)?.[1];
     if (url !== undefined) return { url };
@@ -63,11 +67,11 @@ export class RollcallProcess {
     return this.started?.url ?? '';
   }
 
-  /** Sends the signal and answers the exit code, or the signal that ended it. */
+  /** Sends the signal and returns the exit code, or the signal that ended the process. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
-    const over = this.exit();
+    const exit = this.exit();
     this.child.kill(signal);
-    return await over;
+    return await exit;
   }
 
   async exit(): Promise<number | string> {
@@ -81,7 +85,7 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'rollcall-process-'));
 }
 
-/** To a process that may have ended by itself meanwhile. */
+/** Sends a signal to a process that may have ended already. */
 export function signalIfAlive(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -90,7 +94,7 @@ export function signalIfAlive(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** The Postgres processes that work on a folder. */
+/** Returns the ids of the Postgres processes that use a data folder. */
 export function serversOn(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -102,6 +106,6 @@ function commandLine(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // it ended while we looked
+    return ''; // the process ended in the meantime
   }
 }

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they are and returns everything the server answers until it closes the connection. */
+/** Sends the text unchanged and returns everything that the server sends until it closes the connection. */
 export async function rawHttp(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -11,8 +11,8 @@ export async function rawHttp(url: string, text: string): Promise<string> {
   return answer;
 }
 
-/** A request whose body is announced and never sent: only a server that does not wait for the body answers it. */
-export function withoutItsBody(method: string, path: string, headers: Record<string, string>): string {
+/** Returns a request whose body is announced but never sent: only a server that does not wait for the body answers it. */
+export function withoutBody(method: string, path: string, headers: Record<string, string>): string {
   const all = {
     host: 'here',
     connection: 'close',

@@ -3,7 +3,7 @@ import type { OpenApiDocument, Operation } from './openapi.js';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** Compares response bodies with the schemas of the document. A property that the document does not have is an error, too. */
+/** Compares response bodies with the schemas of the document. A property that the document does not contain is an error. */
 export class ResponseCheck {
   private readonly ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
 
@@ -11,7 +11,7 @@ export class ResponseCheck {
     this.ajv.addSchema(toJsonSchema(document as unknown as Json) as object, 'document');
   }
 
-  /** What is wrong with the body of a successful response. */
+  /** Returns the differences between the body of a successful response and its schema. */
   errorsOf({ responses, success }: Operation, body: unknown): string[] {
     const content = responses[success]?.content?.['application/json'];
     if (!content) return [];
@@ -23,7 +23,7 @@ export class ResponseCheck {
   }
 }
 
-/** OpenAPI 3.0 as JSON Schema: `nullable` becomes a union, and objects with properties are closed. */
+/** Converts OpenAPI 3.0 to JSON Schema: `nullable` becomes a union, and objects with properties allow no others. */
 function toJsonSchema(node: Json): Json {
   if (Array.isArray(node)) return node.map(toJsonSchema);
   if (typeof node !== 'object' || node === null) return node;

@@ -9,15 +9,15 @@ export interface RouteFacts {
   /** `POST /v1/keys/:id/rotate` */
   route: string;
   access: RouteAccess | 'UNDECLARED';
-  /** The audit name, `not audited`, or undefined when the route is no mutation. */
+  /** The audit name, `not audited`, or undefined when the route is not a mutation. */
   mutation?: string;
 }
 
 type Handler = (...args: unknown[]) => unknown;
-// oxlint-disable-next-line typescript/no-unsafe-function-type -- Nest's own word for "a controller class"
+// oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that Nest uses for a controller class
 type Class = Function;
 
-/** What every route of the application's controllers says about itself. */
+/** Returns what each route of the controllers declares: its access and its mutation. */
 export function declaredRoutes({ nest }: App, prefix: (path: string) => string): RouteFacts[] {
   const controllers = nest.get(DiscoveryService, { strict: false }).getControllers();
   return controllers

@@ -28,7 +28,7 @@ export class SocketClient {
   protected constructor(readonly socket: WebSocket) {
     socket.on('message', (text: Buffer) => this.accept(JSON.parse(text.toString()) as Frame));
     socket.on('close', (code, reason) => (this.end = { code, reason: parse(reason.toString()) }));
-    socket.on('error', () => undefined); // a refused upgrade shows as a rejected connect
+    socket.on('error', () => undefined); // `opened` rejects when the upgrade is refused
   }
 
   send(event: string, data?: unknown): void {
@@ -45,12 +45,12 @@ export class SocketClient {
 
   /** Waits for the n-th frame of this event and returns its data. */
   async received(event: string, count = 1): Promise<Record<string, unknown>> {
-    await until(`${count} ${event}`, () => this.count(event) >= count);
+    await until(`${count} ${event} frames are received`, () => this.count(event) >= count);
     return this.of(event)[count - 1] ?? {};
   }
 
   async closed(): Promise<Closed> {
-    await until('it is closed', () => this.end !== undefined);
+    await until('the socket is closed', () => this.end !== undefined);
     return this.end ?? { code: 0, reason: {} };
   }
 
@@ -76,7 +76,7 @@ export async function refusal(
   credential: Credential = {},
 ): Promise<{ status?: number; code: unknown }> {
   const socket = openSocket(url, path, credential);
-  socket.on('error', () => undefined); // ws reports the refusal as an error, too
+  socket.on('error', () => undefined); // ws also reports the refusal as an error
   const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
   let text = '';
   for await (const chunk of response) text += String(chunk);

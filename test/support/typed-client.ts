@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
-/** A program that does not end is killed. */
-const LONGEST_MS = 120_000;
+/** A program that takes longer is killed. */
+const TIMEOUT_MS = 120_000;
 
 const COMPILER_OPTIONS = {
   strict: true,
@@ -21,11 +21,11 @@ const COMPILER_OPTIONS = {
   outDir: 'out',
 };
 
-/** A project of a user in a temporary folder, with a generated client in `rollcall/`. */
+/** The project of a user in a temporary folder, with a generated client in `rollcall/`. */
 export class ClientProject {
   private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-client-'));
 
-  /** Runs what `npm run client` runs. */
+  /** Runs the program of `npm run client`. */
   async generate(document: string): Promise<string> {
     return await this.node([join(ROOT, 'bin/client.js'), join(this.folder, 'rollcall'), document]);
   }
@@ -50,9 +50,9 @@ export class ClientProject {
     writeFileSync(join(this.folder, name), text);
   }
 
-  /** What it prints on both streams. A failure is no exception: its output says what is wrong. */
+  /** Returns the output on both streams. A failure throws no error: the output contains its reason. */
   private async node(flags: string[], env: Record<string, string> = {}): Promise<string> {
-    const options = { cwd: this.folder, timeout: LONGEST_MS, env: { PATH: process.env['PATH'], ...env } };
+    const options = { cwd: this.folder, timeout: TIMEOUT_MS, env: { PATH: process.env['PATH'], ...env } };
     const { stdout, stderr } = await run(process.execPath, flags, options).catch(
       (error: unknown) => error as { stdout: string; stderr: string },
     );

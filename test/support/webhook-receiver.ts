@@ -21,14 +21,14 @@ interface Reply {
   headers?: Record<string, string>;
 }
 
-/** An endpoint on this machine. It remembers what it got, and answers as the test wants. */
+/** A webhook endpoint on this machine. It records the deliveries that it confirms, and answers as the test configures. */
 export class WebhookReceiver {
   readonly received: Received[] = [];
-  /** Undefined: no answer at all. */
+  /** Returns undefined to send no answer. */
   answer: (request: Received) => Reply | undefined = () => ({ status: 204 });
 
   private constructor(private readonly server: Server) {
-    server.on('request', (request, response) => void this.hear(request, response));
+    server.on('request', (request, response) => void this.onRequest(request, response));
   }
 
   static async start(): Promise<WebhookReceiver> {
@@ -45,13 +45,13 @@ export class WebhookReceiver {
     return this.received.map(({ event }) => event.subject);
   }
 
-  private async hear(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     const { url: path = '', headers } = request;
-    const got = { path, headers, body, event: JSON.parse(body) as CloudEvent };
-    const reply = this.answer(got);
-    if (reply && reply.status < 300) this.received.push(got);
+    const delivery = { path, headers, body, event: JSON.parse(body) as CloudEvent };
+    const reply = this.answer(delivery);
+    if (reply && reply.status < 300) this.received.push(delivery);
     if (reply) response.writeHead(reply.status, reply.headers).end();
   }
 
