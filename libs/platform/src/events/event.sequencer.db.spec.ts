@@ -108,7 +108,7 @@ describe('the sequencer', () => {
     expect(all.map(({ seq, subject }) => [seq, subject])).toEqual(all.map((_, index) => [index + 1, `a-${index + 1}`]));
   });
 
-  it('is woken by a commit and does not wait for the next poll', async () => {
+  it('is woken by a commit', async () => {
     let wakes = 0;
     const wake = events.sequencer.wake.bind(events.sequencer);
     events.sequencer.wake = () => {
