@@ -6,7 +6,7 @@ import type { AgentEvents } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord } from './agent.row.js';
 import type { AgentStore } from './agent.store.js';
-import { newAgentRow } from './registered.row.js';
+import { newAgentRow, type WrittenRegistration } from './registered.row.js';
 import {
   type Accepted,
   type AgentRules,
@@ -160,25 +160,23 @@ export class RegistrationGroup {
     if (accepted.length === 0) return new Map();
     const totals = budgets.budgets.filter(({ window }) => window === 'total');
     const withBudget = new Set(totals.map(({ subject }) => subject));
-    const again = accepted.filter(({ before }) => before);
-    const known = again.filter(({ joining }) => withBudget.has(joining.agentId));
-    const [written, , found] = await Promise.all([
+    const hasBudget = ({ joining }: Accepted): boolean => withBudget.has(joining.agentId);
+    const returning = accepted.filter(({ before }) => before);
+    const [written, , read] = await Promise.all([
       this.stores.registrations.write(accepted, withBudget),
-      this.budgets.redeclare(known.map(declarationOf), budgets),
-      this.read(again),
+      this.budgets.redeclare(returning.filter(hasBudget).map(declarationOf), budgets),
+      this.read(returning),
     ]);
-    const byId = new Map(found.map((row) => [row.agentId, row]));
-    const winners = new Map(written.map((one) => [one.agentId, one]));
-    const late: Accepted[] = [];
-    for (const one of accepted) {
-      const { agentId } = one.joining;
-      const winner = winners.get(agentId);
-      if (winner && !one.before) byId.set(agentId, newAgentRow(one, winner));
-      if (winner?.budgetId === null && !(one.before && withBudget.has(agentId))) late.push(one);
-    }
-    for (const row of await this.redeclareLate(late)) byId.set(row.agentId, row);
-    const joined = accepted.map(({ joining, before }) => ({ row: byId.get(joining.agentId), before }));
-    await this.events.joined(joined, now);
+    const results = new Map(written.map((one) => [one.agentId, one]));
+    const resultOf = ({ joining }: Accepted): WrittenRegistration | undefined => results.get(joining.agentId);
+    const built = accepted.flatMap((one) => (one.before ? [] : rowOf(one, resultOf(one))));
+    const late = accepted.filter((one) => resultOf(one)?.budgetId === null && !(one.before && hasBudget(one)));
+    const rows = [...read, ...built, ...(await this.redeclareLate(late))];
+    const byId = new Map(rows.map((row) => [row.agentId, row]));
+    await this.events.joined(
+      accepted.map(({ joining, before }) => ({ row: byId.get(joining.agentId), before })),
+      now,
+    );
     return byId;
   }
 
@@ -193,6 +191,10 @@ export class RegistrationGroup {
   private async read(accepted: readonly Accepted[]): Promise<AgentRow[]> {
     return await this.stores.agents.findMany(accepted.map(({ joining }) => joining.agentId));
   }
+}
+
+function rowOf(accepted: Accepted, written: WrittenRegistration | undefined): AgentRow[] {
+  return written ? [newAgentRow(accepted, written)] : [];
 }
 
 function declarationOf({ joining }: Accepted): BudgetDeclaration {
