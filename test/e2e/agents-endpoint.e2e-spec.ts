@@ -63,7 +63,7 @@ describe('the endpoint of an agent', () => {
     expect(audit.body.items).toMatchObject([{ target: 'builder-1', details: { endpoint } }]);
   });
 
-  it('that resolves to a closed address is rejected, and stores neither the agent nor the Idempotency-Key', async () => {
+  it('rejects an endpoint that resolves to a closed address, and stores neither the agent nor the Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'k-2' };
     const denied = api.call('POST', '/v1/agents', { body, headers });
     await until('a lookup is pending', () => waiting.length > 0);

@@ -119,7 +119,7 @@ describe('the WebSocket of an agent', () => {
     expect(await agent.closed()).toEqual({ code: 4404, reason: { code: 'REGISTER_AGAIN' } });
   });
 
-  it('B4 of a replaced generation is closed, and the next generation can send heartbeats', async () => {
+  it('B4 closes the socket of a replaced generation, and the next generation can send heartbeats', async () => {
     const registration = await register();
     const before = await AgentClient.connect(api.url, registration);
     await before.received('welcome');

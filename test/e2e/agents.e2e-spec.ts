@@ -73,7 +73,7 @@ describe('an agent', () => {
     });
   });
 
-  it('S3.4 is rejected with the lease token of another agent, an old generation or an API key', async () => {
+  it('S3.4 rejects the lease token of another agent, an old generation and an API key', async () => {
     const first = (await register({ agentId: 'mine' })).body;
     const second = (await register({ agentId: 'mine', leaseToken: first.leaseToken })).body;
     expect(second).toMatchObject({ generation: 2, leaseToken: first.leaseToken });
@@ -100,12 +100,12 @@ describe('an agent', () => {
     ['an agentId with a slash', { agentId: 'a/b' }],
     ['labels that are not strings', { labels: { team: 7 } }],
     ['an unknown field', { colour: 'red' }],
-  ])('S3.2 with %s is rejected', async (_what, body) => {
+  ])('S3.2 rejects a registration with %s', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
   it.each(['ftp://x.example/', 'not a url', 'http://169.254.169.254/latest', 'http://10.0.0.1:8080/'])(
-    'S3.2 with the endpoint %s is rejected',
+    'S3.2 rejects a registration with the endpoint %s',
     async (endpoint) => {
       expect(await register({ endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     },

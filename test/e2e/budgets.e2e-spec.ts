@@ -185,7 +185,7 @@ describe('budgets over REST', () => {
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
-  it('S3.10 of a caller limit the requests with its key only', async () => {
+  it('S3.10 the budget of a caller limits the requests with its key only', async () => {
     const key = await api.given.key('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
@@ -218,7 +218,7 @@ describe('budgets over REST', () => {
     await other.stop();
   });
 
-  it('S3.10 with source langfuse are refreshed periodically and report their freshness', async () => {
+  it('S3.10 budgets with source langfuse are refreshed periodically and report their freshness', async () => {
     langfuse.traced.push({
       agentId: 'traced',
       totalTokens: 123_456,
@@ -283,7 +283,7 @@ describe('invalid budget input', () => {
     expect(await open(body)).toMatchObject({ status, body: { code } });
   });
 
-  it('S3.10 in ids, cursors and amounts is rejected, and viewers cannot reserve or create budgets', async () => {
+  it('S3.10 rejects invalid ids, cursors and amounts, and lets no viewer reserve or create a budget', async () => {
     expect((await api.call('GET', '/v1/budgets/x')).status).toBe(400);
     expect((await api.call('GET', '/v1/budgets/999999')).body).toMatchObject({ code: 'BUDGET_NOT_FOUND' });
     expect((await api.call('GET', '/v1/budgets?cursor=abc')).body).toMatchObject({ code: 'CURSOR_INVALID' });

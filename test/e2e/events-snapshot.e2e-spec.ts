@@ -31,7 +31,7 @@ function apply(fleet: Map<string, number>, { type, subject, data }: CloudEvent):
 }
 
 describe('GET /v1/events/snapshot', () => {
-  it('B3 and the events after it give the current fleet, also when the snapshot is read during changes', async () => {
+  it('B3 the snapshot and the events after it give the current fleet, also when the snapshot is read during changes', async () => {
     const other = await api.replica();
     const done = new AbortController();
     const writers = [api, other, api, other].map(async (at, index) => {
@@ -76,7 +76,7 @@ describe('GET /v1/events/snapshot', () => {
     expect((await api.call('GET', `/v1/events?after=${body.cursor}`)).status).toBe(200);
   });
 
-  it('of an empty registry is empty, and HEAD has no body', async () => {
+  it('the snapshot of an empty registry is empty, and HEAD has no body', async () => {
     const cursor = expect.stringMatching(/^0-[0-9a-f]{8}$/) as string;
     expect(await readSnapshot()).toEqual({ sequence: '0', cursor, items: [], count: 0 });
     const headers = { authorization: `Bearer ${api.adminKey}` };

@@ -181,7 +181,7 @@ describe('a frame on a WebSocket', () => {
     ['an unknown field inside a list', { agentIds: [{ toString: 1 }] }, 'VALIDATION_FAILED'],
     ['501 keys', keys(501), 'VALIDATION_FAILED'],
     ['10,000 names', { agentIds: Array.from({ length: 10_000 }, () => 'a') }, 'VALIDATION_FAILED'],
-  ])('A4 A14 with %s is answered with an error, and the socket stays open', async (_what, data, code) => {
+  ])('A4 A14 answers a frame with %s with an error, and the socket stays open', async (_what, data, code) => {
     const client = await EventClient.connect(api.url, { key: api.adminKey });
     client.send('subscribe', data);
     await until('an error is received', () => client.count('error') === 1);
@@ -190,7 +190,7 @@ describe('a frame on a WebSocket', () => {
     client.socket.close();
   });
 
-  it('A4 of more than 4 KB is rejected on the socket of an agent', async () => {
+  it('A4 rejects a frame of more than 4 KB on the socket of an agent', async () => {
     const { body } = await register({ agentId: 'verbose' });
     const agent = await AgentClient.connect(api.url, body as unknown as Registration);
     agent.send('beat', keys(2_000));
@@ -231,7 +231,7 @@ describe('an endpoint', () => {
     expect(audit.body.items[0]?.details).toEqual({ endpoint: 'https://agent.invalid/a?…' });
   });
 
-  it('A13 of a webhook is stored in normal form', async () => {
+  it('A13 stores the endpoint of a webhook in normal form', async () => {
     const body = { url: 'https://Hooks.invalid:443/a/../b' };
     expect((await api.call('POST', '/v1/webhooks', { body })).body).toMatchObject({ url: 'https://hooks.invalid/b' });
   });

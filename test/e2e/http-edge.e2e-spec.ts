@@ -36,7 +36,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     ['a body of 10 MB', `"${'x'.repeat(10 * 1024 * 1024)}"`, 'BODY_TOO_LARGE', 413],
     ['a body that is not an object', '"text"', 'VALIDATION_FAILED', 400],
     ['an array instead of an object', '[]', 'VALIDATION_FAILED', 400],
-  ])('%s', async (_what, body, code, status) => {
+  ])('rejects %s', async (_what, body, code, status) => {
     expectProblem(await api.call('POST', '/v1/keys', { body }), status, code);
   });
 

@@ -34,7 +34,7 @@ describe('API keys', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(key.slice(14));
   });
 
-  it('that are missing, unknown or malformed are rejected with the expected scheme', async () => {
+  it('rejects a missing, unknown or malformed key with the expected scheme', async () => {
     for (const key of [null, 'rk_nope_nope', 'a.b.c', 'x y']) {
       const answer = await api.call('GET', '/v1/me', { key });
       expect(answer).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
@@ -119,7 +119,7 @@ describe('API keys', () => {
     await other.stop();
   });
 
-  it('of the last admin cannot be revoked, also when two admins revoke each other concurrently', async () => {
+  it('the last admin key cannot be revoked, also when two admins revoke each other concurrently', async () => {
     const first = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     expect(await api.call('DELETE', `/v1/keys/${first}`)).toMatchObject({
       status: 409,
@@ -142,7 +142,7 @@ describe('API keys', () => {
     });
   });
 
-  it('that rotate themselves stay valid long enough to repeat the request', async () => {
+  it('a key that rotates itself stays valid long enough to repeat the request', async () => {
     const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     const withoutOverlap = await api.call('POST', `/v1/keys/${me}/rotate`, { body: { overlapSeconds: 0 } });
     expect(withoutOverlap).toMatchObject({ status: 400, body: { errors: [{ field: 'overlapSeconds' }] } });
@@ -152,7 +152,7 @@ describe('API keys', () => {
     expect((await api.call('POST', `/v1/keys/${me}/rotate`, { headers })).body).toEqual(first.body);
   });
 
-  it('of an admin count as the last one when all others expire', async () => {
+  it('an admin key counts as the last one when all others expire', async () => {
     const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     await issue('ends soon', ['admin'], { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     expect(await api.call('DELETE', `/v1/keys/${me}`)).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
@@ -161,7 +161,7 @@ describe('API keys', () => {
     expect(revoked).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
   });
 
-  it('that do not exist are 404', async () => {
+  it('answers requests for an unknown key with 404', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['DELETE', ''],

@@ -40,7 +40,7 @@ describe('models', () => {
     expect(body['because']).not.toBe('');
   });
 
-  it('S4.7 that are unknown are rejected with the known ones', async () => {
+  it('S4.7 rejects an unknown model and lists the known ones', async () => {
     const answer = await api.call('GET', '/v1/models/resolve?model=nope');
     expect(answer).toMatchObject({ status: 400, body: { code: 'MODEL_PRESET_UNKNOWN' } });
     expect(answer.body['detail']).toContain('fast, local');

@@ -73,12 +73,12 @@ describe('a JWT of the configured issuer', () => {
     });
   });
 
-  it('without a known role is rejected with FORBIDDEN', async () => {
+  it('rejects a token without a known role with FORBIDDEN', async () => {
     const answer = await me(await sign(claims({ realm_access: { roles: ['king'] } })));
     expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('with the role admin can create keys, and is named in the audit log', async () => {
+  it('a token with the role admin can create keys, and is named in the audit log', async () => {
     const admin = await sign(claims({ realm_access: { roles: ['admin'] } }));
     expect((await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } })).status).toBe(
       201,
@@ -88,7 +88,7 @@ describe('a JWT of the configured issuer', () => {
   });
 });
 
-describe('a JWT is rejected', () => {
+describe('the validation of a JWT', () => {
   it.each([
     ['for another audience', { aud: 'someone-else' }],
     ['without an audience', { aud: undefined }],
@@ -96,24 +96,24 @@ describe('a JWT is rejected', () => {
     ['without a subject', { sub: undefined }],
     ['that has expired', { exp: 1_000 }],
     ['that is not valid yet', { nbf: 4_000_000_000 }],
-  ])('%s', async (_why, change) => {
+  ])('rejects a token %s', async (_why, change) => {
     expect((await me(await sign(claims(change)))).status).toBe(401);
   });
 
-  it('that is signed with another key', async () => {
+  it('rejects a token signed with another key', async () => {
     expect((await me(await sign(claims(), untrusted.privateKey))).status).toBe(401);
   });
 
-  it('without a signature', async () => {
+  it('rejects a token without a signature', async () => {
     expect((await me(new UnsecuredJWT(claims()).setExpirationTime('5m').encode())).status).toBe(401);
   });
 
-  it('that is signed with the public key as a shared secret', async () => {
+  it('rejects a token signed with the public key as a shared secret', async () => {
     const secret = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
     expect((await me(await sign(claims(), secret, 'HS256'))).status).toBe(401);
   });
 
-  it('when no issuer is configured', async () => {
+  it('rejects a token when no issuer is configured', async () => {
     const plain = await startApi();
     expect((await plain.call('GET', '/v1/me', { key: await sign(claims()) })).status).toBe(401);
     await plain.stop();

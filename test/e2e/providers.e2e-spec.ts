@@ -46,7 +46,7 @@ describe('providers', () => {
     expect(named(items, 'anthropic')?.presets).toEqual(['fast']);
   });
 
-  it('S1.1 that are not usable report what is missing and how to add it', async () => {
+  it('S1.1 a provider that is not usable reports what is missing and how to add it', async () => {
     const items = await list(api);
     expect(named(items, 'claude-sdk')?.needs).toEqual([
       { what: expect.stringContaining('claude-agent-sdk'), met: false, how: expect.stringContaining('npm install') },

@@ -167,7 +167,7 @@ describe('a webhook', () => {
     expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
   });
 
-  it('that does not answer, redirects or refuses connections fails, and does not delay other webhooks', async () => {
+  it('a webhook that times out, redirects or refuses connections fails without delaying others', async () => {
     const silent = await WebhookReceiver.start();
     silent.answer = () => undefined;
     const redirecting = await WebhookReceiver.start();
@@ -262,7 +262,7 @@ describe('a webhook', () => {
     await third.stop();
   });
 
-  it('has metrics', async () => {
+  it('exposes delivery metrics of webhooks', async () => {
     const { id } = await subscribe();
     await appendEvents(api, joined('a-1'));
     await until('the event is received', () => receiver.received.length === 1);

@@ -64,7 +64,7 @@ describe('the first start on a new machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('is sufficient for the tour of the README', async () => {
+  it('one start is sufficient for the tour of the README', async () => {
     const first = await start().ready();
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
@@ -84,7 +84,7 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('is followed by starts that print a curl command with a valid key, or that the key is not stored', async () => {
+  it('later starts print a curl command with a valid key, or that the key is not stored', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
@@ -142,7 +142,7 @@ describe('the embedded Postgres', () => {
 
 describe('the end of the process', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'by %s is normal and stops the embedded Postgres',
+    '%s ends the process normally and stops the embedded Postgres',
     async (signal) => {
       const first = await startAgain().ready();
       expect(serversOn(folder)).not.toHaveLength(0);
@@ -152,7 +152,7 @@ describe('the end of the process', () => {
   );
 
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'follows when npm receives %s, and stops the embedded Postgres',
+    'the process ends when npm receives %s, and stops the embedded Postgres',
     async (signal) => {
       copyInitialised();
       const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
@@ -171,7 +171,7 @@ describe('the end of the process', () => {
     },
   );
 
-  it('by SIGKILL stops the embedded Postgres, and the next start uses the same data', async () => {
+  it('the embedded Postgres stops after a SIGKILL of the process, and the next start uses the same data', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
@@ -181,7 +181,7 @@ describe('the end of the process', () => {
     await untilNoServer();
   });
 
-  it('during the first start does not prevent the next start', async () => {
+  it('a SIGKILL during the first start does not prevent the next start', async () => {
     const first = start();
     await until(
       'the cluster is being created',

@@ -115,7 +115,7 @@ describe('an unusable DATABASE_URL', () => {
   it.each([
     ['invalid', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
     ['unreachable', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
-  ])('that is %s is reported in one sentence', async (_what, wrong, message) => {
+  ])('reports an %s DATABASE_URL in one sentence', async (_what, wrong, message) => {
     const failed = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
     expect(await failed.exit()).toBe(1);
     expect(failed.output).toContain(message);
@@ -123,7 +123,7 @@ describe('an unusable DATABASE_URL', () => {
     expect(failed.output).not.toMatch(/\n\s+at /);
   });
 
-  it('that is unreachable is retried, and a signal ends the process meanwhile', async () => {
+  it('retries an unreachable database, and stops on a signal while it retries', async () => {
     const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
     await until('the process waits for the database', () => waiting.output.includes('database.waiting'));
     expect(await waiting.end()).toBe(0);
@@ -131,7 +131,7 @@ describe('an unusable DATABASE_URL', () => {
     expect(waiting.output).not.toMatch(/hunter|Check DATABASE_URL/);
   });
 
-  it('that names an unknown database is reported in one sentence', async () => {
+  it('reports an unknown database in one sentence', async () => {
     const wrong = new URL(url);
     wrong.pathname = '/nowhere';
     const failed = start({ DATABASE_URL: wrong.toString() });

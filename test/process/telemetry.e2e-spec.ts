@@ -47,7 +47,7 @@ function start(environment: Record<string, string>): RollcallProcess {
 }
 
 describe('traces', () => {
-  it('of requests and their statements are sent to the endpoint of the standard variables', async () => {
+  it('sends traces of requests and their statements to the endpoint of the standard variables', async () => {
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     const traced = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,

@@ -167,7 +167,7 @@ describe('a cursor', () => {
     expect([errors[0], seqs]).toEqual([new CursorExpiredError(0, 20), []]);
   });
 
-  it('at the head of a fully pruned log is valid, and no seq is assigned twice', async () => {
+  it('a cursor at the head of a fully pruned log is valid, and no seq is assigned twice', async () => {
     await write(3);
     await events.sequencer.runOnce();
     await db.query(`UPDATE event_log SET at = at - interval '2 hours'`);
@@ -179,7 +179,7 @@ describe('a cursor', () => {
     expect((await events.log.page(3, 10)).events.map(({ seq }) => seq)).toEqual([4]);
   });
 
-  it('beyond the head is rejected', async () => {
+  it('rejects a cursor beyond the head', async () => {
     await expect(events.log.page(7, 10)).rejects.toThrow(new CursorAheadError(7, 0));
   });
 });

@@ -45,7 +45,7 @@ describe('an event', () => {
     });
   });
 
-  it('B3 of a failed transaction is not in the log and uses no seq', async () => {
+  it('B3 an event of a failed transaction is not in the log and uses no seq', async () => {
     const failing = db.transaction(async () => {
       await joinInside('rolled-back');
       throw new Error('rolled back');

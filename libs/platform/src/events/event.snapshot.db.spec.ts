@@ -64,7 +64,7 @@ describe('a snapshot', () => {
     expect(snapshots[0]?.rows).toHaveLength(9);
   });
 
-  it('without concurrent writers contains all changes up to the head', async () => {
+  it('a snapshot without concurrent writers contains all changes up to the head', async () => {
     await change('a-1');
     await events.sequencer.runOnce();
     const snapshot = await events.sequencer.snapshot();

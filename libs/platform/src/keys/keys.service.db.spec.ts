@@ -58,7 +58,7 @@ describe('an API key', () => {
     await expect(keys.rotate(old.id, 60_000, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
   });
 
-  it('without an expiry date gets a successor without an expiry date', async () => {
+  it('a key without an expiry date gets a successor without an expiry date', async () => {
     const { row } = await keys.issue('lasting', ['viewer'], null, 'test');
     expect((await keys.rotate(row.id, 0, 'test')).row.expiresAt).toBeNull();
   });
@@ -81,7 +81,7 @@ describe('an API key', () => {
     expect(rejected).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
   });
 
-  it('that does not exist is rejected with KEY_NOT_FOUND and its id', async () => {
+  it('rejects an unknown key with KEY_NOT_FOUND and its id', async () => {
     await expect(keys.get('unknown')).rejects.toMatchObject({
       code: 'KEY_NOT_FOUND',
       message: expect.stringContaining('"unknown"') as string,

@@ -49,7 +49,7 @@ describe('an update', () => {
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
-  it('B4 by an operator needs no generation, and is rejected if its version is outdated', async () => {
+  it('B4 an operator updates an agent without a generation, but not with an outdated version', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
@@ -61,7 +61,7 @@ describe('an update', () => {
     expect((await here.agents.get('shared')).labels).toEqual({ canary: 'yes' });
   });
 
-  it('B4 of different labels by twenty concurrent callers loses no change', async () => {
+  it('B4 twenty concurrent updates of different labels lose no change', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
     await Promise.all(
@@ -178,7 +178,7 @@ describe('tokens reported with heartbeats', () => {
 });
 
 describe('a desired state', () => {
-  it('B4 that is set twice is published once', async () => {
+  it('B4 a desired state that is set twice is published once', async () => {
     const { agents } = replicas.here;
     await replicas.given.agent({ agentId: 'calm' });
     await agents.setDesiredState('calm', 'draining', 'first', 'key:op');

@@ -140,7 +140,7 @@ describe('a declared limit', () => {
 });
 
 describe('usage that an agent reports', () => {
-  it('S3.10 with a heartbeat is in the record at once and in the ledger after the next sweep', async () => {
+  it('S3.10 usage in a heartbeat is in the record at once and in the ledger after the next sweep', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     await here.heartbeats.beatAll([{ ...claim, usedTokens: 600 }]);
     expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });
@@ -235,7 +235,7 @@ describe('usage from an external source', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('S3.10 of a window that ended during the request is not counted in the next window', async () => {
+  it('S3.10 usage of a window that ended during the request is not counted in the next window', async () => {
     await register('one', 1_000);
     const limit = { tokens: 100, microUsd: null };
     const facts = { kind: 'agent' as const, subject: 'one', window: 'daily' as const, source: 'langfuse', by: 'op' };
@@ -247,7 +247,7 @@ describe('usage from an external source', () => {
     expect((await here.budgets.store.find(id))?.budget.used.tokens).toBe(0);
   });
 
-  it('S3.10 of many agents is kept as far as the source answered, and the other agents are read first the next time', async () => {
+  it('S3.10 a partial answer of the source is kept, and the agents without an answer are read first the next time', async () => {
     const agentIds = Array.from({ length: 220 }, (_, index) => `many-${index}`);
     await Promise.all(agentIds.map(async (agentId) => await register(agentId, null, 'langfuse')));
     const failingAfterFirst = (): BudgetSource => {

@@ -126,7 +126,7 @@ describe('a reservation', () => {
     ['a key with a NUL', { key: 'a\0b' }],
     ['no time to live', { ttlMs: 0 }],
     ['a minimum above the amount', { atLeastTokens: 2 }],
-  ])('B2 with %s is rejected before it can fail the batch of other callers', async (_, overrides) => {
+  ])('B2 rejects a reservation with %s before it can fail the batch of other callers', async (_, overrides) => {
     await expect(here.ledger.reserve(given.reservation(1, overrides))).rejects.toMatchObject({
       code: 'INVALID_BUDGET',
     });
@@ -160,14 +160,14 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 of an unknown usage charges the reserved amount and is marked as an estimate', async () => {
+  it('B2 a settlement of an unknown usage charges the reserved amount and is marked as an estimate', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
   });
 
-  it('B2 that is repeated charges once, and a later release is rejected', async () => {
+  it('B2 a repeated settlement charges once, and a later release is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     const usage = { tokens: 40, microUsd: 0 };
@@ -183,7 +183,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 and a concurrent release exclude each other: exactly one succeeds', async () => {
+  it('B2 exactly one of a settlement and a concurrent release succeeds', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
       Array.from({ length: 50 }, async () => await here.ledger.reserve(given.reservation(10))),
@@ -265,7 +265,7 @@ describe('expiry and renewal', () => {
 });
 
 describe('a tree of runs', () => {
-  it('B2 of depth 3 with concurrent children spends no more than its limit, and counts own and subtree usage of each run', async () => {
+  it('B2 a tree of depth 3 with concurrent children spends no more than its limit, and counts own and subtree usage of each run', async () => {
     const noLimit = { tokens: null, microUsd: null };
     const root = await here.budgets.openRun('root', null, { tokens: 500, microUsd: null }, 'test');
     const spent = new Map<string, number>();

@@ -26,7 +26,7 @@ describe('budget windows', () => {
   const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
   const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
 
-  it('B2 that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
+  it('B2 windows that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
     let now = DAY_1;
     const early = await testBudgets(db, { clock: () => now });
     const late = await testBudgets(await replicas.database.connectAgain(), { clock: () => now });
