@@ -80,7 +80,7 @@ describe('a heartbeat', () => {
     ['with a negative load', { generation: 1, load: -1 }],
     ['with a fraction of a task', { generation: 1, inFlight: 1.5 }],
     ['that is a list', []],
-  ])('S3.4 %s is rejected', async (_what, body) => {
+  ])('S3.4 rejects a heartbeat %s', async (_what, body) => {
     const { body: agent } = await register();
     expect(await beat(agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
@@ -124,7 +124,7 @@ describe('a heartbeat', () => {
 });
 
 describe('an earlier generation', () => {
-  it('B4 cannot repeat any of its requests after the agent has registered again', async () => {
+  it('B4 an earlier generation cannot repeat any of its requests after the agent has registered again', async () => {
     const { body: first } = await register({ agentId: 'phoenix' });
     const path = '/v1/agents/phoenix';
     const recorded = [
@@ -176,7 +176,7 @@ describe('a batch of heartbeats', () => {
     ],
     ['with a null item', { beats: [null] }],
     ['without the list', {}],
-  ])('S3.4 %s is rejected', async (_what, body) => {
+  ])('S3.4 rejects a batch of heartbeats %s', async (_what, body) => {
     const answer = await api.call('POST', '/v1/heartbeats', { key: agentKey, body });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
@@ -220,7 +220,7 @@ describe('a query', () => {
 });
 
 describe('an invalid agentId', () => {
-  it('S3.1 is rejected as a cursor of the list of agents', async () => {
+  it('S3.1 rejects an invalid agentId as a cursor of the list of agents', async () => {
     const cursor = Buffer.from('\0').toString('base64url');
     expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
       status: 400,
@@ -228,7 +228,7 @@ describe('an invalid agentId', () => {
     });
   });
 
-  it('B4 is rejected by the WebSocket of agents', async () => {
+  it('B4 the WebSocket of agents rejects an invalid agentId', async () => {
     const { body: agent } = await register();
     const key = agent.leaseToken;
     const refused = await refusal(api.url, '/v1/agents/ws?agentId=%00&generation=1', { key });

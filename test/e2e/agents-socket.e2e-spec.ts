@@ -46,7 +46,7 @@ describe('the WebSocket of an agent', () => {
     });
   });
 
-  it('S3.4 can be lost without an eviction: only the lease counts', async () => {
+  it('S3.4 the loss of a socket causes no eviction: only the lease counts', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     agent.socket.terminate();

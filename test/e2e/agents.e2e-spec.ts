@@ -111,7 +111,7 @@ describe('an agent', () => {
     },
   );
 
-  it('S3.4 can send its heartbeat in a batch, which returns one result for each heartbeat', async () => {
+  it('S3.4 an agent can send its heartbeat in a batch, which returns one result for each heartbeat', async () => {
     const one = (await register({ agentId: 'one' })).body;
     const beats = [
       { agentId: 'one', generation: 1, leaseToken: one.leaseToken },
@@ -179,7 +179,7 @@ describe('a query', () => {
 });
 
 describe('two replicas', () => {
-  it('S3.11 find an agent that one of them registered, until one of them evicts it', async () => {
+  it('S3.11 two replicas find an agent that one of them registered, until one of them evicts it', async () => {
     const other = await api.replica();
     await register({ agentId: 'shared' });
     await until('the other replica finds the agent', async () =>
@@ -195,7 +195,7 @@ describe('two replicas', () => {
     await other.stop();
   });
 
-  it('B5 explain self-preservation, and apply the override of an operator', async () => {
+  it('B5 two replicas explain self-preservation, and apply the override of an operator', async () => {
     await until(
       'a sweep has run',
       async () => (await api.call('GET', '/v1/registry/protection')).body['explanation'] !== null,

@@ -49,7 +49,7 @@ describe('the size of a body', () => {
     expect((await api.call('PATCH', `/v1/agents/${agentId}`, { body })).status).toBe(400);
   });
 
-  it('A1 must be declared when a lease token is used', async () => {
+  it('A1 requires the length of a body that is sent with a lease token', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const head = `PATCH /v1/agents/${agentId} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${leaseToken}\r\n`;
     const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":';
@@ -92,7 +92,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/v1/keys')).status).toBe(200);
   });
 
-  it('A8 count while the server works for a client that has disconnected', async () => {
+  it('A8 a request counts while the server works for a client that has disconnected', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '2' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();

@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 describe('a consumer that returns after an older backup was restored', () => {
-  it('D9 can use its cursor on the original log in both formats', async () => {
+  it('D9 a consumer can use its cursor on the original log in both formats', async () => {
     expect(cursor).toMatch(/^20-[0-9a-f]{8}$/);
     expect(await api.call('GET', `/v1/events?after=${cursor}`)).toMatchObject({ status: 200, body: { items: [] } });
     expect((await api.call('GET', '/v1/events?after=20')).status).toBe(200);
@@ -53,7 +53,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect(await restored.call('GET', '/v1/events/stream', { headers })).toMatchObject(refused);
   });
 
-  it('D9 is closed with 4410 over WebSocket', async () => {
+  it('D9 closes the WebSocket of a consumer with 4410 after an older backup was restored', async () => {
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     client.send('subscribe', { after: cursor });
     const { code, reason } = await client.closed();

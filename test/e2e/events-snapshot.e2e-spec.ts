@@ -62,7 +62,7 @@ describe('GET /v1/events/snapshot', () => {
     await other.stop();
   });
 
-  it('is named in CURSOR_EXPIRED, and its cursor continues the feed', async () => {
+  it('CURSOR_EXPIRED names the snapshot, whose cursor continues the feed', async () => {
     await api.given.agent({ agentId: 'a-1' });
     await until(
       'the event is in the log',

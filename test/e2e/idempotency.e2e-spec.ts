@@ -112,7 +112,7 @@ describe('a stored answer', () => {
     return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8');
   }
 
-  it('A12 cannot be decrypted with the database and a guessed Idempotency-Key', async () => {
+  it('A12 the database and a guessed Idempotency-Key do not decrypt a stored answer', async () => {
     const issued = await issue('tour-1', 'guessed');
     const sealed = await stored('tour-1');
     expect(issued.status).toBe(201);
@@ -124,7 +124,7 @@ describe('a stored answer', () => {
     expect((await issue('tour-1', 'guessed')).body).toEqual(issued.body);
   });
 
-  it('A12 is encrypted with the sealing key if there is one, and decrypted with any configured sealing key', async () => {
+  it('A12 encrypts an answer with the sealing key if there is one, and decrypts it with any configured sealing key', async () => {
     const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
     const before = await api.replica({ ROLLCALL_SEALING_KEY: older });
     const first = await issue('tour-2', 'sealed', before);

@@ -22,7 +22,7 @@ async function issue(name = 'ci', roles = ['operator'], more = {}): Promise<Key>
 }
 
 describe('API keys', () => {
-  it('are shown once, stored hashed, and accepted', async () => {
+  it('a key is shown once, stored hashed, and accepted', async () => {
     const { id, key } = await issue('deployer', ['viewer']);
     expect(key).toMatch(new RegExp(`^rk_${id}_[\\w-]{43}$`));
     expect(await api.call('GET', '/v1/me', { key })).toMatchObject({
@@ -44,7 +44,7 @@ describe('API keys', () => {
     expect(basic.status).toBe(401);
   });
 
-  it('allow only the permissions of their roles', async () => {
+  it('a key allows only the permissions of its roles', async () => {
     for (const role of ['operator', 'agent', 'viewer'] as const) {
       const key = await api.given.key(role);
       expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
@@ -55,7 +55,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are listed newest first, in pages without duplicates or gaps', async () => {
+  it('lists keys newest first, in pages without duplicates or gaps', async () => {
     for (let index = 0; index < 5; index++) await issue(`key-${index}`);
     const names: string[] = [];
     let cursor: string | null = '';
@@ -68,7 +68,7 @@ describe('API keys', () => {
     expect(names).toEqual(['key-4', 'key-3', 'key-2', 'key-1', 'key-0', 'admin']);
   });
 
-  it('are rejected when they have expired', async () => {
+  it('rejects an expired key', async () => {
     const { id, key } = await issue('short', ['viewer'], { expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
     expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
     await api.database.db.query(
@@ -82,7 +82,7 @@ describe('API keys', () => {
   });
 
   it.each(['2020-01-01T00:00:00Z', '2027-02-31T00:00:00Z', '2027-06-30', '+275760-09-13T00:00:00.000Z', 1_900_000_000])(
-    'cannot be issued with the expiry %j',
+    'rejects the expiry %j for a new key',
     async (expiresAt) => {
       const body = { name: 'late', roles: ['viewer'], expiresAt };
       expect(await api.call('POST', '/v1/keys', { body })).toMatchObject({
@@ -92,7 +92,7 @@ describe('API keys', () => {
     },
   );
 
-  it('can be rotated: the new key is valid immediately, and the old key during the overlap', async () => {
+  it('a rotated key is valid during the overlap, and the new key is valid immediately', async () => {
     const old = await issue('rotating', ['viewer']);
     const rotated = await api.call<Key>('POST', `/v1/keys/${old.id}/rotate`, { body: { overlapSeconds: 3600 } });
     expect(rotated).toMatchObject({ status: 201, body: { name: 'rotating', roles: ['viewer'] } });
@@ -105,7 +105,7 @@ describe('API keys', () => {
     expect(audit.body.items[0]).toMatchObject({ details: { overlapSeconds: 3600, replacedBy: rotated.body.id } });
   });
 
-  it('can be revoked: immediately on this replica, and shortly after on all others', async () => {
+  it('a revoked key is rejected immediately on this replica, and shortly after on all others', async () => {
     const { id, key } = await issue();
     const other = await api.replica();
     expect((await other.call('GET', '/v1/me', { key })).status).toBe(200);
@@ -133,7 +133,7 @@ describe('API keys', () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
   });
 
-  it('can be rotated only once', async () => {
+  it('a key can be rotated only once', async () => {
     const old = await issue('once', ['viewer']);
     expect((await api.call('POST', `/v1/keys/${old.id}/rotate`)).status).toBe(201);
     expect(await api.call('POST', `/v1/keys/${old.id}/rotate`)).toMatchObject({
@@ -215,7 +215,7 @@ describe('the audit log', () => {
     });
   });
 
-  it('can be filtered by action and target', async () => {
+  it('filters the audit log by action and target', async () => {
     const { id } = await issue('one');
     await issue('two');
     const found = await api.call<{ items: unknown[] }>('GET', `/v1/audit?action=key.issued&target=${id}`);
@@ -223,7 +223,7 @@ describe('the audit log', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/audit?action=nothing')).body.items).toHaveLength(0);
   });
 
-  it('cannot be changed, also not with SQL', async () => {
+  it('the audit log cannot be changed, also not with SQL', async () => {
     await issue();
     for (const sql of ['UPDATE audit_entry SET action = $1', 'DELETE FROM audit_entry WHERE action <> $1']) {
       await expect(api.database.db.query(sql, ['x'])).rejects.toThrow('append-only');

@@ -66,7 +66,7 @@ async function me(token: string): Promise<{ status: number; body: Record<string,
 }
 
 describe('a JWT of the configured issuer', () => {
-  it('is accepted with those of its roles that Rollcall knows', async () => {
+  it('a token is accepted with those of its roles that Rollcall knows', async () => {
     expect(await me(await sign(claims()))).toMatchObject({
       status: 200,
       body: { id: 'oidc:alice', kind: 'oidc', name: 'Alice', roles: ['viewer'] },
@@ -130,7 +130,7 @@ describe('claims that cannot identify a principal', () => {
     ['a subject with a NUL character', { sub: 'ali\0ce' }],
     ['a subject with a line break', { sub: 'ali\nce' }],
     ['a subject with half of a surrogate pair', { sub: 'a\ud800' }],
-  ])('A16 %s: the token is rejected with 401', async (_what, change) => {
+  ])('A16 rejects a token with %s with 401', async (_what, change) => {
     expect(await me(await sign(claims(change)))).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
   });
 
@@ -155,7 +155,7 @@ describe('a stored answer to a request with a JWT', () => {
     });
   const admin = async (jti: string): Promise<string> => await sign(claims({ jti, realm_access: { roles: ['admin'] } }));
 
-  it('A12 cannot be decrypted with another token of the same subject, unless there is a sealing key', async () => {
+  it('A12 another token of the same subject cannot decrypt a stored answer, unless there is a sealing key', async () => {
     const first = await admin('1');
     const issued = await once(api, first);
     expect(await once(api, first)).toMatchObject({ status: 201, body: issued.body });
@@ -169,7 +169,7 @@ describe('a stored answer to a request with a JWT', () => {
 
 describe('an unavailable issuer', () => {
   it.each(['all', 'keys'] as const)(
-    '(%s) causes 503 for its tokens but not for API keys, and is tried again',
+    'an outage of the issuer (%s) causes 503 for its tokens but not for API keys, and the issuer is tried again',
     async (part) => {
       outage = part;
       const fresh = await startOidcApi();

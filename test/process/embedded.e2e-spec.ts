@@ -114,7 +114,7 @@ describe('the first start on a new machine', () => {
 });
 
 describe('JSON logs', () => {
-  it('A21 contain only JSON and not the first admin key', async () => {
+  it('A21 JSON logs contain only JSON and not the first admin key', async () => {
     const first = await start().ready();
     expect(await first.end()).toBe(0);
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
@@ -124,7 +124,7 @@ describe('JSON logs', () => {
 });
 
 describe('the embedded Postgres', () => {
-  it('A15 does not receive the secrets of the environment', async () => {
+  it('A15 the embedded Postgres does not receive the secrets of the environment', async () => {
     await startAgain({
       ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
       ANTHROPIC_API_KEY: 'sk-secret',
@@ -194,7 +194,7 @@ describe('the end of the process', () => {
 });
 
 describe('a missing folder for temporary files', () => {
-  it('does not prevent the start', async () => {
+  it('a missing folder for temporary files does not prevent the start', async () => {
     const first = await startAgain({ TMPDIR: join(folder, 'missing') }).ready();
     expect(await first.end()).toBe(0);
   });
@@ -208,7 +208,7 @@ describe('an error at the start is reported in one sentence', () => {
     return failed.output;
   }
 
-  it('a second process on the same data', async () => {
+  it('reports a second process on the same data', async () => {
     const first = await startAgain().ready();
     const message = await messageOf({});
     expect(message).toContain(`${folder} is in use by process`);
@@ -216,7 +216,7 @@ describe('an error at the start is reported in one sentence', () => {
     expect((await call(first.url, 'GET', '/health/ready', {})).status).toBe(200);
   });
 
-  it('a port that is in use', async () => {
+  it('reports a port that is in use', async () => {
     copyInitialised();
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -226,19 +226,19 @@ describe('an error at the start is reported in one sentence', () => {
     await untilNoServer();
   });
 
-  it('a data folder that is not writable', async () => {
+  it('reports a data folder that is not writable', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
       /The data folder .* cannot be written \(ENOTDIR\)/,
     );
   });
 
-  it('a data folder that is a file', async () => {
+  it('reports a data folder that is a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
   });
 
-  it('a version of Node that is too old', () => {
+  it('reports a version of Node that is too old', () => {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
     const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
     const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
@@ -249,7 +249,7 @@ describe('an error at the start is reported in one sentence', () => {
     });
   });
 
-  it('invalid settings', async () => {
+  it('reports invalid settings', async () => {
     const message = await messageOf({ PORT: 'eighty', LOG_LEVEL: 'loud' });
     expect(message).toContain('The configuration has 2 errors:');
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');

@@ -70,7 +70,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     await dropDatabase(database);
   });
 
-  it('A2 keeps both replicas in service while clients request invalid upgrades', async () => {
+  it('A2 nginx keeps both replicas in service while clients request invalid upgrades', async () => {
     const upgrade = async (path: string): Promise<string> =>
       await rawHttp(
         nginx.url,
@@ -89,7 +89,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     for (const answer of await hostile) expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
   });
 
-  it('A3 keeps both replicas in service while clients read more snapshots than allowed', async () => {
+  it('A3 nginx keeps both replicas in service while clients read more snapshots than allowed', async () => {
     const hostile = Promise.all(
       Array.from({ length: 60 }, async () => (await ask('GET', '/v1/events/snapshot')).status),
     );

@@ -40,7 +40,7 @@ const statusWith = async (at: RollcallProcess, key: string): Promise<number> =>
   (await call(at.url, 'GET', '/v1/me', { key })).status;
 
 describe('replicas on one DATABASE_URL', () => {
-  it('become ready when three start at once on an empty database, which is migrated once and has one key', async () => {
+  it('three replicas that start at once on an empty database become ready, migrate it once and create one key', async () => {
     const replicas = await Promise.all([start(), start(), start()].map(async (one) => await one.ready()));
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(new Set(history.map(({ name }) => name)).size).toBe(history.length);
@@ -49,7 +49,7 @@ describe('replicas on one DATABASE_URL', () => {
     for (const replica of replicas) expect(await statusWith(replica, key)).toBe(200);
   });
 
-  it('A21 create no first admin key when they cannot write it to a file', async () => {
+  it('A21 a replica creates no first admin key when it cannot write the key to a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     const one = start({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') });
     expect(await one.exit()).toBe(1);
@@ -58,7 +58,7 @@ describe('replicas on one DATABASE_URL', () => {
     expect(await query('SELECT 1 FROM api_key')).toHaveLength(0);
   });
 
-  it('use ROLLCALL_ADMIN_KEY: a new value replaces the previous key, and an earlier value can be set again', async () => {
+  it('a new value of ROLLCALL_ADMIN_KEY replaces the previous key, and an earlier value can be set again', async () => {
     const [first, second] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const one = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
     expect(await statusWith(one, first)).toBe(200);
@@ -93,7 +93,7 @@ describe('replicas on one DATABASE_URL', () => {
     expect(withViewerKey.output).toContain('which is not a permanent admin key');
   });
 
-  it('finish requests in progress when they stop', async () => {
+  it('a replica that stops finishes the requests in progress', async () => {
     const one = await start({ ROLLCALL_ADMIN_KEY: 'k'.repeat(40) }).ready();
     const client = new Client({ connectionString: url });
     await client.connect();

@@ -28,7 +28,7 @@ async function write(count: number, through: TestEvents = events, db: Database =
 }
 
 describe('the epoch of the log', () => {
-  it('D9 is the same on all replicas and after restarts', async () => {
+  it('D9 all replicas have the same epoch, also after restarts', async () => {
     const epoch = await epochOf(database.db);
     expect(epoch).toMatch(/^[0-9a-f]{8}$/);
     expect(await epochOf(await database.connectAgain())).toBe(epoch);
@@ -64,7 +64,7 @@ describe('the epoch of the log', () => {
     expect(await epochOf(database.db)).not.toBe(epoch);
   });
 
-  it('D9 is stable when the server does not reveal its cluster identifier', async () => {
+  it('D9 the epoch is stable when the server does not reveal its cluster identifier', async () => {
     await database.db.query('ALTER FUNCTION pg_control_system() RENAME TO pg_control_hidden');
     const epoch = await epochOf(database.db);
     expect(await epochOf(database.db)).toBe(epoch);

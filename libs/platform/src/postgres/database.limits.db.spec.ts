@@ -50,7 +50,7 @@ describe('a slow network', () => {
   let proxy: SlowProxy;
   afterEach(() => proxy.stop());
 
-  it('D6 does not extend a transaction beyond its own limit, even if each statement is fast enough', async () => {
+  it('D6 a slow network does not extend a transaction beyond its own limit, even if each statement is fast enough', async () => {
     proxy = await SlowProxy.start(database.url, 50);
     const db = await database.connectAgain({
       url: proxy.url,
@@ -65,7 +65,7 @@ describe('a slow network', () => {
 });
 
 describe('reserved connections', () => {
-  it('D7 are shared by all queries, which wait for a free one, when the server accepts no more connections', async () => {
+  it('D7 queries share the reserved connections, and wait for a free one, when the server accepts no more connections', async () => {
     const role = `limited_${randomBytes(4).toString('hex')}`;
     await database.db.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
     await database.db.query(`GRANT ALL ON counter TO ${role}`);

@@ -29,7 +29,7 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a failed delivery', () => {
-  it('is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
+  it('a delivery is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
     expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
     expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });

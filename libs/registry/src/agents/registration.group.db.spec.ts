@@ -39,7 +39,7 @@ describe('registrations that arrive together', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('return the record of a new agent as a read returns it', async () => {
+  it('a registration returns the record of a new agent as a read returns it', async () => {
     const { here, there } = replicas;
     const facts = given.registration({
       endpoint: 'https://agent.example',
@@ -116,7 +116,7 @@ describe('registrations that arrive together', () => {
     expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
   });
 
-  it('A6 stop at the quota of their principal in the middle of a batch, on both replicas together', async () => {
+  it('A6 a batch stops at the quota of its principal, on both replicas together', async () => {
     const { here, there } = replicas;
     const own = (prefix: string): JoinRequest[] => ids(6).map((id) => request(`${prefix}-${id}`, { by: 'greedy' }));
     const results = await Promise.all([here.agents.registerAll(own('h')), there.agents.registerAll(own('t'))]);
@@ -161,7 +161,7 @@ describe('the budget of an agent that registers', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
+  it('a registration keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
     const { here } = replicas;
     const limit = { tokens: 50, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'early', limit, by: 'key:op' });

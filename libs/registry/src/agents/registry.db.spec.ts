@@ -151,7 +151,7 @@ describe('leaving the registry', () => {
 });
 
 describe('heartbeats', () => {
-  it('S3.4 renew leases and report load, in batches of one statement', async () => {
+  it('S3.4 heartbeats renew leases and report load, in batches of one statement', async () => {
     const agents = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );

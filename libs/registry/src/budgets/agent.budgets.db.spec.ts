@@ -83,7 +83,7 @@ describe('an agent record', () => {
 });
 
 describe('an agent with an exhausted budget', () => {
-  it('S3.10 is excluded from the ranking with a reason, stays registered, and is ranked again after a top-up', async () => {
+  it('S3.10 an agent with an exhausted budget is not ranked, with a reason, stays registered, and is ranked again after a top-up', async () => {
     await register('builder', 1_000);
     await there.sync.load();
     await until('the agent is listed', () => ranked(here).length === 1);
@@ -117,7 +117,7 @@ describe('an agent with an exhausted budget', () => {
     ]);
   });
 
-  it('S3.10 gets no new budget by leaving and registering again', async () => {
+  it('S3.10 an agent that leaves and registers again gets no new budget', async () => {
     const { leaseToken } = await register('builder', 10);
     await charge('builder', 10);
     expect((await register('builder', 10, 'ledger', leaseToken)).record.budget).toMatchObject({
@@ -157,7 +157,7 @@ describe('usage that an agent reports', () => {
 });
 
 describe('usage that agents report to several replicas', () => {
-  it('S3.10 is charged by the replica that received it, or by a replica that starts after that one has ended', async () => {
+  it('S3.10 the replica that received usage charges it, or a replica that starts after that one has ended', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     await there.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
@@ -171,7 +171,7 @@ describe('usage that agents report to several replicas', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('S3.10 does not prolong a sweep, however often it is reported', async () => {
+  it('S3.10 frequent reports of usage do not prolong a sweep', async () => {
     await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
@@ -185,7 +185,7 @@ describe('usage that agents report to several replicas', () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
-  it('S3.10 is charged by the next sweep if one fails', async () => {
+  it('S3.10 the next sweep charges the usage if one fails', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
@@ -268,7 +268,7 @@ describe('usage from an external source', () => {
     expect(counted).toHaveLength(220);
   });
 
-  it('S3.10 is unchanged in an outage, and shows when it was last refreshed', async () => {
+  it('S3.10 usage is unchanged in an outage, and shows when it was last refreshed', async () => {
     await register('one', 1_000, 'langfuse');
     await here.budgets.refresher.refresh(source(() => ({ one: 40 })));
     const [before] = await here.budgets.budgets.of('agent', 'one');

@@ -21,7 +21,7 @@ const tokens = (count: number): { tokens: number; microUsd: number } => ({ token
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
 describe('a reservation', () => {
-  it('B2 is granted to exactly as many of 1,000 callers on two replicas as the budget allows', async () => {
+  it('B2 exactly as many of 1,000 callers on two replicas get a reservation as the budget allows', async () => {
     const { id } = await here.given.budget(50);
     const attempts = Array.from(
       { length: 1_000 },
@@ -49,7 +49,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is limited by money as well as by tokens', async () => {
+  it('B2 money limits a reservation as well as tokens do', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
@@ -71,7 +71,7 @@ describe('a reservation', () => {
     });
   });
 
-  it('B2 is made once for each key, however often and on whichever replica it is requested', async () => {
+  it('B2 one key makes one reservation, however often and on whichever replica it is requested', async () => {
     const { id } = await here.given.budget(100);
     const request = given.reservation(10);
     const answers = await Promise.all(
@@ -85,7 +85,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is returned again for its key, also if the budget allows no new one', async () => {
+  it('B2 returns the reservation of a key again, also if the budget allows no new one', async () => {
     await here.given.budget(10);
     const request = given.reservation(10);
     const first = await here.ledger.reserve(request);
@@ -97,7 +97,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is rejected if the named agent or run has no budget', async () => {
+  it('B2 rejects a reservation if the named agent or run has no budget', async () => {
     await expect(here.ledger.reserve(given.reservation(1, { agentId: 'unknown' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
@@ -107,7 +107,7 @@ describe('a reservation', () => {
     expect((await here.ledger.reserve(given.reservation(1))).budgetIds).toEqual([]);
   });
 
-  it('B2 is part of the transaction of the caller and is rolled back with it', async () => {
+  it('B2 a reservation is part of the transaction of the caller and is rolled back with it', async () => {
     const { id } = await here.given.budget(100);
     const failing = db.transaction(async () => {
       await here.ledger.reserve(given.reservation(60));
@@ -150,7 +150,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
+  it('B2 a settlement above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 130, microUsd: 0 })).toMatchObject({ overdraft: true });

@@ -21,7 +21,7 @@ async function ask(query: AgentQuery): Promise<{ found: string[]; read: number }
 }
 
 describe('a strong read of the whole fleet', () => {
-  it('S3.6 is shared by concurrent callers, and no caller misses a write that was committed before its request', async () => {
+  it('S3.6 concurrent callers share a read of the whole fleet, and no caller misses a write that was committed before its request', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'early' });
     const load = there.sync.load.bind(there.sync);

@@ -55,7 +55,7 @@ describe('a database clock that is set back', () => {
     },
   );
 
-  it('D4 keeps an open circuit open for its cool-down, and not for the length of the jump', async () => {
+  it('D4 an open circuit stays open for its cool-down, and not for the length of the jump', async () => {
     for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('agent-3', { ok: false });
     await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
@@ -64,7 +64,7 @@ describe('a database clock that is set back', () => {
     expect(circuit.retryAfterMs).toBeLessThanOrEqual(15_000);
   });
 
-  it('D4 keeps the remaining time of reservations', async () => {
+  it('D4 reservations keep their remaining time when the clock is set back', async () => {
     const { db } = replicas.database;
     await db.query(
       `INSERT INTO budget_reservation (owner, key, budget_ids, held_tokens, held_micro_usd, state, expires_at)

@@ -22,7 +22,7 @@ describe('a slow network', () => {
 });
 
 describe('connections reserved for heartbeats', () => {
-  it('D7 serve heartbeats while every other connection waits for a row lock', async () => {
+  it('D7 reserved connections serve heartbeats while every other connection waits for a row lock', async () => {
     const lockHolder = await connectLockHolder();
     const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 30_000 });
     const registry = await testRegistry(db);

@@ -23,7 +23,7 @@ describe('the embedded Postgres server', () => {
 
 describe('the socket folder', () => {
   it.each([['/nowhere/at/all'], [`/${'x'.repeat(100)}`]])(
-    'is created in /tmp when %s does not exist or is too long',
+    'creates the socket folder in /tmp when %s does not exist or is too long',
     (preferred) => {
       const created = makeSocketFolder(preferred);
       expect(dirname(created)).toBe('/tmp');

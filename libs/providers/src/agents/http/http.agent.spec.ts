@@ -163,7 +163,7 @@ describe('S1.10 an http agent', () => {
     expect(request?.body).toMatchObject({ callId: 'a\r\nx-injected: 1 é' });
   });
 
-  it('is not created for a URL or a key that is not allowed', async () => {
+  it('rejects a URL or a key that is not allowed', async () => {
     const provider = new HttpAgentProvider({
       fetch: egress.fetch,
       policy: new EgressPolicy(),
