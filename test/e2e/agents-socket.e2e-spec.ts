@@ -92,7 +92,7 @@ describe('the WebSocket of an agent', () => {
     await agent.received('beaten');
   });
 
-  it('B4 receives the actions of operators from any replica', async () => {
+  it('B4 the socket of an agent receives the actions of operators from any replica', async () => {
     const other = await api.replica();
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);

@@ -53,7 +53,7 @@ async function ask(body: object, at: TestApi = api): Promise<Ranking> {
 const idsOf = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
 
 describe('an agent', () => {
-  it('S3.2 S3.4 S3.3 registers, sends heartbeats and deregisters with its lease token, and the feed has both events', async () => {
+  it('S3.2 S3.4 S3.3 an agent registers, sends heartbeats and deregisters with its lease token, and the feed has both events', async () => {
     const { status, body: agent } = await register({ agentId: 'builder-01' });
     expect({ status, ...agent.heartbeat }).toEqual({ status: 201, intervalMs: 10_000, leaseMs: 31_000 });
     const beaten = await beat(agent, { inFlight: 2, load: 0.5 });

@@ -84,7 +84,7 @@ describe('GET /v1/events/snapshot', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
-  it('releases its database connection when the client does not read it to the end', async () => {
+  it('a snapshot releases its database connection when the client does not read it to the end', async () => {
     await api.given.agent({ agentId: 'a-1' });
     const headers = { authorization: `Bearer ${api.adminKey}` };
     for (let round = 0; round < 10; round++) {

@@ -250,7 +250,7 @@ describe('the access to the WebSocket of events', () => {
     expect((await EventClient.refusal(api.url, { ticket })).status).toBe(401);
   });
 
-  it('ends on every replica when the key is revoked or expires', async () => {
+  it('closes open sockets on every replica when the key is revoked or expires', async () => {
     const other = await api.replica();
     const [revoked, expired] = [await api.given.key('viewer'), await api.given.key('viewer')];
     const idOf = async (key: string): Promise<string> =>

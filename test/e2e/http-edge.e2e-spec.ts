@@ -141,7 +141,7 @@ describe('every answer', () => {
     expect(bad.headers.get('x-request-id')).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 
-  it('forbids caching, framing and content sniffing', async () => {
+  it('every answer forbids caching, framing and content sniffing', async () => {
     const { headers } = await api.call('GET', '/v1/me');
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");

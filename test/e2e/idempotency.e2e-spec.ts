@@ -55,7 +55,7 @@ describe('an Idempotency-Key', () => {
     await other.stop();
   });
 
-  it('belongs to its caller: another caller may use the same value', async () => {
+  it('a key belongs to its caller: another caller may use the same value', async () => {
     const key = randomUUID();
     const other = await api.given.key('admin');
     const mine = await issue(key, 'shared');

@@ -176,7 +176,7 @@ describe('API keys', () => {
 });
 
 describe('the rate limit', () => {
-  it('applies to each credential separately, and returns the time to retry', async () => {
+  it('the rate limit applies to each credential separately, and returns the time to retry', async () => {
     const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
     const other = await limited.given.key('viewer');
     const rejected: Answer[] = [];
@@ -193,7 +193,7 @@ describe('the rate limit', () => {
 });
 
 describe('the audit log', () => {
-  it('contains every successful administrative action with its actor', async () => {
+  it('the audit log contains every successful administrative action with its actor', async () => {
     const { id } = await issue('audited', ['viewer']);
     await api.call('POST', '/v1/keys', { body: { name: 'bad', roles: ['nope'] } });
     await api.call('DELETE', '/v1/keys/nope');

@@ -76,7 +76,7 @@ describe('the quota of held reservations', () => {
     expect((await reserve(key, 'd')).status).toBe(201);
   });
 
-  it('A6 applies to reservations that lock a budget', async () => {
+  it('A6 the quota applies to reservations that lock a budget', async () => {
     await api.given.budget();
     const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 9 }, async (_, n) => await reserve(key, `held-${n}`)));

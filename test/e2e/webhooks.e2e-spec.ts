@@ -38,7 +38,7 @@ const delivery = async (id: string, sequence: number): Promise<DeliveryView> =>
   (await api.call<DeliveryView>('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body;
 
 describe('a webhook', () => {
-  it('receives filtered events in order as signed CloudEvents', async () => {
+  it('a webhook receives filtered events in order as signed CloudEvents', async () => {
     const { secret } = await subscribe({ types: ['agent.*'], capabilities: ['code'] });
     await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
     await until('both events are received', () => receiver.received.length === 2);
@@ -65,7 +65,7 @@ describe('a webhook', () => {
     expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'CURSOR_AHEAD' });
   });
 
-  it('shows its secret once', async () => {
+  it('shows the secret of a webhook once', async () => {
     const { id, secret } = await subscribe({ description: 'pager' });
     expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
     const seen = await Promise.all(

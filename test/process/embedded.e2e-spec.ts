@@ -49,7 +49,7 @@ async function untilNoServer(): Promise<void> {
 }
 
 describe('the first start on a new machine', () => {
-  it('prints the URL, the docs, the key and a curl command that works', async () => {
+  it('the first start prints the URL, the docs, the key and a curl command that works', async () => {
     const first = await start(PRETTY).ready();
     await until('the curl command is printed', () => first.output.includes("/v1/me'\n"));
     const file = join(folder, 'admin.key');
@@ -101,7 +101,7 @@ describe('the first start on a new machine', () => {
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
   });
 
-  it('stores its data for the second start, which prints no key', async () => {
+  it('the first start stores its data for the second start, which prints no key', async () => {
     const first = await start().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });

@@ -71,7 +71,7 @@ async function leaveReasons(agentId: string): Promise<string[]> {
 }
 
 describe('two processes on one database', () => {
-  it('S3.11 each find the agents that the other has registered', async () => {
+  it('S3.11 two processes each find the agents that the other has registered', async () => {
     const first = await register(one, 'first', 'cross');
     await until('the second process finds the agent', async () => (await found(two, 'cross')).includes('first'));
     const second = await register(two, 'second', 'cross');

@@ -54,7 +54,7 @@ describe('the documentation of the configuration', () => {
     expect(read('.env.example')).toBe(envExample());
   });
 
-  it('fails the check if a setting is missing or differs', () => {
+  it('the check fails if a setting is missing or differs', () => {
     const page = read('docs/configuration.md');
     const port = configurationTable()
       .split('\n')

@@ -75,7 +75,7 @@ describe('an event', () => {
 });
 
 describe('the text of an event', () => {
-  it('rolls back the transaction when it contains a NUL character', async () => {
+  it('an event with a NUL character rolls back the transaction', async () => {
     const withNul = db.transaction(async () => {
       await db.query('CREATE TABLE half_done ()');
       await events.outbox.append('agent.resumed', 'a-1', { by: 'a\0b' });

@@ -26,7 +26,7 @@ const increment = async (db: Database, id: number): Promise<unknown> =>
   await db.query('UPDATE counter SET value = value + 1 WHERE id = $1', [id]);
 
 describe('a replica that freezes during a transaction', () => {
-  it('D5 loses its row locks, because the server ends its transaction', async () => {
+  it('D5 a replica that freezes during a transaction loses its row locks, because the server ends the transaction', async () => {
     const operationTimeoutMs = 1_000;
     const db = await database.connectAgain({ operationTimeoutMs });
     const frozen = new Client({ connectionString: database.url, ...sessionLimits({ operationTimeoutMs }) });

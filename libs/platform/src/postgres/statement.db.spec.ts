@@ -74,7 +74,7 @@ describe('a transaction', () => {
   });
   afterEach(() => proxy.stop());
 
-  it('needs two round trips when it reads first and writes with the COMMIT', async () => {
+  it('a transaction that reads first and writes with the COMMIT needs two round trips', async () => {
     const roundTrips = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
-  it('needs three round trips when it writes first, because the write waits for BEGIN', async () => {
+  it('a transaction that writes first needs three round trips, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
   });

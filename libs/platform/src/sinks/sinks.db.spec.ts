@@ -80,7 +80,7 @@ async function append({ events }: Replica, count: number): Promise<void> {
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 
 describe('a sink', () => {
-  it('B3 receives every matching event once and in order, starting after its cursor', async () => {
+  it('B3 a sink receives every matching event once and in order, starting after its cursor', async () => {
     const here = await replica(database.db);
     await append(here, 5);
     await until('the events are logged', async () => (await here.events.log.head()) === 5);
@@ -149,7 +149,7 @@ describe('a sink', () => {
     expect(sink.arrived).toEqual([1, 3, 2]);
   });
 
-  it('receives all events after a sequence number again when they are replayed', async () => {
+  it('a sink receives all events after a sequence number again when they are replayed', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
@@ -163,7 +163,7 @@ describe('a sink', () => {
     await expect(here.sinks.replayAfter('none', 1)).rejects.toMatchObject({ code: 'SINK_NOT_FOUND' });
   });
 
-  it('receives nothing while it is paused, and the missed events when it is resumed', async () => {
+  it('a paused sink receives nothing, and receives the missed events when it is resumed', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
@@ -178,7 +178,7 @@ describe('a sink', () => {
     await until('all events have arrived', () => sink.arrived.length === 3);
   });
 
-  it('stops with an error, and skips no event, when retention has deleted events after its cursor', async () => {
+  it('a sink stops with an error, and skips no event, when retention has deleted events after its cursor', async () => {
     const before = await replica(database.db);
     await append(before, 5);
     await until('the events are logged', async () => (await before.events.log.head()) === 5);

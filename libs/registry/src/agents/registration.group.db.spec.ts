@@ -24,7 +24,7 @@ const outcomes = (results: readonly JoinResult[]): string[] => results.map(outco
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
 
 describe('registrations that arrive together', () => {
-  it('each get a lease, a budget and an event', async () => {
+  it('each registration of a batch gets a lease, a budget and an event', async () => {
     const { here, database } = replicas;
     const results = await here.agents.registerAll(ids(30).map((id) => request(id)));
     expect(new Set(outcomes(results))).toEqual(new Set(['joined 1']));
@@ -148,7 +148,7 @@ describe('registrations that arrive together', () => {
 });
 
 describe('the budget of an agent that registers', () => {
-  it('continues when the history of the agent was pruned', async () => {
+  it('a registration continues the budget of an agent whose history was pruned', async () => {
     const { here } = replicas;
     const budget = { totalTokens: 1_000, usedTokens: 400, source: 'reported' };
     await here.agents.deregister((await replicas.given.agent({ agentId: 'phoenix', budget })).claim);

@@ -100,7 +100,7 @@ describe('leaving the registry', () => {
     ]);
   });
 
-  it('S3.3 starts the retention time, after which the agent is pruned; a listed agent is never pruned', async () => {
+  it('S3.3 an agent that has left is pruned after the retention time; a listed agent is never pruned', async () => {
     await here.agents.deregister((await here.given.agent({ agentId: 'old' })).claim);
     await here.agents.deregister((await here.given.agent({ agentId: 'recent' })).claim);
     await here.given.agent({ agentId: 'alive' });

@@ -46,7 +46,7 @@ async function budgetIdOf(agentId: string): Promise<number> {
 }
 
 describe('an agent record', () => {
-  it('S3.10 shows the ledger at once on the replica that charges, and on others after they read budgets', async () => {
+  it('S3.10 an agent record shows the ledger at once on the replica that charges, and on others after they read budgets', async () => {
     await register('builder', 500_000);
     await there.sync.load();
     await until('the agent is listed', () => budgetIn(here, 'builder') !== undefined);
@@ -60,7 +60,7 @@ describe('an agent record', () => {
     expect(await there.sync.readBudgets()).toBe(0);
   });
 
-  it('S3.10 shows the binding budget if there are several', async () => {
+  it('S3.10 an agent record shows the binding budget if there are several', async () => {
     await register('builder', 500_000);
     const limit = { tokens: 1_000, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'builder', window: 'daily', limit, by: 'op' });
@@ -108,7 +108,7 @@ describe('an agent with an exhausted budget', () => {
     expect(ranked(there)).toEqual(['builder']);
   });
 
-  it('S3.10 leaves with the reason budget_exhausted', async () => {
+  it('S3.10 an agent with an exhausted budget leaves with the reason budget_exhausted', async () => {
     const { claim } = await register('builder', 10);
     await charge('builder', 10);
     await here.agents.deregister(claim);
@@ -130,7 +130,7 @@ describe('an agent with an exhausted budget', () => {
 });
 
 describe('a declared limit', () => {
-  it('S3.10 changes with each registration until an operator changes the limit', async () => {
+  it('S3.10 a declared limit changes with each registration until an operator changes the limit', async () => {
     const { leaseToken } = await register('builder', 100);
     expect((await register('builder', 200, 'ledger', leaseToken)).record.budget.totalTokens).toBe(200);
     await here.budgets.budgets.topUp(await budgetIdOf('builder'), { tokens: 50 }, { by: 'op', note: null });
@@ -207,7 +207,7 @@ describe('usage from an external source', () => {
   });
   beforeEach(() => void requests.splice(0));
 
-  it('S3.10 raises the count and never lowers it, with one request for all budgets that start at the same time', async () => {
+  it('S3.10 usage from a source raises the count and never lowers it, with one request for all budgets that start at the same time', async () => {
     await register('one', 1_000, 'langfuse');
     await register('two', 1_000, 'langfuse');
     await register('other', 1_000, 'reported');

@@ -62,7 +62,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 holds fewer tokens if the caller accepts fewer', async () => {
+  it('B2 a reservation holds fewer tokens if the caller accepts fewer', async () => {
     await here.given.budget(100);
     await here.ledger.reserve(given.reservation(70));
     expect((await here.ledger.reserve(given.reservation(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
@@ -134,7 +134,7 @@ describe('a reservation', () => {
 });
 
 describe('a settlement', () => {
-  it('B2 charges the usage and releases the rest', async () => {
+  it('B2 a settlement charges the usage and releases the rest', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 })).toMatchObject({

@@ -58,7 +58,7 @@ describe('S1.10 an http agent', () => {
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
 
-  it('receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
+  it('the remote agent receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'), { env: 'AGENT_KEY' });
     await collect(agent);
     const [request] = servers.at(-1)?.requests ?? [];

@@ -48,7 +48,7 @@ describe('S1.10 a subprocess agent', () => {
   const send = (does: string, signal?: AbortSignal): AsyncIterator<AgentEvent> =>
     agent.handle({ text: JSON.stringify({ does }) }, { signal })[Symbol.asyncIterator]();
 
-  it('ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
+  it('a program ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
     await startAgent({ env: { STUBBORN: 'yes', PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     const [child, parent] = [Number(value.text), program.pids[0] ?? 0];
@@ -57,7 +57,7 @@ describe('S1.10 a subprocess agent', () => {
     await until('both processes have ended', () => !isAlive(child) && !isAlive(parent));
   });
 
-  it('ends its child processes when it crashes', async () => {
+  it('a program that crashes ends together with its child processes', async () => {
     await startAgent({ env: { PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     await expect(send('crash').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED' });
@@ -118,7 +118,7 @@ describe('S1.10 a subprocess agent', () => {
     });
   });
 
-  it('receives the configured environment with its keys, and no other variable of Rollcall', async () => {
+  it('a program receives the configured environment with its keys, and no other variable of Rollcall', async () => {
     await startAgent({ env: { LANG: 'C' }, secretEnv: ['PROGRAM_KEY'] });
     const { value } = (await send('show environment').next()) as { value: Extract<AgentEvent, { type: 'finished' }> };
     const seen = JSON.parse(value.result.text) as Record<string, string>;
