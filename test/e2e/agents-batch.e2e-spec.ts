@@ -102,7 +102,7 @@ describe('a batch of registrations', () => {
     expect(single).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
   });
 
-  it('has one effect for one Idempotency-Key, also with duplicates and invalid registrations', async () => {
+  it('a batch has one effect for one Idempotency-Key, also with duplicates and invalid registrations', async () => {
     const agents = [agent('once'), agent('once'), agent('never', { capabilities: 'x' })];
     const headers = { 'idempotency-key': 'batch-1' };
     const first = await send(agents, headers);
@@ -117,7 +117,7 @@ describe('a batch of registrations', () => {
     });
   });
 
-  it('is rejected as a whole when it is not a list of 1 to 1,000 objects', async () => {
+  it('rejects a batch as a whole when it is not a list of 1 to 1,000 objects', async () => {
     const tooMany = Array.from({ length: 1_001 }, (_, index) => agent(`x-${index}`));
     for (const agents of [undefined, 'x', {}, [], [1], [agent('ok'), null], tooMany]) {
       expect(await send(agents)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });

@@ -47,7 +47,7 @@ async function nextBeat(agent: RunningExample): Promise<void> {
 }
 
 describe('the agent of docs/agents.md', () => {
-  it('S3.2 S3.4 B4 registers, sends heartbeats, and registers again after an eviction', async () => {
+  it('S3.2 S3.4 B4 the documented agent registers, sends heartbeats, and registers again after an eviction', async () => {
     const agent = examples.program('agent.js');
     await until(
       'a heartbeat is accepted',
@@ -61,7 +61,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });
   });
 
-  it('D2 deregisters and exits with 0 when an operator drains it', async () => {
+  it('D2 the documented agent deregisters and exits with 0 when an operator drains it', async () => {
     const agent = examples.program('agent.js');
     const exit = once(agent.child, 'exit');
     await nextBeat(agent);
@@ -71,7 +71,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'drained' });
   });
 
-  it('D2 exits with 0 when an operator deregisters it', async () => {
+  it('D2 the documented agent exits with 0 when an operator deregisters it', async () => {
     const agent = examples.program('agent.js');
     const exit = once(agent.child, 'exit');
     await nextBeat(agent);
@@ -81,7 +81,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'deregistered' });
   });
 
-  it('D2 registers again after an eviction and exits after a deregistration over HTTP', async () => {
+  it('D2 the documented agent registers again after an eviction and exits after a deregistration over HTTP', async () => {
     const agent = examples.program('agent.js', { TRANSPORT: 'http' });
     const exit = once(agent.child, 'exit');
     await until('the agent is registered', () => agent.output().includes('registered builder-02, generation 1\n'));
@@ -94,7 +94,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'deregistered', generation: 2 });
   });
 
-  it('D2 deregisters when it receives SIGTERM', async () => {
+  it('D2 the documented agent deregisters when it receives SIGTERM', async () => {
     const agent = examples.program('agent.js');
     const exit = once(agent.child, 'exit');
     await nextBeat(agent);
@@ -103,7 +103,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'shutdown' });
   });
 
-  it('D2 waits until the lease of its crashed predecessor ends', async () => {
+  it('D2 the documented agent waits until the lease of its crashed predecessor ends', async () => {
     const crashed = examples.program('agent.js');
     await nextBeat(crashed);
     crashed.child.kill('SIGKILL');

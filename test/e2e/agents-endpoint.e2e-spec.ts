@@ -45,14 +45,14 @@ async function register(headers: Record<string, string> = {}): Promise<Answer> {
 }
 
 describe('the endpoint of an agent', () => {
-  it('is resolved before the transaction of a registration with an Idempotency-Key begins', async () => {
+  it('resolves an endpoint before the transaction of a registration with an Idempotency-Key begins', async () => {
     const answer = api.call('POST', '/v1/agents', { body, headers: { 'idempotency-key': 'k-1' } });
     await expectNoTransactionDuringLookup();
     resolveTo('93.184.215.14');
     expect(await answer).toMatchObject({ status: 201, body: { agentId: 'builder-1' } });
   });
 
-  it("is resolved before the transaction of an operator's update begins", async () => {
+  it('resolves an endpoint before the transaction of an update by an operator begins', async () => {
     await register();
     const endpoint = 'https://other.example';
     const answer = api.call('PATCH', '/v1/agents/builder-1', { body: { endpoint } });
@@ -63,7 +63,7 @@ describe('the endpoint of an agent', () => {
     expect(audit.body.items).toMatchObject([{ target: 'builder-1', details: { endpoint } }]);
   });
 
-  it('that resolves to a closed address is rejected, and stores neither the agent nor the Idempotency-Key', async () => {
+  it('rejects an endpoint that resolves to a closed address, and stores neither the agent nor the Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'k-2' };
     const denied = api.call('POST', '/v1/agents', { body, headers });
     await until('a lookup is pending', () => waiting.length > 0);
@@ -73,7 +73,7 @@ describe('the endpoint of an agent', () => {
     expect((await register(headers)).status).toBe(201);
   });
 
-  it('is ignored in a repeated request, which returns the first answer', async () => {
+  it('ignores the endpoint of a repeated request, which returns the first answer', async () => {
     const headers = { 'idempotency-key': 'k-3' };
     const first = await register(headers);
     const again = api.call('POST', '/v1/agents', { body, headers });
@@ -84,7 +84,7 @@ describe('the endpoint of an agent', () => {
     expect(repeated).toEqual(first.body);
   });
 
-  it('is not resolved for a caller that may not update the agent', async () => {
+  it('does not resolve an endpoint for a caller that may not update the agent', async () => {
     const { leaseToken } = (await register()).body as { leaseToken: string };
     const late = { generation: 7, endpoint: 'https://other.example' };
     const answer = await api.call('PATCH', '/v1/agents/builder-1', { key: leaseToken, body: late });

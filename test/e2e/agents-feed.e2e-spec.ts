@@ -45,7 +45,7 @@ describe('a replica whose cursor is beyond the head of a restored log', () => {
 });
 
 describe('an agent whose socket cannot be set up', () => {
-  it('S3.4 receives the error, is closed with 1013, and can connect again', async () => {
+  it('S3.4 an agent whose socket cannot be set up receives the error, is closed with 1013, and can connect again', async () => {
     const registration = await api.given.agent({ agentId: 'builder-01' });
     const agents = api.app.nest.get(AgentsService, { strict: false });
     const identify = agents.identify.bind(agents);

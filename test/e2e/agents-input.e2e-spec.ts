@@ -41,7 +41,7 @@ describe('a registration', () => {
     ['an empty endpoint', { endpoint: '' }],
     ['a capability with a control character', { capabilities: ['\u0007build'] }],
     ['a capability of 17 levels', { capabilities: [many(17).join('.')] }],
-  ])('S3.2 with %s is rejected', async (_what, body) => {
+  ])('S3.2 rejects a registration with %s', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
@@ -54,19 +54,19 @@ describe('a registration', () => {
     'https://user:secret@agent.example/',
     'https://agent.example:22/',
     'javascript:alert(1)',
-  ])('S3.2 with the endpoint %s is rejected when an external Postgres is used', async (endpoint) => {
+  ])('S3.2 rejects a registration with the endpoint %s when an external Postgres is used', async (endpoint) => {
     const answer = await register({ endpoint });
     expect(answer).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     expect(JSON.stringify(answer.body)).not.toContain('secret');
   });
 
-  it('S3.2 with an endpoint in a closed network is rejected with the name of the setting that opens the network', async () => {
+  it('S3.2 rejects an endpoint in a closed network with the name of the setting that opens the network', async () => {
     const { body } = await register({ endpoint: 'http://10.8.0.1:5091' });
     expect(JSON.stringify(body)).toContain('ROLLCALL_EGRESS_ALLOW');
     expect((await register({ endpoint: 'http://10.7.0.1:5091' })).status).toBe(201);
   });
 
-  it('S3.2 with a host name that does not resolve yet is accepted', async () => {
+  it('S3.2 accepts an endpoint whose host name does not resolve yet', async () => {
     expect((await register({ endpoint: 'https://not-yet.invalid:5091' })).status).toBe(201);
   });
 });
@@ -80,19 +80,19 @@ describe('a heartbeat', () => {
     ['with a negative load', { generation: 1, load: -1 }],
     ['with a fraction of a task', { generation: 1, inFlight: 1.5 }],
     ['that is a list', []],
-  ])('S3.4 %s is rejected', async (_what, body) => {
+  ])('S3.4 rejects a heartbeat %s', async (_what, body) => {
     const { body: agent } = await register();
     expect(await beat(agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('S3.4 with a generation that does not exist yet is rejected with GENERATION_AHEAD', async () => {
+  it('S3.4 rejects a heartbeat with a generation that does not exist yet with GENERATION_AHEAD', async () => {
     const { body: agent } = await register();
     const { status, body } = await beat(agent, { generation: 2 });
     expect({ status, code: body['code'] }).toEqual({ status: 409, code: 'GENERATION_AHEAD' });
     expect(body['detail']).toContain('no generation 2 yet');
   });
 
-  it('S3.4 with the smallest numbers does not make other heartbeats of the same batch fail', async () => {
+  it('S3.4 a heartbeat with the smallest numbers does not make other heartbeats of the same batch fail', async () => {
     const agents = await Promise.all(Array.from({ length: 5 }, async () => (await register()).body));
     const tiny = { generation: 1, load: 1e-60, latencyMs: 5e-324 };
     const answers = await Promise.all(
@@ -101,7 +101,7 @@ describe('a heartbeat', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  it('S3.4 of an unknown agent, an evicted agent, with the token of another agent or with an old generation is rejected, each with its own code', async () => {
+  it('S3.4 rejects a heartbeat of an unknown or evicted agent, with the token of another agent or with an old generation, each with its own code', async () => {
     const { body: agent } = await register({ agentId: 'known' });
     const { body: next } = await register({ agentId: 'known', leaseToken: agent.leaseToken });
     const { body: evicted } = await register({ agentId: 'evicted' });
@@ -124,7 +124,7 @@ describe('a heartbeat', () => {
 });
 
 describe('an earlier generation', () => {
-  it('B4 cannot repeat any of its requests after the agent has registered again', async () => {
+  it('B4 an earlier generation cannot repeat any of its requests after the agent has registered again', async () => {
     const { body: first } = await register({ agentId: 'phoenix' });
     const path = '/v1/agents/phoenix';
     const recorded = [
@@ -148,7 +148,7 @@ describe('an earlier generation', () => {
 });
 
 describe('an update', () => {
-  it('B4 with a lease token but without a generation is rejected, whether the generation is missing or null', async () => {
+  it('B4 rejects an update with a lease token but without a generation, whether the generation is missing or null', async () => {
     const { body: first } = await register({ agentId: 'amnesiac' });
     await register({ agentId: 'amnesiac', leaseToken: first.leaseToken });
     for (const body of [{ name: 'ghost' }, { generation: null, name: 'ghost' }]) {
@@ -160,7 +160,7 @@ describe('an update', () => {
     );
   });
 
-  it('S3.2 with an empty endpoint is rejected', async () => {
+  it('S3.2 rejects an update with an empty endpoint', async () => {
     const { body: agent } = await register();
     const answer = await api.call('PATCH', `/v1/agents/${agent.agentId}`, { body: { endpoint: '' } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
@@ -176,7 +176,7 @@ describe('a batch of heartbeats', () => {
     ],
     ['with a null item', { beats: [null] }],
     ['without the list', {}],
-  ])('S3.4 %s is rejected', async (_what, body) => {
+  ])('S3.4 rejects a batch of heartbeats %s', async (_what, body) => {
     const answer = await api.call('POST', '/v1/heartbeats', { key: agentKey, body });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
@@ -197,7 +197,7 @@ describe('a query', () => {
     ['an unknown filter', { filter: { colour: 'red' } }, 'VALIDATION_FAILED'],
     ['labels that are not strings', { filter: { labels: { team: 7 } } }, 'VALIDATION_FAILED'],
     ['an unknown consistency', { consistency: 'eventual' }, 'VALIDATION_FAILED'],
-  ])('S3.6 with %s is rejected', async (_what, body, code) => {
+  ])('S3.6 rejects a query with %s', async (_what, body, code) => {
     expect(await api.call('POST', '/v1/agents/query', { body })).toMatchObject({ status: 400, body: { code } });
   });
 
@@ -210,7 +210,7 @@ describe('a query', () => {
     ['the limits of price and budget', { filter: { maxUsdPerTask: null, minRemainingTokens: null } }],
     ['the labels', { filter: { labels: null } }],
     ['every single value', { prefer: null, limit: null, explain: null, fuzzy: null, consistency: null }],
-  ])('S3.6 with null for %s returns the same answer as without', async (_what, body) => {
+  ])('S3.6 a query with null for %s returns the same answer as without', async (_what, body) => {
     const strong = { consistency: 'strong' };
     const without = await api.call('POST', '/v1/agents/query', { body: strong });
     const withNull = await api.call('POST', '/v1/agents/query', { body: { ...strong, ...body } });
@@ -220,7 +220,7 @@ describe('a query', () => {
 });
 
 describe('an invalid agentId', () => {
-  it('S3.1 is rejected as a cursor of the list of agents', async () => {
+  it('S3.1 rejects an invalid agentId as a cursor of the list of agents', async () => {
     const cursor = Buffer.from('\0').toString('base64url');
     expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
       status: 400,
@@ -228,7 +228,7 @@ describe('an invalid agentId', () => {
     });
   });
 
-  it('B4 is rejected by the WebSocket of agents', async () => {
+  it('B4 the WebSocket of agents rejects an invalid agentId', async () => {
     const { body: agent } = await register();
     const key = agent.leaseToken;
     const refused = await refusal(api.url, '/v1/agents/ws?agentId=%00&generation=1', { key });
@@ -237,7 +237,7 @@ describe('an invalid agentId', () => {
 });
 
 describe('a deregistration', () => {
-  it('S3.3 of an unknown agent is 404, and with an unknown reason or without a generation 400', async () => {
+  it('S3.3 answers the deregistration of an unknown agent with 404, and one with an unknown reason or without a generation with 400', async () => {
     const { body: agent } = await register();
     const leave = async (id: string, query: string): Promise<Answer> =>
       await api.call('DELETE', `/v1/agents/${id}${query}`, { key: agent.leaseToken });

@@ -46,7 +46,7 @@ describe('the WebSocket of an agent', () => {
     });
   });
 
-  it('S3.4 can be lost without an eviction: only the lease counts', async () => {
+  it('S3.4 the loss of a socket causes no eviction: only the lease counts', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     agent.socket.terminate();
@@ -92,7 +92,7 @@ describe('the WebSocket of an agent', () => {
     await agent.received('beaten');
   });
 
-  it('B4 receives the actions of operators from any replica', async () => {
+  it('B4 the socket of an agent receives the actions of operators from any replica', async () => {
     const other = await api.replica();
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
@@ -119,7 +119,7 @@ describe('the WebSocket of an agent', () => {
     expect(await agent.closed()).toEqual({ code: 4404, reason: { code: 'REGISTER_AGAIN' } });
   });
 
-  it('B4 of a replaced generation is closed, and the next generation can send heartbeats', async () => {
+  it('B4 closes the socket of a replaced generation, and the next generation can send heartbeats', async () => {
     const registration = await register();
     const before = await AgentClient.connect(api.url, registration);
     await before.received('welcome');

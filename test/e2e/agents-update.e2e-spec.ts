@@ -92,7 +92,7 @@ describe('PATCH /v1/agents/{id}', () => {
     expect(body.items).toMatchObject([{ action: 'agent.updated', details: { labels: { ring: '1' } } }]);
   });
 
-  it('B4 with If-Match updates only the version that the caller has read', async () => {
+  it('B4 an update with If-Match changes only the version that the caller has read', async () => {
     const read = await api.call('GET', `/v1/agents/${agentId}`);
     const etag = read.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"1\.\d+"$/);
@@ -117,7 +117,7 @@ describe('PATCH /v1/agents/{id}', () => {
     });
   });
 
-  it('S3.2 with an unknown lease token is rejected before its endpoint is checked', async () => {
+  it('S3.2 rejects an unknown lease token before it checks the endpoint', async () => {
     const body = { generation: 1, endpoint: 'http://10.0.0.1/' };
     expect(await patch(body, `rl_${'x'.repeat(43)}`)).toMatchObject({
       status: 401,
@@ -125,7 +125,7 @@ describe('PATCH /v1/agents/{id}', () => {
     });
   });
 
-  it('B3 with an Idempotency-Key has one effect and returns the same answer', async () => {
+  it('B3 an update with an Idempotency-Key has one effect and returns the same answer', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await patch({ generation: 1, name: 'one' }, token, headers);
     await patch({ generation: 1, name: 'two' });
@@ -147,23 +147,20 @@ describe('PATCH /v1/agents/{id}', () => {
     ['a budget, which has its own route', { budget: { totalTokens: 1 } }],
     ['another agentId', { agentId: 'other' }],
     ['an unknown field', { colour: 'red' }],
-  ])('S3.2 with %s is rejected', async (_what, body) => {
+  ])('S3.2 rejects an update with %s', async (_what, body) => {
     expect(await patch({ generation: 1, ...body })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it.each(['[]', '"text"', '7', 'true'])(
-    'S3.2 with the body %s is rejected because it is not an object',
-    async (body) => {
-      const headers = { 'content-type': 'application/json' };
-      expect(await patch(body, token, headers)).toMatchObject({
-        status: 400,
-        body: { errors: [{ message: 'the body must be a JSON object' }] },
-      });
-    },
-  );
+  it.each(['[]', '"text"', '7', 'true'])('S3.2 rejects the body %s because it is not an object', async (body) => {
+    const headers = { 'content-type': 'application/json' };
+    expect(await patch(body, token, headers)).toMatchObject({
+      status: 400,
+      body: { errors: [{ message: 'the body must be a JSON object' }] },
+    });
+  });
 
   it.each(['http://169.254.169.254/latest', 'http://10.0.0.1/', 'ftp://x.example/', 'not a url'])(
-    'S3.2 with the endpoint %s is rejected',
+    'S3.2 rejects an update with the endpoint %s',
     async (endpoint) => {
       expect(await patch({ generation: 1, endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     },

@@ -53,7 +53,7 @@ async function ask(body: object, at: TestApi = api): Promise<Ranking> {
 const idsOf = ({ candidates }: Ranking): string[] => candidates.map(({ agent }) => agent.agentId);
 
 describe('an agent', () => {
-  it('S3.2 S3.4 S3.3 registers, sends heartbeats and deregisters with its lease token, and the feed has both events', async () => {
+  it('S3.2 S3.4 S3.3 an agent registers, sends heartbeats and deregisters with its lease token, and the feed has both events', async () => {
     const { status, body: agent } = await register({ agentId: 'builder-01' });
     expect({ status, ...agent.heartbeat }).toEqual({ status: 201, intervalMs: 10_000, leaseMs: 31_000 });
     const beaten = await beat(agent, { inFlight: 2, load: 0.5 });
@@ -73,7 +73,7 @@ describe('an agent', () => {
     });
   });
 
-  it('S3.4 is rejected with the lease token of another agent, an old generation or an API key', async () => {
+  it('S3.4 rejects the lease token of another agent, an old generation and an API key', async () => {
     const first = (await register({ agentId: 'mine' })).body;
     const second = (await register({ agentId: 'mine', leaseToken: first.leaseToken })).body;
     expect(second).toMatchObject({ generation: 2, leaseToken: first.leaseToken });
@@ -100,18 +100,18 @@ describe('an agent', () => {
     ['an agentId with a slash', { agentId: 'a/b' }],
     ['labels that are not strings', { labels: { team: 7 } }],
     ['an unknown field', { colour: 'red' }],
-  ])('S3.2 with %s is rejected', async (_what, body) => {
+  ])('S3.2 rejects a registration with %s', async (_what, body) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
   it.each(['ftp://x.example/', 'not a url', 'http://169.254.169.254/latest', 'http://10.0.0.1:8080/'])(
-    'S3.2 with the endpoint %s is rejected',
+    'S3.2 rejects a registration with the endpoint %s',
     async (endpoint) => {
       expect(await register({ endpoint })).toMatchObject({ status: 400, body: { code: 'EGRESS_DENIED' } });
     },
   );
 
-  it('S3.4 can send its heartbeat in a batch, which returns one result for each heartbeat', async () => {
+  it('S3.4 an agent can send its heartbeat in a batch, which returns one result for each heartbeat', async () => {
     const one = (await register({ agentId: 'one' })).body;
     const beats = [
       { agentId: 'one', generation: 1, leaseToken: one.leaseToken },
@@ -179,7 +179,7 @@ describe('a query', () => {
 });
 
 describe('two replicas', () => {
-  it('S3.11 find an agent that one of them registered, until one of them evicts it', async () => {
+  it('S3.11 two replicas find an agent that one of them registered, until one of them evicts it', async () => {
     const other = await api.replica();
     await register({ agentId: 'shared' });
     await until('the other replica finds the agent', async () =>
@@ -195,7 +195,7 @@ describe('two replicas', () => {
     await other.stop();
   });
 
-  it('B5 explain self-preservation, and apply the override of an operator', async () => {
+  it('B5 two replicas explain self-preservation, and apply the override of an operator', async () => {
     await until(
       'a sweep has run',
       async () => (await api.call('GET', '/v1/registry/protection')).body['explanation'] !== null,

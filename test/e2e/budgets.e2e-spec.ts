@@ -47,7 +47,7 @@ async function candidates(capability: string): Promise<unknown[]> {
 }
 
 describe('budgets over REST', () => {
-  it('S3.10 are created, read, listed by cursor, topped up and adjusted, and each change is in the audit log', async () => {
+  it('S3.10 creates, reads, lists by cursor, tops up and adjusts budgets, and each change is in the audit log', async () => {
     const made = await open({ kind: 'caller', subject: 'key:x', window: 'daily', limit: { tokens: 100 } });
     expect(made).toMatchObject({
       status: 201,
@@ -106,7 +106,7 @@ describe('budgets over REST', () => {
     expect(forecast.body).toMatchObject({ tokens: { perHour: 0, available: 1, runsOutAt: null }, runsOutAt: null });
   });
 
-  it('S3.10 are used by external runtimes: reserve, settle by the price list, release', async () => {
+  it('S3.10 an external runtime uses budgets: reserve, settle by the price list, release', async () => {
     const key = await api.given.key('agent');
     const agent = 'spender';
     await registerWithBudget(agent, { totalTokens: 10_000, source: 'ledger' });
@@ -153,7 +153,7 @@ describe('budgets over REST', () => {
     expect((await api.call('GET', '/v1/budgets/reconciliation')).body).toMatchObject({ discrepancies: [] });
   });
 
-  it('B2 limit a tree of runs of an external runtime, and report the own usage and the subtree usage of each run', async () => {
+  it('B2 a budget limits a tree of runs of an external runtime, and reports the own usage and the subtree usage of each run', async () => {
     const key = await api.given.key('agent');
     const openRun = async (body: object): Promise<BudgetView> =>
       (await api.call<BudgetView>('POST', '/v1/budgets/runs', { key, body })).body;
@@ -169,7 +169,7 @@ describe('budgets over REST', () => {
     expect(below.body.items).toMatchObject([{ subject: 'tree/a', usage: { own: { tokens: 60 } }, path: [root.id] }]);
   });
 
-  it('B2 stay reserved longer when the owner renews the reservation; other callers cannot renew it', async () => {
+  it('B2 the owner of a reservation renews it; other callers cannot renew it', async () => {
     const held = await reserve({ key: 'long', tokens: 5, ttlSeconds: 60 });
     const renew = async (key?: string): Promise<Answer<ReservationView>> =>
       await api.call<ReservationView>('POST', '/v1/budgets/reservations/long/renew', {
@@ -185,7 +185,7 @@ describe('budgets over REST', () => {
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
-  it('S3.10 of a caller limit the requests with its key only', async () => {
+  it('S3.10 the budget of a caller limits the requests with its key only', async () => {
     const key = await api.given.key('agent');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
@@ -194,7 +194,7 @@ describe('budgets over REST', () => {
     expect((await reserve({ key: 'b', tokens: 1 })).status).toBe(201);
   });
 
-  it('S3.10 remove an agent from the ranking when they are exhausted, and a top-up adds it again', async () => {
+  it('S3.10 an exhausted budget removes its agent from the ranking, and a top-up adds it again', async () => {
     await registerWithBudget('thrifty', { totalTokens: 100, source: 'ledger' });
     await until('the agent is found', async () => (await candidates('thrifty')).length === 1);
     await reserve({ key: 't', agentId: 'thrifty', tokens: 100 });
@@ -205,7 +205,7 @@ describe('budgets over REST', () => {
     await until('the agent is found again', async () => (await candidates('thrifty')).length === 1);
   });
 
-  it('S3.10 charged on one replica change the ranking on another', async () => {
+  it('S3.10 a charge on one replica changes the ranking on another', async () => {
     const other = await api.replica();
     await registerWithBudget('shared', { totalTokens: 100, source: 'ledger' });
     const foundByOther = async (): Promise<number> =>
@@ -218,7 +218,7 @@ describe('budgets over REST', () => {
     await other.stop();
   });
 
-  it('S3.10 with source langfuse are refreshed periodically and report their freshness', async () => {
+  it('S3.10 budgets with source langfuse are refreshed periodically and report their freshness', async () => {
     langfuse.traced.push({
       agentId: 'traced',
       totalTokens: 123_456,
@@ -244,7 +244,7 @@ describe('budgets over REST', () => {
 });
 
 describe('null in an optional field', () => {
-  it('S3.10 means the same as a missing field: it is neither 0 nor an error', async () => {
+  it('S3.10 null in an optional field means the same as a missing field: it is neither 0 nor an error', async () => {
     const made = await open({
       kind: 'run',
       subject: 'n-1',
@@ -279,11 +279,11 @@ describe('invalid budget input', () => {
     ['an unknown field', { kind: 'agent', subject: 'a', limit: {}, colour: 'red' }, 400, 'VALIDATION_FAILED'],
     ['an unknown time zone', { kind: 'fleet', window: 'daily', timeZone: 'X/Y', limit: {} }, 400, 'INVALID_BUDGET'],
     ['an unknown parent', { kind: 'run', subject: 'r', parentRunId: 'no', limit: {} }, 404, 'BUDGET_NOT_FOUND'],
-  ])('S3.10 %s is rejected', async (_, body, status, code) => {
+  ])('S3.10 rejects a budget with %s', async (_, body, status, code) => {
     expect(await open(body)).toMatchObject({ status, body: { code } });
   });
 
-  it('S3.10 in ids, cursors and amounts is rejected, and viewers cannot reserve or create budgets', async () => {
+  it('S3.10 rejects invalid ids, cursors and amounts, and lets no viewer reserve or create a budget', async () => {
     expect((await api.call('GET', '/v1/budgets/x')).status).toBe(400);
     expect((await api.call('GET', '/v1/budgets/999999')).body).toMatchObject({ code: 'BUDGET_NOT_FOUND' });
     expect((await api.call('GET', '/v1/budgets?cursor=abc')).body).toMatchObject({ code: 'CURSOR_INVALID' });

@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe('the TypeScript client of docs/clients.md', () => {
-  it('is generated from the OpenAPI document, compiles in strict mode with the example, and works', async () => {
+  it('the client is generated from the OpenAPI document, compiles in strict mode with the example, and works', async () => {
     expect(await project.generate(`${api.url}/openapi.json`)).toMatch(/^The client is in .*rollcall\.\n$/);
     expect(await project.compile(exampleOf('clients.md', 'ts'))).toBe('');
     const output = await project.start({ ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey });

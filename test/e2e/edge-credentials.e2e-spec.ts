@@ -58,7 +58,7 @@ describe('a credential is verified before the body is read', () => {
 });
 
 describe('a lease token', () => {
-  it('A7 that was never issued gets the same answer for a live, a former and an unknown agent', async () => {
+  it('A7 answers a lease token that was never issued in the same way for a live, a former and an unknown agent', async () => {
     const alive = await register();
     const left = await register();
     await api.call('POST', `/v1/agents/${left.agentId}/evict`);
@@ -77,7 +77,7 @@ describe('a lease token', () => {
     }
   });
 
-  it('A7 of an evicted agent gets REGISTER_AGAIN, and of an old generation STALE_GENERATION, on every replica', async () => {
+  it('A7 the lease token of an evicted agent gets REGISTER_AGAIN, and of an old generation STALE_GENERATION, on every replica', async () => {
     const evicted = await register();
     await api.call('POST', `/v1/agents/${evicted.agentId}/evict`);
     const first = await register({ agentId: 'twice' });
@@ -91,7 +91,7 @@ describe('a lease token', () => {
     await other.stop();
   });
 
-  it('A7 that is unknown is rate-limited by address, and does not block known agents', async () => {
+  it('A7 limits the rate of unknown lease tokens by address, and does not block known agents', async () => {
     const known = await register();
     const attacked = await api.replica();
     expect(await beat(known, attacked)).toEqual([200, undefined]);
@@ -106,7 +106,7 @@ describe('a lease token', () => {
     await attacked.stop();
   });
 
-  it('A21 is accepted with the scheme Bearer only', async () => {
+  it('A21 accepts a lease token with the scheme Bearer only', async () => {
     const registration = await register();
     const options = (authorization: string): object => ({
       key: null,
@@ -128,7 +128,7 @@ describe('a WebSocket upgrade', () => {
     );
   const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
-  it('A2 of a path without a WebSocket gets an HTTP answer', async () => {
+  it('A2 answers an upgrade of a path without a WebSocket over HTTP', async () => {
     for (const path of ['/', '/health/nothing', '/v1/nothing', '/%', '//']) {
       const answer = await rawHttp(api.url, upgrade(path, KEY, 'Sec-WebSocket-Version: 13', 'Connection: close'));
       expect({ path, answer }).toEqual({ path, answer: expect.stringMatching(/^HTTP\/1\.1 40[04] /) as string });
@@ -136,7 +136,7 @@ describe('a WebSocket upgrade', () => {
     }
   });
 
-  it('A2 that is malformed gets an HTTP answer', async () => {
+  it('A2 answers a malformed upgrade over HTTP', async () => {
     const registration = await register();
     const path = `/v1/agents/ws?agentId=${registration.agentId}&generation=1`;
     const authorization = `Authorization: Bearer ${registration.leaseToken}`;
@@ -145,7 +145,7 @@ describe('a WebSocket upgrade', () => {
     expect(await rawHttp(api.url, upgrade(path, authorization, KEY, version))).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('A2 is required: a plain request to a WebSocket path is answered with 426', async () => {
+  it('A2 answers a plain request to a WebSocket path with 426', async () => {
     for (const path of ['/v1/agents/ws', '/v1/events/ws']) {
       const answer = await api.call('GET', path, { key: null });
       expect(answer).toMatchObject({ status: 426, body: { code: 'UPGRADE_REQUIRED' } });
@@ -153,7 +153,7 @@ describe('a WebSocket upgrade', () => {
     }
   });
 
-  it('A21 that is rejected has one Content-Type', async () => {
+  it('A21 the answer to a rejected upgrade has one Content-Type', async () => {
     const answer = await rawHttp(api.url, upgrade('/v1/events/ws', KEY, 'Sec-WebSocket-Version: 13'));
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer.match(/^content-type:/gim)).toHaveLength(1);
@@ -161,7 +161,7 @@ describe('a WebSocket upgrade', () => {
     expect(answer).toMatch(/^www-authenticate: Bearer/im);
   });
 
-  it('A11 is rate-limited by the address of the client, not of the proxy', async () => {
+  it('A11 limits the rate of upgrades by the address of the client, not of the proxy', async () => {
     const proxied = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
     const key = await proxied.given.key('viewer');
     const open = async (credential: string, address: string): Promise<number | undefined> =>
@@ -178,7 +178,7 @@ describe('a WebSocket upgrade', () => {
     await proxied.stop();
   });
 
-  it('A7 with a valid lease token opens the socket of the agent', async () => {
+  it('A7 a valid lease token opens the socket of the agent', async () => {
     const agent = await AgentClient.connect(api.url, await register());
     await agent.received('welcome');
     agent.socket.terminate();
@@ -186,7 +186,7 @@ describe('a WebSocket upgrade', () => {
 });
 
 describe('X-Forwarded-For', () => {
-  it('A20 is ignored when it is not an address', async () => {
+  it('A20 ignores an X-Forwarded-For that is not an address', async () => {
     const proxied = await startApi({ ROLLCALL_TRUSTED_PROXIES: '127.0.0.1' });
     const recorded = async (forwarded: string): Promise<string | undefined> => {
       const headers = { 'x-forwarded-for': forwarded };

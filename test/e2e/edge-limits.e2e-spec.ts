@@ -35,7 +35,7 @@ const BUSY = [429, 'TOO_MANY_CONCURRENT_REQUESTS'];
 describe('the size of a body', () => {
   beforeEach(async () => void (api = await startApi()));
 
-  it('A1 with a lease token is at most 16 KB, and the error contains the limit', async () => {
+  it('A1 rejects a body of more than 16 KB with a lease token, and the error contains the limit', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const body = { generation: 1, name: 'x'.repeat(17_000) };
     for (const [method, path] of [
@@ -49,21 +49,21 @@ describe('the size of a body', () => {
     expect((await api.call('PATCH', `/v1/agents/${agentId}`, { body })).status).toBe(400);
   });
 
-  it('A1 must be declared when a lease token is used', async () => {
+  it('A1 requires the length of a body that is sent with a lease token', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const head = `PATCH /v1/agents/${agentId} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${leaseToken}\r\n`;
     const chunked = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":';
     expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 411 [\s\S]*"code":"LENGTH_REQUIRED"/);
   });
 
-  it('A1 is limited by the route, also when it arrives in chunks', async () => {
+  it('A1 the route limits the size of a body, also when it arrives in chunks', async () => {
     const head = `POST /v1/keys HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${api.adminKey}\r\n`;
     const chunk = `40001\r\n${'x'.repeat(0x40_001)}\r\n`;
     const chunked = `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;
     expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
   });
 
-  it('A1 is sufficient for a batch of 1,000 heartbeats with the longest ids', async () => {
+  it('A1 accepts a batch of 1,000 heartbeats with the longest ids', async () => {
     const agentId = 'ü'.repeat(128);
     const one = { agentId, leaseToken: `rl_${'x'.repeat(43)}`, generation: Number.MAX_SAFE_INTEGER, inFlight: 1e6 };
     const full = { ...one, load: 999.999, latencyMs: 999_999.999, usedTokens: Number.MAX_SAFE_INTEGER };
@@ -75,7 +75,7 @@ describe('the size of a body', () => {
 });
 
 describe('concurrent requests', () => {
-  it('A8 of one credential are limited, and those of others are not', async () => {
+  it('A8 limits the requests of one credential without limiting other credentials', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '3' });
     const other = await api.given.key('viewer');
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
@@ -92,7 +92,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/v1/keys')).status).toBe(200);
   });
 
-  it('A8 count while the server works for a client that has disconnected', async () => {
+  it('A8 a request counts while the server works for a client that has disconnected', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '2' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
@@ -108,7 +108,7 @@ describe('concurrent requests', () => {
     ]);
   });
 
-  it('A8 that stay open have a separate limit, and free their slot when they end', async () => {
+  it('A8 requests that stay open have a separate limit, and free their slot when they end', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_STREAMS: '2', ROLLCALL_CONCURRENT_REQUESTS: '2' });
     const poll = ask('/v1/events?after=latest&waitMs=20000');
     const stream = ask('/v1/events/stream?after=latest');
@@ -125,7 +125,7 @@ describe('concurrent requests', () => {
     await until('both slots are free', async () => (await both()).join() === '200,200');
   });
 
-  it('A8 without a verified credential are limited by address', async () => {
+  it('A8 limits requests without a verified credential by address', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_UNAUTHENTICATED: '4' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
@@ -141,7 +141,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);
   });
 
-  it('A3 for more snapshots than a replica can read at once are answered with 429', async () => {
+  it('A3 answers requests for more snapshots than a replica can read at once with 429', async () => {
     api = await startApi();
     const refused: Answer[] = [];
     await until('a request is rejected', async () => {

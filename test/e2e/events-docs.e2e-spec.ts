@@ -36,7 +36,7 @@ const printed = (consumer: RunningExample): string[] => consumer.output().match(
 const upTo = (last: number): string[] => Array.from({ length: last }, (_, n) => `${n + 1} agent.joined a-${n + 1}`);
 
 describe('the consumers of docs/events.md', () => {
-  it('B3 print past and new events', async () => {
+  it('B3 the consumers print past and new events', async () => {
     await appendEvents(api, joined('early'));
     const node = examples.program('consumer.js');
     const curl = examples.shell(exampleOf('events.md', 'sh'));
@@ -49,7 +49,7 @@ describe('the consumers of docs/events.md', () => {
   });
 
   it.each(TRANSPORTS)(
-    'D2 resume after failures of the database and of the proxy (%s)',
+    'D2 the consumers resume after failures of the database and of the proxy (%s)',
     async (TRANSPORT) => {
       database.cut();
       const consumer = examples.program('consumer.js', { TRANSPORT });
@@ -70,7 +70,7 @@ describe('the consumers of docs/events.md', () => {
     120_000,
   );
 
-  it('D2 continue with a snapshot when their cursor belongs to another log', async () => {
+  it('D2 the consumers continue with a snapshot when their cursor belongs to another log', async () => {
     await api.given.agent({ agentId: 'b-1' });
     const consumer = examples.program('consumer.js', { AFTER: '1000000' });
     await until('the snapshot is read', () => consumer.output().includes('snapshot of 1 agents\n'));

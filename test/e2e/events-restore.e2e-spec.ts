@@ -39,13 +39,13 @@ afterAll(async () => {
 });
 
 describe('a consumer that returns after an older backup was restored', () => {
-  it('D9 can use its cursor on the original log in both formats', async () => {
+  it('D9 a consumer can use its cursor on the original log in both formats', async () => {
     expect(cursor).toMatch(/^20-[0-9a-f]{8}$/);
     expect(await api.call('GET', `/v1/events?after=${cursor}`)).toMatchObject({ status: 200, body: { items: [] } });
     expect((await api.call('GET', '/v1/events?after=20')).status).toBe(200);
   });
 
-  it('D9 receives 410 CURSOR_FOREIGN with the path of the snapshot over REST and server-sent events', async () => {
+  it('D9 a cursor of the original gets 410 CURSOR_FOREIGN with the path of the snapshot over REST and server-sent events', async () => {
     const refused = { status: 410, body: { code: 'CURSOR_FOREIGN', snapshot: '/v1/events/snapshot' } };
     expect(await restored.call('GET', `/v1/events?after=${cursor}`)).toMatchObject(refused);
     expect(await restored.call('GET', `/v1/events?after=${cursor}&waitMs=1000`)).toMatchObject(refused);
@@ -53,7 +53,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect(await restored.call('GET', '/v1/events/stream', { headers })).toMatchObject(refused);
   });
 
-  it('D9 is closed with 4410 over WebSocket', async () => {
+  it('D9 a cursor of the original closes the WebSocket with 4410', async () => {
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     client.send('subscribe', { after: cursor });
     const { code, reason } = await client.closed();
@@ -61,7 +61,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect(client.events).toEqual([]);
   });
 
-  it('D9 continues from the cursor of the snapshot', async () => {
+  it('D9 a consumer continues from the cursor of the snapshot', async () => {
     const { body } = await restored.call<{ sequence: string; cursor: string }>('GET', '/v1/events/snapshot');
     expect([body.sequence, seqOf(body.cursor)]).toEqual(['40', '40']);
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });

@@ -31,7 +31,7 @@ function apply(fleet: Map<string, number>, { type, subject, data }: CloudEvent):
 }
 
 describe('GET /v1/events/snapshot', () => {
-  it('B3 and the events after it give the current fleet, also when the snapshot is read during changes', async () => {
+  it('B3 the snapshot and the events after it give the current fleet, also when the snapshot is read during changes', async () => {
     const other = await api.replica();
     const done = new AbortController();
     const writers = [api, other, api, other].map(async (at, index) => {
@@ -62,7 +62,7 @@ describe('GET /v1/events/snapshot', () => {
     await other.stop();
   });
 
-  it('is named in CURSOR_EXPIRED, and its cursor continues the feed', async () => {
+  it('CURSOR_EXPIRED names the snapshot, whose cursor continues the feed', async () => {
     await api.given.agent({ agentId: 'a-1' });
     await until(
       'the event is in the log',
@@ -76,7 +76,7 @@ describe('GET /v1/events/snapshot', () => {
     expect((await api.call('GET', `/v1/events?after=${body.cursor}`)).status).toBe(200);
   });
 
-  it('of an empty registry is empty, and HEAD has no body', async () => {
+  it('the snapshot of an empty registry is empty, and HEAD has no body', async () => {
     const cursor = expect.stringMatching(/^0-[0-9a-f]{8}$/) as string;
     expect(await readSnapshot()).toEqual({ sequence: '0', cursor, items: [], count: 0 });
     const headers = { authorization: `Bearer ${api.adminKey}` };
@@ -84,7 +84,7 @@ describe('GET /v1/events/snapshot', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
-  it('releases its database connection when the client does not read it to the end', async () => {
+  it('a snapshot releases its database connection when the client does not read it to the end', async () => {
     await api.given.agent({ agentId: 'a-1' });
     const headers = { authorization: `Bearer ${api.adminKey}` };
     for (let round = 0; round < 10; round++) {

@@ -163,7 +163,7 @@ describe('the WebSocket of events', () => {
     for (const { socket } of [client, twice]) socket.close();
   });
 
-  it('B3 is closed with the path of the snapshot when the cursor has expired', async () => {
+  it('B3 closes the socket with the path of the snapshot when the cursor has expired', async () => {
     await appendEvents(api, ...many(10));
     await until(
       'the events are in the log',
@@ -181,7 +181,7 @@ describe('the WebSocket of events', () => {
 });
 
 describe('a slow consumer', () => {
-  it('B3 is closed with the cursor to resume from, and does not delay other consumers', async () => {
+  it('B3 closes a slow consumer with the cursor to resume from, and does not delay other consumers', async () => {
     const slow = await (await connect()).subscribe({ after: '0' });
     const fast = await (await connect()).subscribe({ after: '0' });
     const note = 'x'.repeat(40_000);
@@ -223,7 +223,7 @@ describe('the access to the WebSocket of events', () => {
     });
   });
 
-  it('is granted by a ticket once, on any replica, for 30 seconds', async () => {
+  it('a ticket grants access once, on any replica, for 30 seconds', async () => {
     const other = await api.replica();
     const ticket = await ticketFrom(await api.given.key('viewer'));
     const attempts = await Promise.allSettled([
@@ -240,7 +240,7 @@ describe('the access to the WebSocket of events', () => {
     await other.stop();
   });
 
-  it('is denied for a ticket whose key was revoked; tickets are stored hashed', async () => {
+  it('a ticket whose key was revoked grants no access; tickets are stored hashed', async () => {
     const key = await api.given.key('viewer');
     const ticket = await ticketFrom(key);
     const rows = await api.database.db.query<{ text: string }>('SELECT event_ticket::text AS text FROM event_ticket');
@@ -250,7 +250,7 @@ describe('the access to the WebSocket of events', () => {
     expect((await EventClient.refusal(api.url, { ticket })).status).toBe(401);
   });
 
-  it('ends on every replica when the key is revoked or expires', async () => {
+  it('closes open sockets on every replica when the key is revoked or expires', async () => {
     const other = await api.replica();
     const [revoked, expired] = [await api.given.key('viewer'), await api.given.key('viewer')];
     const idOf = async (key: string): Promise<string> =>
@@ -270,7 +270,7 @@ describe('the access to the WebSocket of events', () => {
 });
 
 describe('an open socket', () => {
-  it('is closed when it does not answer pings, and else stays open', async () => {
+  it('closes a socket that does not answer pings, and no other', async () => {
     const [unresponsive, alive] = [await connect(), await connect()];
     unresponsive.socket.pause();
     const connections = api.app.nest.get(StreamConnections, { strict: false });
@@ -284,7 +284,7 @@ describe('an open socket', () => {
     alive.socket.close();
   });
 
-  it('is closed with its cursor when the replica stops', async () => {
+  it('closes a socket with its cursor when the replica stops', async () => {
     const other = await api.replica();
     const client = await (await connect(other)).subscribe({ after: '0' });
     await appendEvents(other, joined('a-1'));

@@ -190,7 +190,7 @@ describe('GET /v1/events/stream', () => {
       expect((await openStream('?after=oldest', { 'last-event-id': id })).response.status).toBe(400);
   });
 
-  it('ends when the credential is revoked and when the replica stops', async () => {
+  it('a stream ends when the credential is revoked and when the replica stops', async () => {
     const key = await api.given.key('viewer');
     const id = (await api.call<{ id: string }>('GET', '/v1/me', { key })).body.id.slice(4);
     const [revoked, other] = [await openStream('', {}, key), await openStream()];

@@ -22,14 +22,14 @@ const register = async (body: object): Promise<Answer> =>
   await api.call('POST', '/v1/agents', { body: registrationBody(body) });
 
 describe('a body beyond the limits', () => {
-  it('A1 is rejected when a capability has 120,000 blanks, also with an unknown lease token', async () => {
+  it('A1 rejects a capability with 120,000 blanks, also with an unknown lease token', async () => {
     const body = { generation: 1, capabilities: [`a${' '.repeat(120_000)}b`] };
     const answer = await api.call('PATCH', '/v1/agents/nosuch', { key: `rl_${'x'.repeat(43)}`, body });
     expect(answer.status).toBeLessThan(500);
     expect(answer.status).toBeGreaterThanOrEqual(400);
   });
 
-  it('A4 is rejected for 22,000 unknown keys with a short answer', async () => {
+  it('A4 rejects 22,000 unknown keys with a short answer', async () => {
     const answer = await api.call('POST', '/v1/keys', { body: keys(15_000) });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(answer.body['detail']).toBe('Please correct: body.');
@@ -64,7 +64,7 @@ describe('a body beyond the limits', () => {
       { agentCard: { a: Array.from({ length: 5_001 }, () => 1) } },
       'agentCard.a',
     ],
-  ])('A4 is rejected for %s, with the path to it', async (_what, body, field) => {
+  ])('A4 rejects %s, with the path to it', async (_what, body, field) => {
     const answer = await register(body);
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(errorsOf(answer).map((error) => error.field)).toEqual([field]);
@@ -79,7 +79,7 @@ describe('a body beyond the limits', () => {
     ).toEqual(['expiresAt', 'name', 'roles']);
   });
 
-  it('A18 is rejected for an expiry of 60,000 characters', async () => {
+  it('A18 rejects an expiry of 60,000 characters', async () => {
     const answer = await api.call('POST', '/v1/keys', {
       body: { name: 'x', roles: ['viewer'], expiresAt: 'T'.repeat(60_000) },
     });
@@ -91,7 +91,7 @@ describe('a body beyond the limits', () => {
 
 describe('a name that every object inherits', () => {
   it.each(['valueOf', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__'])(
-    'A14 %s is rejected as a label in a registration, an update and a query',
+    'A14 rejects %s as a label in a registration, an update and a query',
     async (name) => {
       const labels = { [name]: 'x' };
       const answers = [
@@ -103,7 +103,7 @@ describe('a name that every object inherits', () => {
     },
   );
 
-  it('A14 is rejected at every depth, with its path', async () => {
+  it('A14 rejects an inherited name at every depth, with its path', async () => {
     const answer = await register({ agentCard: { skills: [{ tags: { valueOf: 1 } }] } });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(errorsOf(answer)).toEqual([
@@ -114,7 +114,7 @@ describe('a name that every object inherits', () => {
     ]);
   });
 
-  it('A14 is rejected in a query string', async () => {
+  it('A14 rejects an inherited name in a query string', async () => {
     for (const name of ['toString', 'constructor', '__proto__'])
       expect(await api.call('GET', `/v1/agents?${name}=1`)).toMatchObject({
         status: 400,
@@ -124,19 +124,19 @@ describe('a name that every object inherits', () => {
 });
 
 describe('a URL beyond the limits', () => {
-  it('A4 is rejected for more than 50 query parameters', async () => {
+  it('A4 rejects a URL with more than 50 query parameters', async () => {
     const query = Array.from({ length: 51 }, (_, index) => `key${index}=1`).join('&');
     const answer = await api.call('GET', `/v1/agents?${query}`);
     expect(answer).toMatchObject({ status: 400, body: { code: 'MALFORMED_REQUEST' } });
     expect(answer.body['detail']).toContain('at most 50 query parameters');
   });
 
-  it('A4 is rejected for a query string of more than 8,192 characters', async () => {
+  it('A4 rejects a query string of more than 8,192 characters', async () => {
     const answer = await api.call('GET', `/v1/agents?capability=${'x'.repeat(8_192)}`);
     expect(answer).toMatchObject({ status: 400, body: { code: 'MALFORMED_REQUEST' } });
   });
 
-  it('is accepted with the longest allowed agentId', async () => {
+  it('accepts a URL with the longest allowed agentId', async () => {
     const agentId = 'a'.repeat(128);
     expect((await register({ agentId })).status).toBe(201);
     expect((await api.call('GET', `/v1/agents/${agentId}`)).status).toBe(200);
@@ -151,7 +151,7 @@ describe('capabilities of many levels', () => {
       Array.from({ length: 16 }, (__, level) => `${claim}x${level.toString(16)}`).join('.'),
     );
 
-  it('A6 are rejected when they have more than 256 entries in the hierarchy', async () => {
+  it('A6 rejects capabilities with more than 256 entries in the hierarchy', async () => {
     expect((await register({ capabilities: claims(16) })).status).toBe(201);
     const answer = await register({ capabilities: claims(17) });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
@@ -159,12 +159,12 @@ describe('capabilities of many levels', () => {
     expect(errorsOf(answer)[0]?.message).toContain('272 entries in the hierarchy, and at most 256 are allowed');
   });
 
-  it('A6 count a shared entry of the hierarchy once', async () => {
+  it('A6 counts a shared entry of the hierarchy once', async () => {
     const capabilities = Array.from({ length: 200 }, (_, index) => `code.build.c${index}`);
     expect((await register({ capabilities })).status).toBe(201);
   });
 
-  it('A6 are also rejected in an update', async () => {
+  it('A6 rejects an update with too many entries in the hierarchy', async () => {
     const { body } = await register({ agentId: 'deep' });
     const answer = await api.call('PATCH', '/v1/agents/deep', {
       key: String(body['leaseToken']),
@@ -181,7 +181,7 @@ describe('a frame on a WebSocket', () => {
     ['an unknown field inside a list', { agentIds: [{ toString: 1 }] }, 'VALIDATION_FAILED'],
     ['501 keys', keys(501), 'VALIDATION_FAILED'],
     ['10,000 names', { agentIds: Array.from({ length: 10_000 }, () => 'a') }, 'VALIDATION_FAILED'],
-  ])('A4 A14 with %s is answered with an error, and the socket stays open', async (_what, data, code) => {
+  ])('A4 A14 answers a frame with %s with an error, and the socket stays open', async (_what, data, code) => {
     const client = await EventClient.connect(api.url, { key: api.adminKey });
     client.send('subscribe', data);
     await until('an error is received', () => client.count('error') === 1);
@@ -190,7 +190,7 @@ describe('a frame on a WebSocket', () => {
     client.socket.close();
   });
 
-  it('A4 of more than 4 KB is rejected on the socket of an agent', async () => {
+  it('A4 rejects a frame of more than 4 KB on the socket of an agent', async () => {
     const { body } = await register({ agentId: 'verbose' });
     const agent = await AgentClient.connect(api.url, body as unknown as Registration);
     agent.send('beat', keys(2_000));
@@ -202,7 +202,7 @@ describe('a frame on a WebSocket', () => {
 });
 
 describe('an endpoint', () => {
-  it('A13 is stored in normal form', async () => {
+  it('A13 stores an endpoint in normal form', async () => {
     const endpoint = 'https://Agent.invalid:443/a/../b#part';
     const { body } = await register({ agentId: 'normal', endpoint });
     expect(body['agent']).toMatchObject({ endpoint: 'https://agent.invalid/b' });
@@ -211,7 +211,7 @@ describe('an endpoint', () => {
   });
 
   it.each(['https://1.1.1.1\\@169.254.169.254/', 'https://agent.invalid/a\u0001b', 'https://agent.invalid/\n'])(
-    'A13 %j is rejected in a registration, an update and a webhook',
+    'A13 rejects the endpoint %j in a registration, an update and a webhook',
     async (endpoint) => {
       await register({ agentId: 'steady' });
       const answers = [
@@ -223,7 +223,7 @@ describe('an endpoint', () => {
     },
   );
 
-  it('A19 is written to the audit log without its query string', async () => {
+  it('A19 the audit log contains an endpoint without its query string', async () => {
     await register({ agentId: 'audited' });
     const endpoint = 'https://agent.invalid/a?token=hunter2';
     expect((await api.call('PATCH', '/v1/agents/audited', { body: { endpoint } })).body).toMatchObject({ endpoint });
@@ -231,7 +231,7 @@ describe('an endpoint', () => {
     expect(audit.body.items[0]?.details).toEqual({ endpoint: 'https://agent.invalid/a?…' });
   });
 
-  it('A13 of a webhook is stored in normal form', async () => {
+  it('A13 stores the endpoint of a webhook in normal form', async () => {
     const body = { url: 'https://Hooks.invalid:443/a/../b' };
     expect((await api.call('POST', '/v1/webhooks', { body })).body).toMatchObject({ url: 'https://hooks.invalid/b' });
   });

@@ -36,7 +36,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     ['a body of 10 MB', `"${'x'.repeat(10 * 1024 * 1024)}"`, 'BODY_TOO_LARGE', 413],
     ['a body that is not an object', '"text"', 'VALIDATION_FAILED', 400],
     ['an array instead of an object', '[]', 'VALIDATION_FAILED', 400],
-  ])('%s', async (_what, body, code, status) => {
+  ])('rejects %s', async (_what, body, code, status) => {
     expectProblem(await api.call('POST', '/v1/keys', { body }), status, code);
   });
 
@@ -47,7 +47,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expect(new Set(fields)).toEqual(new Set(['name', 'roles', 'colour']));
   });
 
-  it('an unsupported content type', async () => {
+  it('rejects an unsupported content type', async () => {
     const answer = await api.call('POST', '/v1/keys', {
       body: '<name/>',
       headers: { 'content-type': 'application/xml' },
@@ -55,30 +55,30 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expectProblem(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
-  it('an unknown route', async () => {
+  it('rejects an unknown route', async () => {
     expectProblem(await api.call('GET', '/v1/nothing-here'), 404, 'ROUTE_NOT_FOUND');
     expectProblem(await api.call('GET', '/v1/nothing-here', { key: null }), 404, 'ROUTE_NOT_FOUND');
     expectProblem(await api.call('GET', '/v1/me/'), 404, 'ROUTE_NOT_FOUND');
   });
 
-  it('a method that the route does not have, with the allowed methods', async () => {
+  it('rejects a method that the route does not have, with the allowed methods', async () => {
     const answer = await api.call('PUT', '/v1/keys/abc');
     expectProblem(answer, 405, 'METHOD_NOT_ALLOWED');
     expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD');
   });
 
-  it('an invalid query string', async () => {
+  it('rejects an invalid query string', async () => {
     expectProblem(await api.call('GET', '/v1/keys?limit=0'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?limit=many'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?color=red'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?cursor=nonsense'), 400, 'CURSOR_INVALID');
   });
 
-  it('a path that cannot be decoded', async () => {
+  it('rejects a path that cannot be decoded', async () => {
     expectProblem(await api.call('GET', '/v1/keys/%E0%A4%A'), 400, 'MALFORMED_REQUEST');
   });
 
-  it('text that Postgres cannot store', async () => {
+  it('rejects text that Postgres cannot store', async () => {
     const answer = await api.call('POST', '/v1/keys', { body: { name: 'a\u0000b', roles: ['viewer'] } });
     expectProblem(answer, 400, 'MALFORMED_JSON');
     expectProblem(await api.call('GET', '/v1/keys/a%00b'), 400, 'MALFORMED_REQUEST');
@@ -102,7 +102,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expect((await api.call<string>('GET', '/metrics')).body).not.toContain('status="500"');
   });
 
-  it('a request that is not HTTP', async () => {
+  it('rejects a request that is not HTTP', async () => {
     const text = await rawHttp(api.url, 'HELLO\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toContain('"code":"MALFORMED_REQUEST"');
@@ -112,7 +112,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     ['If-Match', '"another"'],
     ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
     ['Range', 'bytes=99999999-'],
-  ])('F3 a documentation file with the unmet condition %s: %s', async (name, value) => {
+  ])('F3 rejects the unmet condition %s: %s of a request for a documentation file', async (name, value) => {
     const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
     expectProblem(answer, 400, 'MALFORMED_REQUEST');
   });
@@ -126,7 +126,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expect(text).toContain('"code":"UNAUTHENTICATED"');
   });
 
-  it('headers that are too large', async () => {
+  it('rejects headers that are too large', async () => {
     const text = await rawHttp(api.url, `GET /v1/me HTTP/1.1\r\nHost: x\r\nX-Long: ${'y'.repeat(40_000)}\r\n\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 431 /);
     expect(text).toContain('"code":"HEADERS_TOO_LARGE"');
@@ -134,14 +134,14 @@ describe('invalid input is answered with problem+json and a stable code', () => 
 });
 
 describe('every answer', () => {
-  it('has the request id of the request if that is valid, else a new one', async () => {
+  it('every answer has the request id of the request if that is valid, else a new one', async () => {
     const given = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'abc-123' } });
     expect(given.headers.get('x-request-id')).toBe('abc-123');
     const bad = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'a b"c' } });
     expect(bad.headers.get('x-request-id')).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 
-  it('forbids caching, framing and content sniffing', async () => {
+  it('every answer forbids caching, framing and content sniffing', async () => {
     const { headers } = await api.call('GET', '/v1/me');
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -182,7 +182,7 @@ describe('the operation of a replica', () => {
     expectProblem(await api.call('GET', '/metrics', { key: null }), 401, 'UNAUTHENTICATED');
   });
 
-  it('is not ready while it drains, and rejects new requests while it closes', async () => {
+  it('a replica is not ready while it drains, and rejects new requests while it closes', async () => {
     const stopping = await api.replica();
     stopping.app.lifecycle.phase = 'draining';
     expectProblem(await stopping.call('GET', '/health/ready', { key: null }), 503, 'NOT_READY');

@@ -19,7 +19,7 @@ async function count(name: string): Promise<number> {
 }
 
 describe('an Idempotency-Key', () => {
-  it('with the same body returns the same answer on any replica and has one effect', async () => {
+  it('a repeated request with the same body gets the same answer on any replica and has one effect', async () => {
     const key = randomUUID();
     const other = await api.replica();
     const first = await issue(key, 'same');
@@ -33,7 +33,7 @@ describe('an Idempotency-Key', () => {
     await other.stop();
   });
 
-  it('with another body or another path is 422', async () => {
+  it('rejects a key that is used again with another body or another path with 422', async () => {
     const key = randomUUID();
     await issue(key, 'first');
     expect(await issue(key, 'other')).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
@@ -42,7 +42,7 @@ describe('an Idempotency-Key', () => {
     expect(await count('other')).toBe(0);
   });
 
-  it('in 20 concurrent requests on two replicas has one effect and one answer', async () => {
+  it('20 concurrent requests with one key on two replicas have one effect and one answer', async () => {
     const key = randomUUID();
     const other = await api.replica();
     const answers = await Promise.all(
@@ -55,7 +55,7 @@ describe('an Idempotency-Key', () => {
     await other.stop();
   });
 
-  it('belongs to its caller: another caller may use the same value', async () => {
+  it('a key belongs to its caller: another caller may use the same value', async () => {
     const key = randomUUID();
     const other = await api.given.key('admin');
     const mine = await issue(key, 'shared');
@@ -64,7 +64,7 @@ describe('an Idempotency-Key', () => {
     expect(theirs.body['id']).not.toBe(mine.body['id']);
   });
 
-  it('of a failed request can be used again', async () => {
+  it('the key of a failed request can be used again', async () => {
     const key = randomUUID();
     const failed = await api.call('POST', '/v1/keys', {
       body: { name: 'x', roles: [] },
@@ -82,7 +82,7 @@ describe('an Idempotency-Key', () => {
     for (const { answer } of rows) expect(answer.toString('latin1')).not.toContain(secret);
   });
 
-  it('can be used again after it has expired', async () => {
+  it('an expired key can be used again', async () => {
     const key = randomUUID();
     const first = await issue(key, 'forgotten');
     await api.database.db.query(`UPDATE idempotency_key SET expires_at = clock_timestamp() - interval '1 second'`);
@@ -90,7 +90,7 @@ describe('an Idempotency-Key', () => {
     expect(second.body['id']).not.toBe(first.body['id']);
   });
 
-  it.each(['', 'a b', 'é', 'x'.repeat(256)])('that is invalid is 400: %j', async (key) => {
+  it.each(['', 'a b', 'é', 'x'.repeat(256)])('rejects an invalid key with 400: %j', async (key) => {
     expect(await issue(key, 'never')).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID' } });
   });
 });
@@ -112,7 +112,7 @@ describe('a stored answer', () => {
     return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8');
   }
 
-  it('A12 cannot be decrypted with the database and a guessed Idempotency-Key', async () => {
+  it('A12 the database and a guessed Idempotency-Key do not decrypt a stored answer', async () => {
     const issued = await issue('tour-1', 'guessed');
     const sealed = await stored('tour-1');
     expect(issued.status).toBe(201);
@@ -124,7 +124,7 @@ describe('a stored answer', () => {
     expect((await issue('tour-1', 'guessed')).body).toEqual(issued.body);
   });
 
-  it('A12 is encrypted with the sealing key if there is one, and decrypted with any configured sealing key', async () => {
+  it('A12 encrypts an answer with the sealing key if there is one, and decrypts it with any configured sealing key', async () => {
     const [older, newer] = ['o'.repeat(32), 'n'.repeat(32)];
     const before = await api.replica({ ROLLCALL_SEALING_KEY: older });
     const first = await issue('tour-2', 'sealed', before);
@@ -134,7 +134,7 @@ describe('a stored answer', () => {
     await Promise.all([before.stop(), after.stop()]);
   });
 
-  it('A12 that is older than the sealing key is decrypted with the credential', async () => {
+  it('A12 decrypts an answer that is older than the sealing key with the credential', async () => {
     const first = await issue('tour-3', 'unsealed');
     const after = await api.replica({ ROLLCALL_SEALING_KEY: 's'.repeat(32) });
     expect((await issue('tour-3', 'unsealed', after)).body).toEqual(first.body);

@@ -22,7 +22,7 @@ async function issue(name = 'ci', roles = ['operator'], more = {}): Promise<Key>
 }
 
 describe('API keys', () => {
-  it('are shown once, stored hashed, and accepted', async () => {
+  it('a key is shown once, stored hashed, and accepted', async () => {
     const { id, key } = await issue('deployer', ['viewer']);
     expect(key).toMatch(new RegExp(`^rk_${id}_[\\w-]{43}$`));
     expect(await api.call('GET', '/v1/me', { key })).toMatchObject({
@@ -34,7 +34,7 @@ describe('API keys', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(key.slice(14));
   });
 
-  it('that are missing, unknown or malformed are rejected with the expected scheme', async () => {
+  it('rejects a missing, unknown or malformed key with the expected scheme', async () => {
     for (const key of [null, 'rk_nope_nope', 'a.b.c', 'x y']) {
       const answer = await api.call('GET', '/v1/me', { key });
       expect(answer).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
@@ -44,7 +44,7 @@ describe('API keys', () => {
     expect(basic.status).toBe(401);
   });
 
-  it('allow only the permissions of their roles', async () => {
+  it('a key allows only the permissions of its roles', async () => {
     for (const role of ['operator', 'agent', 'viewer'] as const) {
       const key = await api.given.key(role);
       expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
@@ -55,7 +55,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are listed newest first, in pages without duplicates or gaps', async () => {
+  it('lists keys newest first, in pages without duplicates or gaps', async () => {
     for (let index = 0; index < 5; index++) await issue(`key-${index}`);
     const names: string[] = [];
     let cursor: string | null = '';
@@ -68,7 +68,7 @@ describe('API keys', () => {
     expect(names).toEqual(['key-4', 'key-3', 'key-2', 'key-1', 'key-0', 'admin']);
   });
 
-  it('are rejected when they have expired', async () => {
+  it('rejects an expired key', async () => {
     const { id, key } = await issue('short', ['viewer'], { expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
     expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
     await api.database.db.query(
@@ -82,7 +82,7 @@ describe('API keys', () => {
   });
 
   it.each(['2020-01-01T00:00:00Z', '2027-02-31T00:00:00Z', '2027-06-30', '+275760-09-13T00:00:00.000Z', 1_900_000_000])(
-    'cannot be issued with the expiry %j',
+    'rejects the expiry %j for a new key',
     async (expiresAt) => {
       const body = { name: 'late', roles: ['viewer'], expiresAt };
       expect(await api.call('POST', '/v1/keys', { body })).toMatchObject({
@@ -92,7 +92,7 @@ describe('API keys', () => {
     },
   );
 
-  it('can be rotated: the new key is valid immediately, and the old key during the overlap', async () => {
+  it('a rotated key is valid during the overlap, and the new key is valid immediately', async () => {
     const old = await issue('rotating', ['viewer']);
     const rotated = await api.call<Key>('POST', `/v1/keys/${old.id}/rotate`, { body: { overlapSeconds: 3600 } });
     expect(rotated).toMatchObject({ status: 201, body: { name: 'rotating', roles: ['viewer'] } });
@@ -105,7 +105,7 @@ describe('API keys', () => {
     expect(audit.body.items[0]).toMatchObject({ details: { overlapSeconds: 3600, replacedBy: rotated.body.id } });
   });
 
-  it('can be revoked: immediately on this replica, and shortly after on all others', async () => {
+  it('a revoked key is rejected immediately on this replica, and shortly after on all others', async () => {
     const { id, key } = await issue();
     const other = await api.replica();
     expect((await other.call('GET', '/v1/me', { key })).status).toBe(200);
@@ -119,7 +119,7 @@ describe('API keys', () => {
     await other.stop();
   });
 
-  it('of the last admin cannot be revoked, also when two admins revoke each other concurrently', async () => {
+  it('the last admin key cannot be revoked, also when two admins revoke each other concurrently', async () => {
     const first = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     expect(await api.call('DELETE', `/v1/keys/${first}`)).toMatchObject({
       status: 409,
@@ -133,7 +133,7 @@ describe('API keys', () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
   });
 
-  it('can be rotated only once', async () => {
+  it('a key can be rotated only once', async () => {
     const old = await issue('once', ['viewer']);
     expect((await api.call('POST', `/v1/keys/${old.id}/rotate`)).status).toBe(201);
     expect(await api.call('POST', `/v1/keys/${old.id}/rotate`)).toMatchObject({
@@ -142,7 +142,7 @@ describe('API keys', () => {
     });
   });
 
-  it('that rotate themselves stay valid long enough to repeat the request', async () => {
+  it('a key that rotates itself stays valid long enough to repeat the request', async () => {
     const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     const withoutOverlap = await api.call('POST', `/v1/keys/${me}/rotate`, { body: { overlapSeconds: 0 } });
     expect(withoutOverlap).toMatchObject({ status: 400, body: { errors: [{ field: 'overlapSeconds' }] } });
@@ -152,7 +152,7 @@ describe('API keys', () => {
     expect((await api.call('POST', `/v1/keys/${me}/rotate`, { headers })).body).toEqual(first.body);
   });
 
-  it('of an admin count as the last one when all others expire', async () => {
+  it('an admin key counts as the last one when all others expire', async () => {
     const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     await issue('ends soon', ['admin'], { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     expect(await api.call('DELETE', `/v1/keys/${me}`)).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
@@ -161,7 +161,7 @@ describe('API keys', () => {
     expect(revoked).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
   });
 
-  it('that do not exist are 404', async () => {
+  it('answers requests for an unknown key with 404', async () => {
     for (const [method, path] of [
       ['GET', ''],
       ['DELETE', ''],
@@ -176,7 +176,7 @@ describe('API keys', () => {
 });
 
 describe('the rate limit', () => {
-  it('applies to each credential separately, and returns the time to retry', async () => {
+  it('the rate limit applies to each credential separately, and returns the time to retry', async () => {
     const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
     const other = await limited.given.key('viewer');
     const rejected: Answer[] = [];
@@ -193,7 +193,7 @@ describe('the rate limit', () => {
 });
 
 describe('the audit log', () => {
-  it('contains every successful administrative action with its actor', async () => {
+  it('the audit log contains every successful administrative action with its actor', async () => {
     const { id } = await issue('audited', ['viewer']);
     await api.call('POST', '/v1/keys', { body: { name: 'bad', roles: ['nope'] } });
     await api.call('DELETE', '/v1/keys/nope');
@@ -215,7 +215,7 @@ describe('the audit log', () => {
     });
   });
 
-  it('can be filtered by action and target', async () => {
+  it('filters the audit log by action and target', async () => {
     const { id } = await issue('one');
     await issue('two');
     const found = await api.call<{ items: unknown[] }>('GET', `/v1/audit?action=key.issued&target=${id}`);
@@ -223,7 +223,7 @@ describe('the audit log', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/audit?action=nothing')).body.items).toHaveLength(0);
   });
 
-  it('cannot be changed, also not with SQL', async () => {
+  it('the audit log cannot be changed, also not with SQL', async () => {
     await issue();
     for (const sql of ['UPDATE audit_entry SET action = $1', 'DELETE FROM audit_entry WHERE action <> $1']) {
       await expect(api.database.db.query(sql, ['x'])).rejects.toThrow('append-only');

@@ -30,7 +30,7 @@ const faults: ['cut' | 'stall'][] = [['cut'], ['stall']];
 
 describe('the agent sockets of a replica that lost its database', () => {
   it.each(faults)(
-    'D3 are closed with 1013 after a failed heartbeat, and the agents continue on another replica (%s)',
+    'D3 closes agent sockets with 1013 after a failed heartbeat, and the agents continue on another replica (%s)',
     async (fault) => {
       const registrations = await Promise.all(['a-1', 'a-2', 'a-3'].map(register));
       const agents = await Promise.all(
@@ -82,7 +82,7 @@ describe('a replica that lost its database', () => {
 });
 
 describe('event consumers of a replica that lost its database', () => {
-  it('D3 are closed with 1013 and their cursor over WebSocket, and continue on another replica', async () => {
+  it('D3 closes event sockets with 1013 and their cursor, and the consumers continue on another replica', async () => {
     const client = await (await EventClient.connect(replica.url, { key: replica.adminKey })).subscribe();
     await appendEvents(healthy, joined('a-1'));
     await until('the event is received', () => client.seqs.length === 1);
@@ -100,7 +100,7 @@ describe('event consumers of a replica that lost its database', () => {
     again.socket.close();
   });
 
-  it('D3 receive an `end` event over server-sent events, and 503 for a long poll', async () => {
+  it('D3 event consumers receive an `end` event over server-sent events, and 503 for a long poll', async () => {
     await appendEvents(healthy, joined('a-1'));
     await until(
       'the event is in the log',

@@ -14,7 +14,7 @@ beforeAll(async () => void (api = await startApi({ ROLLCALL_MODELS: JSON.stringi
 afterAll(async () => await api.stop());
 
 describe('models', () => {
-  it('S4.7 are listed with their aliases, prices in micro-dollars and the name of the key variable, without the key', async () => {
+  it('S4.7 lists models with their aliases, prices in micro-dollars and the name of the key variable, without the key', async () => {
     const { body } = await api.call<{ items: unknown[]; vendors: string[] }>('GET', '/v1/models');
     expect(body.vendors).toEqual(['anthropic', 'openai', 'openai-compatible', 'scripted']);
     expect(body.items).toMatchObject([
@@ -34,19 +34,19 @@ describe('models', () => {
     ['?model=local', { rule: 'preset', preset: 'local' }],
     ['?model=inherit', { rule: 'default', preset: 'fast' }],
     ['', { rule: 'default', preset: 'fast' }],
-  ])('S4.7 B7 report the rule that chose them: %s', async (query, expected) => {
+  ])('S4.7 B7 reports the rule that chose the model: %s', async (query, expected) => {
     const { body } = await api.call('GET', `/v1/models/resolve${query}`);
     expect(body).toMatchObject(expected);
     expect(body['because']).not.toBe('');
   });
 
-  it('S4.7 that are unknown are rejected with the known ones', async () => {
+  it('S4.7 rejects an unknown model and lists the known ones', async () => {
     const answer = await api.call('GET', '/v1/models/resolve?model=nope');
     expect(answer).toMatchObject({ status: 400, body: { code: 'MODEL_PRESET_UNKNOWN' } });
     expect(answer.body['detail']).toContain('fast, local');
   });
 
-  it('contain one preset without a key when none is configured', async () => {
+  it('lists one preset without a key when none is configured', async () => {
     const plain = await startApi();
     expect((await plain.call('GET', '/v1/models')).body).toMatchObject({
       items: [{ name: 'demo', vendor: 'scripted' }],

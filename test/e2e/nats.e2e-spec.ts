@@ -72,7 +72,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     expect(await status()).toMatchObject({ kind: 'nats', state: 'delivering', lagEvents: 0, lagMs: null });
   });
 
-  it('continues after an outage, which its status shows and which does not make the replica unready', async () => {
+  it('the NATS sink continues after an outage, which its status shows and which does not make the replica unready', async () => {
     await appendEvents(api, ...many(3));
     await untilCursor(3);
     await nats.down();
@@ -136,7 +136,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     expect(await seqs()).toEqual(upTo(4));
   });
 
-  it('runs on one replica at a time, and on another one when that replica stops', async () => {
+  it('the NATS sink runs on one replica at a time, and on another one when that replica stops', async () => {
     const others = [await api.replica(), await api.replica()];
     for (let round = 0; round < 10; round++)
       await Promise.all([api, ...others].map((replica) => appendEvents(replica, ...many(10))));
@@ -147,7 +147,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     expect(await seqs()).toEqual(upTo(310));
   });
 
-  it('authenticates with a token if the server requires one', async () => {
+  it('the NATS sink authenticates with a token if the server requires one', async () => {
     const server = await NatsServer.start('--auth', 'a-token');
     const replica = await startApi({ NATS_URL: server.url, NATS_TOKEN: 'a-token' });
     await appendEvents(replica, joined('a-1'));

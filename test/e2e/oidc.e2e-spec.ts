@@ -66,19 +66,19 @@ async function me(token: string): Promise<{ status: number; body: Record<string,
 }
 
 describe('a JWT of the configured issuer', () => {
-  it('is accepted with those of its roles that Rollcall knows', async () => {
+  it('a token is accepted with those of its roles that Rollcall knows', async () => {
     expect(await me(await sign(claims()))).toMatchObject({
       status: 200,
       body: { id: 'oidc:alice', kind: 'oidc', name: 'Alice', roles: ['viewer'] },
     });
   });
 
-  it('without a known role is rejected with FORBIDDEN', async () => {
+  it('rejects a token without a known role with FORBIDDEN', async () => {
     const answer = await me(await sign(claims({ realm_access: { roles: ['king'] } })));
     expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('with the role admin can create keys, and is named in the audit log', async () => {
+  it('a token with the role admin can create keys, and is named in the audit log', async () => {
     const admin = await sign(claims({ realm_access: { roles: ['admin'] } }));
     expect((await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } })).status).toBe(
       201,
@@ -88,7 +88,7 @@ describe('a JWT of the configured issuer', () => {
   });
 });
 
-describe('a JWT is rejected', () => {
+describe('the validation of a JWT', () => {
   it.each([
     ['for another audience', { aud: 'someone-else' }],
     ['without an audience', { aud: undefined }],
@@ -96,24 +96,24 @@ describe('a JWT is rejected', () => {
     ['without a subject', { sub: undefined }],
     ['that has expired', { exp: 1_000 }],
     ['that is not valid yet', { nbf: 4_000_000_000 }],
-  ])('%s', async (_why, change) => {
+  ])('rejects a token %s', async (_why, change) => {
     expect((await me(await sign(claims(change)))).status).toBe(401);
   });
 
-  it('that is signed with another key', async () => {
+  it('rejects a token signed with another key', async () => {
     expect((await me(await sign(claims(), untrusted.privateKey))).status).toBe(401);
   });
 
-  it('without a signature', async () => {
+  it('rejects a token without a signature', async () => {
     expect((await me(new UnsecuredJWT(claims()).setExpirationTime('5m').encode())).status).toBe(401);
   });
 
-  it('that is signed with the public key as a shared secret', async () => {
+  it('rejects a token signed with the public key as a shared secret', async () => {
     const secret = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
     expect((await me(await sign(claims(), secret, 'HS256'))).status).toBe(401);
   });
 
-  it('when no issuer is configured', async () => {
+  it('rejects a token when no issuer is configured', async () => {
     const plain = await startApi();
     expect((await plain.call('GET', '/v1/me', { key: await sign(claims()) })).status).toBe(401);
     await plain.stop();
@@ -130,7 +130,7 @@ describe('claims that cannot identify a principal', () => {
     ['a subject with a NUL character', { sub: 'ali\0ce' }],
     ['a subject with a line break', { sub: 'ali\nce' }],
     ['a subject with half of a surrogate pair', { sub: 'a\ud800' }],
-  ])('A16 %s: the token is rejected with 401', async (_what, change) => {
+  ])('A16 rejects a token with %s with 401', async (_what, change) => {
     expect(await me(await sign(claims(change)))).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
   });
 
@@ -155,7 +155,7 @@ describe('a stored answer to a request with a JWT', () => {
     });
   const admin = async (jti: string): Promise<string> => await sign(claims({ jti, realm_access: { roles: ['admin'] } }));
 
-  it('A12 cannot be decrypted with another token of the same subject, unless there is a sealing key', async () => {
+  it('A12 another token of the same subject cannot decrypt a stored answer, unless there is a sealing key', async () => {
     const first = await admin('1');
     const issued = await once(api, first);
     expect(await once(api, first)).toMatchObject({ status: 201, body: issued.body });
@@ -169,7 +169,7 @@ describe('a stored answer to a request with a JWT', () => {
 
 describe('an unavailable issuer', () => {
   it.each(['all', 'keys'] as const)(
-    '(%s) causes 503 for its tokens but not for API keys, and is tried again',
+    'an outage of the issuer (%s) causes 503 for its tokens but not for API keys, and the issuer is tried again',
     async (part) => {
       outage = part;
       const fresh = await startOidcApi();

@@ -122,7 +122,7 @@ async function open(path: string): Promise<Answer> {
 }
 
 describe('the requests that /docs pre-fills', () => {
-  it('are all listed in this test', () => {
+  it('this test lists all requests that /docs pre-fills', () => {
     const listed = STEPS.map(({ operationId }) => operationId);
     const documented = operationsOf(document).map(({ operationId }) => operationId);
     expect(listed.toSorted()).toEqual(documented.toSorted());
@@ -137,14 +137,14 @@ describe('the requests that /docs pre-fills', () => {
     responses[step.operationId] = answer.body;
   });
 
-  it('are compared with closed schemas: an undocumented field is an error', () => {
+  it('an undocumented field is an error, because the schemas are closed', () => {
     const operation = operationOf('agents.get');
     const { agent } = responses['agents.register'] ?? {};
     expect(check.errorsOf(operation, agent)).toEqual([]);
     expect(check.errorsOf(operation, { ...(agent as object), colour: 'red', name: 7 })).toHaveLength(2);
   });
 
-  it('leave the agent of the examples evicted', async () => {
+  it('the agent of the examples is evicted at the end', async () => {
     expect((await api.call('GET', AGENT)).body).toMatchObject({ status: 'left', leaveReason: 'evicted' });
   });
 });

@@ -29,7 +29,7 @@ const list = async (from: TestApi, query = ''): Promise<ProviderView[]> =>
 const named = (items: ProviderView[], name: string): ProviderView | undefined => items.find((one) => one.name === name);
 
 describe('providers', () => {
-  it('S1.1 S1.10 are listed with their kind and whether they are usable', async () => {
+  it('S1.1 S1.10 lists providers with their kind and whether they are usable', async () => {
     const items = await list(api);
     expect(items.map(({ kind, name, agentType }) => [kind, name, agentType])).toEqual([
       ['agent', 'a2a', 'remote'],
@@ -46,7 +46,7 @@ describe('providers', () => {
     expect(named(items, 'anthropic')?.presets).toEqual(['fast']);
   });
 
-  it('S1.1 that are not usable report what is missing and how to add it', async () => {
+  it('S1.1 a provider that is not usable reports what is missing and how to add it', async () => {
     const items = await list(api);
     expect(named(items, 'claude-sdk')?.needs).toEqual([
       { what: expect.stringContaining('claude-agent-sdk'), met: false, how: expect.stringContaining('npm install') },
@@ -57,7 +57,7 @@ describe('providers', () => {
     ]);
   });
 
-  it('S1.1 require a URL, programs and keys when nothing is configured', async () => {
+  it('S1.1 providers require a URL, programs and keys when nothing is configured', async () => {
     const bare = await startApi();
     const items = await list(bare);
     expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'scripted']);
@@ -66,7 +66,7 @@ describe('providers', () => {
     await bare.stop();
   });
 
-  it('S1.1 show the schema of their settings, without any key', async () => {
+  it('S1.1 providers show the schema of their settings, without any key', async () => {
     const answer = await api.call<{ items: ProviderView[] }>('GET', '/v1/providers');
     expect(named(answer.body.items, 'a2a')?.settings).toMatchObject({
       type: 'object',
@@ -77,13 +77,13 @@ describe('providers', () => {
     for (const key of Object.values(KEYS)) expect(JSON.stringify(answer.body)).not.toContain(key);
   });
 
-  it('can be filtered by kind', async () => {
+  it('filters providers by kind', async () => {
     expect((await list(api, '?kind=model')).map(({ kind }) => kind)).toEqual(Array(4).fill('model'));
     expect(await api.call('GET', '/v1/providers?kind=toaster')).toMatchObject({ status: 400 });
     expect(await api.call('GET', '/v1/providers?colour=red')).toMatchObject({ status: 400 });
   });
 
-  it('S1.1 create agents: a configured program runs, and an unknown provider is rejected with the known ones', async () => {
+  it('S1.1 a provider creates agents: a configured program runs, and an unknown provider is rejected with the known ones', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
     const agent = await registry.get('subprocess').createAgent({ name: 'ada', settings: { program: 'coder' } });
     expect(agent.state).toBe('idle');
@@ -91,7 +91,7 @@ describe('providers', () => {
     expect(() => registry.get('toaster')).toThrow(/Known: a2a, claude-sdk, http, subprocess/);
   });
 
-  it('send a key only to the origin that the operator has configured for it', async () => {
+  it('a provider sends a key only to the origin that the operator has configured for it', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
     const create = async (url: string, env: string): Promise<string> =>
       await registry
@@ -106,7 +106,7 @@ describe('providers', () => {
       expect(await create('https://agents.example/ada', env)).toContain('does not allow it for');
   });
 
-  it('S4.7 open the models of presets with the configured keys', () => {
+  it('S4.7 a provider opens the models of presets with the configured keys', () => {
     const catalog = api.app.nest.get(ModelCatalog, { strict: false });
     const choice = { vendor: 'anthropic', model: 'claude-haiku-4-5', settings: {} };
     expect(catalog.open({ ...choice, keyEnv: 'ANTHROPIC_API_KEY' }).model).toBe('claude-haiku-4-5');

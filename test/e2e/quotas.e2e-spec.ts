@@ -46,7 +46,7 @@ describe('the quota of live agents', () => {
     expect(back).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
   });
 
-  it('A6 is exact for concurrent registrations', async () => {
+  it('A6 the quota is exact for concurrent registrations', async () => {
     const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 12 }, async (_, n) => await register(key, `race-${n}`)));
     expect(statuses(answers)).toEqual([
@@ -55,7 +55,7 @@ describe('the quota of live agents', () => {
     ]);
   });
 
-  it('A6 does not hide the 409 for a live agent of another owner', async () => {
+  it('A6 the quota does not hide the 409 for a live agent of another owner', async () => {
     await register(await api.given.key('agent'), 'taken');
     expect(await register(await api.given.key('agent'), 'taken')).toMatchObject({ status: 409 });
   });
@@ -76,7 +76,7 @@ describe('the quota of held reservations', () => {
     expect((await reserve(key, 'd')).status).toBe(201);
   });
 
-  it('A6 applies to reservations that lock a budget', async () => {
+  it('A6 the quota applies to reservations that lock a budget', async () => {
     await api.given.budget();
     const key = await api.given.key('agent');
     const answers = await Promise.all(Array.from({ length: 9 }, async (_, n) => await reserve(key, `held-${n}`)));

@@ -33,7 +33,7 @@ afterAll(async () => {
 const ready = async (): Promise<Answer> => await call(url, 'GET', '/health/ready', {});
 
 describe('a slow connection to the database', () => {
-  it('D6 makes the replica unready and reports the round-trip time; a fast connection makes it ready again', async () => {
+  it('D6 a slow connection makes the replica unready and reports the round-trip time; a fast connection makes it ready again', async () => {
     expect(await ready()).toMatchObject({
       status: 200,
       body: { info: { database: { roundTripMs: expect.any(Number), limitMs: 200 } } },

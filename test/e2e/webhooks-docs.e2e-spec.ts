@@ -57,7 +57,7 @@ async function sendHalfARequest(port: number): Promise<void> {
 }
 
 describe('docs/webhooks.md', () => {
-  it('B3 D2 has a receiver that verifies the deliveries of its subscription and survives an incomplete request', async () => {
+  it('B3 D2 the documented receiver verifies the deliveries of its subscription and survives an incomplete request', async () => {
     const [program = ''] = examples('js');
     const [subscribe = '', replay = ''] = examples('sh');
     const script = join(folder, 'receiver.mjs');

@@ -38,7 +38,7 @@ const delivery = async (id: string, sequence: number): Promise<DeliveryView> =>
   (await api.call<DeliveryView>('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body;
 
 describe('a webhook', () => {
-  it('receives filtered events in order as signed CloudEvents', async () => {
+  it('a webhook receives filtered events in order as signed CloudEvents', async () => {
     const { secret } = await subscribe({ types: ['agent.*'], capabilities: ['code'] });
     await appendEvents(api, joined('a-1', ['code']), joined('a-2', ['paint']), joined('a-3', ['code', 'paint']));
     await until('both events are received', () => receiver.received.length === 2);
@@ -53,7 +53,7 @@ describe('a webhook', () => {
     expect(verified).toEqual(first?.event);
   });
 
-  it('can start with past events', async () => {
+  it('a webhook can start with past events', async () => {
     await appendEvents(api, joined('a-1'), joined('a-2'));
     await until(
       'the events are in the log',
@@ -65,7 +65,7 @@ describe('a webhook', () => {
     expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'CURSOR_AHEAD' });
   });
 
-  it('shows its secret once', async () => {
+  it('shows the secret of a webhook once', async () => {
     const { id, secret } = await subscribe({ description: 'pager' });
     expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
     const seen = await Promise.all(
@@ -80,7 +80,7 @@ describe('a webhook', () => {
     expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret).toString('hex'));
   });
 
-  it('is signed with both secrets during a rotation', async () => {
+  it('a delivery is signed with both secrets during a rotation', async () => {
     const { id, secret: old } = await subscribe();
     const rotated = await api.call<IssuedWebhookView>('POST', `/v1/webhooks/${id}/rotate`, { body: {} });
     expect(rotated).toMatchObject({ status: 201, body: { id } });
@@ -106,7 +106,7 @@ describe('a webhook', () => {
     ]);
   });
 
-  it('is retried after a failure, reports the failure, and parks a delivery after the last attempt', async () => {
+  it('a webhook retries after a failure, reports the failure, and parks a delivery after the last attempt', async () => {
     const { id } = await subscribe();
     receiver.answer = ({ event }) => ({ status: event.subject === 'poison' ? 422 : 204 });
     await appendEvents(api, joined('a-1'), joined('poison'), joined('a-2'));
@@ -167,7 +167,7 @@ describe('a webhook', () => {
     expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
   });
 
-  it('that does not answer, redirects or refuses connections fails, and does not delay other webhooks', async () => {
+  it('a webhook that times out, redirects or refuses connections fails without delaying others', async () => {
     const silent = await WebhookReceiver.start();
     silent.answer = () => undefined;
     const redirecting = await WebhookReceiver.start();
@@ -191,7 +191,7 @@ describe('a webhook', () => {
     await redirecting.stop();
   });
 
-  it('can be paused, updated, listed and deleted', async () => {
+  it('a webhook can be paused, updated, listed and deleted', async () => {
     const { id } = await subscribe({ types: ['agent.left'] });
     expect(await patch(id, { paused: true, types: null, description: 'all' })).toMatchObject({
       status: 200,
@@ -215,7 +215,7 @@ describe('a webhook', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
-  it('is rejected, also in an update, when its URL is invalid or in a closed network', async () => {
+  it('rejects a webhook, also in an update, when its URL is invalid or in a closed network', async () => {
     const { id } = await subscribe();
     for (const url of [
       'http://169.254.169.254/latest',
@@ -242,14 +242,14 @@ describe('a webhook', () => {
     expect([answer.status, answer.body.code, fields]).toEqual([400, 'VALIDATION_FAILED', new Set(['url'])]);
   });
 
-  it('can be managed by operators, but not by viewers and agents', async () => {
+  it('operators can manage webhooks, but viewers and agents cannot', async () => {
     const viewer = await api.given.key('viewer', 'agent');
     expect((await api.call('GET', '/v1/webhooks', { key: viewer })).status).toBe(403);
     expect((await api.call('GET', '/v1/sinks', { key: viewer })).status).toBe(200);
     expect((await api.call('GET', '/v1/webhooks', { key: await api.given.key('operator') })).status).toBe(200);
   });
 
-  it('is delivered by another replica when one stops', async () => {
+  it('another replica delivers the events of a webhook when one stops', async () => {
     const { id } = await subscribe();
     await until('a replica holds the webhook', async () => (await read(id)).status.held);
     const other = await api.replica();
@@ -262,7 +262,7 @@ describe('a webhook', () => {
     await third.stop();
   });
 
-  it('has metrics', async () => {
+  it('exposes delivery metrics of webhooks', async () => {
     const { id } = await subscribe();
     await appendEvents(api, joined('a-1'));
     await until('the event is received', () => receiver.received.length === 1);

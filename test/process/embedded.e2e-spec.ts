@@ -49,7 +49,7 @@ async function untilNoServer(): Promise<void> {
 }
 
 describe('the first start on a new machine', () => {
-  it('prints the URL, the docs, the key and a curl command that works', async () => {
+  it('the first start prints the URL, the docs, the key and a curl command that works', async () => {
     const first = await start(PRETTY).ready();
     await until('the curl command is printed', () => first.output.includes("/v1/me'\n"));
     const file = join(folder, 'admin.key');
@@ -64,7 +64,7 @@ describe('the first start on a new machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('is sufficient for the tour of the README', async () => {
+  it('one start is sufficient for the tour of the README', async () => {
     const first = await start().ready();
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
@@ -84,7 +84,7 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('is followed by starts that print a curl command with a valid key, or that the key is not stored', async () => {
+  it('later starts print a curl command with a valid key, or that the key is not stored', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
@@ -101,7 +101,7 @@ describe('the first start on a new machine', () => {
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
   });
 
-  it('stores its data for the second start, which prints no key', async () => {
+  it('the first start stores its data for the second start, which prints no key', async () => {
     const first = await start().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
@@ -114,7 +114,7 @@ describe('the first start on a new machine', () => {
 });
 
 describe('JSON logs', () => {
-  it('A21 contain only JSON and not the first admin key', async () => {
+  it('A21 JSON logs contain only JSON and not the first admin key', async () => {
     const first = await start().ready();
     expect(await first.end()).toBe(0);
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
@@ -124,7 +124,7 @@ describe('JSON logs', () => {
 });
 
 describe('the embedded Postgres', () => {
-  it('A15 does not receive the secrets of the environment', async () => {
+  it('A15 the embedded Postgres does not receive the secrets of the environment', async () => {
     await startAgain({
       ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
       ANTHROPIC_API_KEY: 'sk-secret',
@@ -142,7 +142,7 @@ describe('the embedded Postgres', () => {
 
 describe('the end of the process', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'by %s is normal and stops the embedded Postgres',
+    '%s ends the process normally and stops the embedded Postgres',
     async (signal) => {
       const first = await startAgain().ready();
       expect(serversOn(folder)).not.toHaveLength(0);
@@ -152,7 +152,7 @@ describe('the end of the process', () => {
   );
 
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'follows when npm receives %s, and stops the embedded Postgres',
+    'the process ends when npm receives %s, and stops the embedded Postgres',
     async (signal) => {
       copyInitialised();
       const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
@@ -171,7 +171,7 @@ describe('the end of the process', () => {
     },
   );
 
-  it('by SIGKILL stops the embedded Postgres, and the next start uses the same data', async () => {
+  it('the embedded Postgres stops after a SIGKILL of the process, and the next start uses the same data', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
@@ -181,7 +181,7 @@ describe('the end of the process', () => {
     await untilNoServer();
   });
 
-  it('during the first start does not prevent the next start', async () => {
+  it('a SIGKILL during the first start does not prevent the next start', async () => {
     const first = start();
     await until(
       'the cluster is being created',
@@ -194,7 +194,7 @@ describe('the end of the process', () => {
 });
 
 describe('a missing folder for temporary files', () => {
-  it('does not prevent the start', async () => {
+  it('a missing folder for temporary files does not prevent the start', async () => {
     const first = await startAgain({ TMPDIR: join(folder, 'missing') }).ready();
     expect(await first.end()).toBe(0);
   });
@@ -208,7 +208,7 @@ describe('an error at the start is reported in one sentence', () => {
     return failed.output;
   }
 
-  it('a second process on the same data', async () => {
+  it('reports a second process on the same data', async () => {
     const first = await startAgain().ready();
     const message = await messageOf({});
     expect(message).toContain(`${folder} is in use by process`);
@@ -216,7 +216,7 @@ describe('an error at the start is reported in one sentence', () => {
     expect((await call(first.url, 'GET', '/health/ready', {})).status).toBe(200);
   });
 
-  it('a port that is in use', async () => {
+  it('reports a port that is in use', async () => {
     copyInitialised();
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -226,19 +226,19 @@ describe('an error at the start is reported in one sentence', () => {
     await untilNoServer();
   });
 
-  it('a data folder that is not writable', async () => {
+  it('reports a data folder that is not writable', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
       /The data folder .* cannot be written \(ENOTDIR\)/,
     );
   });
 
-  it('a data folder that is a file', async () => {
+  it('reports a data folder that is a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
   });
 
-  it('a version of Node that is too old', () => {
+  it('reports a version of Node that is too old', () => {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
     const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
     const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
@@ -249,7 +249,7 @@ describe('an error at the start is reported in one sentence', () => {
     });
   });
 
-  it('invalid settings', async () => {
+  it('reports invalid settings', async () => {
     const message = await messageOf({ PORT: 'eighty', LOG_LEVEL: 'loud' });
     expect(message).toContain('The configuration has 2 errors:');
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');

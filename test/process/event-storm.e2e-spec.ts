@@ -15,7 +15,7 @@ const STORM = resolve(import.meta.dirname, '../../dist/bench/event-storm.js');
 
 /** The short form of `npm run storm:events`. */
 describe('a storm of events over three processes', () => {
-  it('B3 loses and repeats no event, and a consumer that is killed 20 times receives exactly the log', async () => {
+  it('B3 three processes lose and repeat no event, and a consumer that is killed 20 times receives exactly the log', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [STORM, '5', '20'], { timeout: 240_000 });
     const report = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
     expect(report).toMatchObject({ gaps: 0, wrongAgents: [] });

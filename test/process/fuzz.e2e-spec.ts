@@ -13,7 +13,7 @@ const SEED = 12;
 
 /** The short form of `npm run fuzz`. */
 describe('hostile requests to every operation and both WebSockets, with every role', () => {
-  it('are answered in time with problem+json, without a 5xx, a crash or a growing heap', () => {
+  it('every request is answered in time with problem+json, without a 5xx, a crash or a growing heap', () => {
     const { stdout, status } = spawnSync(process.execPath, [FUZZ, String(SECONDS), String(SEED)], { encoding: 'utf8' });
     const lines = stdout.trim().split('\n');
     const summary = JSON.parse(lines.at(-1) ?? '') as Summary;

@@ -70,7 +70,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     await dropDatabase(database);
   });
 
-  it('A2 keeps both replicas in service while clients request invalid upgrades', async () => {
+  it('A2 nginx keeps both replicas in service while clients request invalid upgrades', async () => {
     const upgrade = async (path: string): Promise<string> =>
       await rawHttp(
         nginx.url,
@@ -89,7 +89,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     for (const answer of await hostile) expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
   });
 
-  it('A3 keeps both replicas in service while clients read more snapshots than allowed', async () => {
+  it('A3 nginx keeps both replicas in service while clients read more snapshots than allowed', async () => {
     const hostile = Promise.all(
       Array.from({ length: 60 }, async () => (await ask('GET', '/v1/events/snapshot')).status),
     );
@@ -97,7 +97,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     expect((await hostile).filter((status) => status !== 200 && status !== 429)).toEqual([]);
   });
 
-  it('forwards WebSockets', async () => {
+  it('nginx forwards WebSockets', async () => {
     const agent = await AgentClient.connect(nginx.url, await register());
     await agent.received('welcome');
     agent.send('beat');
@@ -105,7 +105,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     agent.socket.terminate();
   });
 
-  it('forwards server-sent events without buffering, and long polls', async () => {
+  it('nginx forwards server-sent events without buffering, and long polls', async () => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}` };
     const abort = new AbortController();
     const stream = await fetch(`${nginx.url}/v1/events/stream?after=latest`, { headers, signal: abort.signal });
@@ -122,21 +122,21 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     expect((await poll).body.items.length).toBeGreaterThan(0);
   });
 
-  it('forwards a batch of 1,000 heartbeats', async () => {
+  it('nginx forwards a batch of 1,000 heartbeats', async () => {
     const one = { agentId: 'x'.repeat(128), leaseToken: `rl_${'y'.repeat(43)}`, generation: 1, usedTokens: 1e15 };
     const beats = Array.from({ length: 1_000 }, () => ({ ...one, load: 0.123_456, latencyMs: 1_234.5 }));
     const answer = await ask<{ results: unknown[] }>('POST', '/v1/heartbeats', { body: { beats } });
     expect([answer.status, answer.body.results.length]).toEqual([200, 1_000]);
   });
 
-  it('A20 forwards the real address of the client, not the one that the client sends', async () => {
+  it('A20 nginx forwards the real address of the client, not the one that the client sends', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.9' };
     await ask('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
     const audit = await ask<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1');
     expect(audit.body.items[0]?.ip).toBe('127.0.0.1');
   });
 
-  it('D8 loses no repeatable request during a rolling restart', async () => {
+  it('D8 nginx loses no repeatable request during a rolling restart', async () => {
     const restart = async (): Promise<void> => {
       for (const index of [0, 1] as const) {
         expect(await replicas[index].end()).toBe(0);

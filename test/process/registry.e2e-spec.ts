@@ -71,7 +71,7 @@ async function leaveReasons(agentId: string): Promise<string[]> {
 }
 
 describe('two processes on one database', () => {
-  it('S3.11 each find the agents that the other has registered', async () => {
+  it('S3.11 two processes each find the agents that the other has registered', async () => {
     const first = await register(one, 'first', 'cross');
     await until('the second process finds the agent', async () => (await found(two, 'cross')).includes('first'));
     const second = await register(two, 'second', 'cross');
@@ -81,7 +81,7 @@ describe('two processes on one database', () => {
     for (const at of [one, two]) await until('no agent is found', async () => (await found(at, 'cross')).length === 0);
   });
 
-  it('S3.4 S3.5 evict a silent agent once, and keep an agent that sends heartbeats to both', async () => {
+  it('S3.4 S3.5 two processes evict a silent agent once, and keep an agent that sends heartbeats to both', async () => {
     const [silent, active] = [await register(one, 'silent', 'quiet'), await register(two, 'active', 'quiet')];
     let beats = 0;
     await until('the silent agent has left', async () => {
@@ -94,7 +94,7 @@ describe('two processes on one database', () => {
     expect([await leaveReasons('silent'), await leaveReasons('active')]).toEqual([['evicted'], []]);
   });
 
-  it('S3.8 both exclude an agent with an open circuit and return the time to retry, also with a clock that is an hour ahead', async () => {
+  it('S3.8 both processes exclude an agent with an open circuit and return the time to retry, also with a clock that is an hour ahead', async () => {
     await Given.at(one.url, KEY).agent({ agentId: 'flaky', capabilities: ['risky'], circuit: 'open' });
     for (const at of [one, two]) {
       await until('the agent is excluded', async () => (await found(at, 'risky')).length === 0);
@@ -104,7 +104,7 @@ describe('two processes on one database', () => {
     }
   });
 
-  it('S3.2 B4 accept one of many concurrent registrations of an agentId, and count its generations without a gap', async () => {
+  it('S3.2 B4 two processes accept one of many concurrent registrations of an agentId, and count its generations without a gap', async () => {
     const body = { agentId: 'wanted', name: 'wanted', capabilities: ['race'] };
     const tries = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {

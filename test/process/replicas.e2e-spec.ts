@@ -40,7 +40,7 @@ const statusWith = async (at: RollcallProcess, key: string): Promise<number> =>
   (await call(at.url, 'GET', '/v1/me', { key })).status;
 
 describe('replicas on one DATABASE_URL', () => {
-  it('become ready when three start at once on an empty database, which is migrated once and has one key', async () => {
+  it('three replicas that start at once on an empty database become ready, migrate it once and create one key', async () => {
     const replicas = await Promise.all([start(), start(), start()].map(async (one) => await one.ready()));
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(new Set(history.map(({ name }) => name)).size).toBe(history.length);
@@ -49,7 +49,7 @@ describe('replicas on one DATABASE_URL', () => {
     for (const replica of replicas) expect(await statusWith(replica, key)).toBe(200);
   });
 
-  it('A21 create no first admin key when they cannot write it to a file', async () => {
+  it('A21 a replica creates no first admin key when it cannot write the key to a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     const one = start({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') });
     expect(await one.exit()).toBe(1);
@@ -58,7 +58,7 @@ describe('replicas on one DATABASE_URL', () => {
     expect(await query('SELECT 1 FROM api_key')).toHaveLength(0);
   });
 
-  it('use ROLLCALL_ADMIN_KEY: a new value replaces the previous key, and an earlier value can be set again', async () => {
+  it('a new value of ROLLCALL_ADMIN_KEY replaces the previous key, and an earlier value can be set again', async () => {
     const [first, second] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const one = await start({ ROLLCALL_ADMIN_KEY: first }).ready();
     expect(await statusWith(one, first)).toBe(200);
@@ -93,7 +93,7 @@ describe('replicas on one DATABASE_URL', () => {
     expect(withViewerKey.output).toContain('which is not a permanent admin key');
   });
 
-  it('finish requests in progress when they stop', async () => {
+  it('a replica that stops finishes the requests in progress', async () => {
     const one = await start({ ROLLCALL_ADMIN_KEY: 'k'.repeat(40) }).ready();
     const client = new Client({ connectionString: url });
     await client.connect();
@@ -115,7 +115,7 @@ describe('an unusable DATABASE_URL', () => {
   it.each([
     ['invalid', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
     ['unreachable', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
-  ])('that is %s is reported in one sentence', async (_what, wrong, message) => {
+  ])('reports an %s DATABASE_URL in one sentence', async (_what, wrong, message) => {
     const failed = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
     expect(await failed.exit()).toBe(1);
     expect(failed.output).toContain(message);
@@ -123,7 +123,7 @@ describe('an unusable DATABASE_URL', () => {
     expect(failed.output).not.toMatch(/\n\s+at /);
   });
 
-  it('that is unreachable is retried, and a signal ends the process meanwhile', async () => {
+  it('retries an unreachable database, and stops on a signal while it retries', async () => {
     const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
     await until('the process waits for the database', () => waiting.output.includes('database.waiting'));
     expect(await waiting.end()).toBe(0);
@@ -131,7 +131,7 @@ describe('an unusable DATABASE_URL', () => {
     expect(waiting.output).not.toMatch(/hunter|Check DATABASE_URL/);
   });
 
-  it('that names an unknown database is reported in one sentence', async () => {
+  it('reports an unknown database in one sentence', async () => {
     const wrong = new URL(url);
     wrong.pathname = '/nowhere';
     const failed = start({ DATABASE_URL: wrong.toString() });

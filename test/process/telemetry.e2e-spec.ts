@@ -47,7 +47,7 @@ function start(environment: Record<string, string>): RollcallProcess {
 }
 
 describe('traces', () => {
-  it('of requests and their statements are sent to the endpoint of the standard variables', async () => {
+  it('sends traces of requests and their statements to the endpoint of the standard variables', async () => {
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     const traced = await start({
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
@@ -67,7 +67,7 @@ describe('traces', () => {
 });
 
 describe('logs', () => {
-  it('are JSON lines with the request id, without credentials, bodies and query strings', async () => {
+  it('logs are JSON lines with the request id, without credentials, bodies and query strings', async () => {
     const logged = await start({ LOG_REQUESTS: 'all' }).ready();
     const body = { name: 'a-name-in-a-body', roles: ['viewer'] };
     await call(logged.url, 'POST', '/v1/keys', { key: KEY, body, headers: { 'x-request-id': 'req-1' } });
@@ -89,7 +89,7 @@ describe('logs', () => {
     for (const hidden of [KEY, 'a-name-in-a-body', 'limit=7']) expect(logged.output).not.toContain(hidden);
   });
 
-  it('contain no line for successful or rejected requests by default', async () => {
+  it('logs contain no line for successful or rejected requests by default', async () => {
     const quiet = await start({}).ready();
     await call(quiet.url, 'GET', '/v1/keys', { key: KEY });
     await call(quiet.url, 'GET', '/v1/keys', { key: 'wrong' });
@@ -97,7 +97,7 @@ describe('logs', () => {
     expect(quiet.output).not.toContain('http.request');
   });
 
-  it('F2 contain no error for an invalid WebSocket frame of a client', async () => {
+  it('F2 logs contain no error for an invalid WebSocket frame of a client', async () => {
     const quiet = await start({}).ready();
     const address = `${quiet.url.replace('http', 'ws')}/v1/events/ws`;
     const socket = new WebSocket(address, { headers: { authorization: `Bearer ${KEY}` } });

@@ -42,7 +42,7 @@ async function register(at: RollcallProcess, agentId: string): Promise<void> {
 }
 
 describe('a webhook of two processes', () => {
-  it('receives every event when the delivering process is killed during a delivery', async () => {
+  it('a webhook receives every event when the delivering process is killed during a delivery', async () => {
     const first = await start();
     const body = { url: receiver.url, types: ['agent.joined'] };
     expect((await call(first.url, 'POST', '/v1/webhooks', { key: KEY, body })).status).toBe(201);

@@ -51,7 +51,7 @@ function treeWith(files: Record<string, string>): string {
 }
 
 describe('the rules for dependencies', () => {
-  it('hold in this repository', () => {
+  it('this repository follows all rules', () => {
     expect(brokenRules(ROOT)).toEqual([]);
   });
 
@@ -68,7 +68,7 @@ describe('the rules for dependencies', () => {
     ['providers-know-no-database', { 'libs/providers/src/a.ts': `import 'pg';` }],
     ['only-declared-packages', { 'apps/api/src/a.ts': `import 'jest';` }],
     ['nothing-unresolved', { 'apps/api/src/a.ts': `import './nowhere.js';` }],
-  ])('%s is reported when it is broken', (rule, files) => {
+  ])('reports a violation of %s', (rule, files) => {
     const root = treeWith(files);
     expect(brokenRules(root)).toContain(rule);
     rmSync(root, { recursive: true });

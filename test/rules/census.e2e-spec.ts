@@ -112,7 +112,7 @@ describe('the census of routes', () => {
     expect(unguarded(CENSUS)).toEqual([]);
   });
 
-  it('matches the guard: without a credential, only the public routes succeed', async () => {
+  it('the census of routes matches the guard: without a credential, only the public routes succeed', async () => {
     for (const { route, access } of CENSUS) {
       const [method = '', path = ''] = route.split(' ');
       const { status } = await api.call(method, path.replace(':id', 'x'), { key: null });
@@ -135,7 +135,7 @@ describe('the census of WebSockets', () => {
     expect(byPath(api.app.nest.get(SocketAccess, { strict: false }).all())).toEqual(SOCKETS);
   });
 
-  it('matches the guard: without a credential, no WebSocket opens', async () => {
+  it('the census of WebSockets matches the guard: without a credential, no WebSocket opens', async () => {
     for (const { path } of SOCKETS) {
       expect({ path, ...(await refusal(api.url, path)) }).toMatchObject({ path, status: 401, code: 'UNAUTHENTICATED' });
     }

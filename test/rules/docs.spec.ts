@@ -16,7 +16,7 @@ const missing = (table: string, page: string): string[] =>
   table.split('\n').filter((row) => !unformatted(page).includes(unformatted(row)));
 
 describe('the documentation of errors', () => {
-  it('has every code with its status (update: npm run docs)', () => {
+  it('docs/errors.md has every code with its status (update: npm run docs)', () => {
     expect(missing(problemTable(), read('docs/errors.md'))).toEqual([]);
   });
 });
@@ -32,17 +32,17 @@ describe('the documented programs', () => {
 });
 
 describe('the documentation of events', () => {
-  it('has every type with an example (update: npm run docs)', () => {
+  it('docs/events.md has every type with an example (update: npm run docs)', () => {
     expect(missing(eventTable(), read('docs/events.md'))).toEqual([]);
   });
 });
 
 describe('the documentation of the configuration', () => {
-  it('has every setting as the schema defines it (update: npm run docs)', () => {
+  it('docs/configuration.md has every setting as the schema defines it (update: npm run docs)', () => {
     expect(missing(configurationTable(), read('docs/configuration.md'))).toEqual([]);
   });
 
-  it('has no setting that the schema does not define', () => {
+  it('docs/configuration.md has no setting that the schema does not define', () => {
     const known = new Set(listSettings(ConfigSchema).map(({ env }) => env));
     const table =
       read('docs/configuration.md').split('<!-- settings:begin -->')[1]?.split('<!-- settings:end -->')[0] ?? '';
@@ -50,11 +50,11 @@ describe('the documentation of the configuration', () => {
     expect(new Set(documented)).toEqual(known);
   });
 
-  it('equals .env.example', () => {
+  it('.env.example has every setting as the schema defines it', () => {
     expect(read('.env.example')).toBe(envExample());
   });
 
-  it('fails the check if a setting is missing or differs', () => {
+  it('the check fails if a setting is missing or differs', () => {
     const page = read('docs/configuration.md');
     const port = configurationTable()
       .split('\n')

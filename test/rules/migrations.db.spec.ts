@@ -34,12 +34,12 @@ class UnmigratedEntity {
 }
 
 describe('migrations', () => {
-  it('make an empty database match the entities', async () => {
+  it('migrations make an empty database match the entities', async () => {
     await migrate(options, SCHEMA);
     expect(await drift(SCHEMA)).toEqual([]);
   });
 
-  it('are reported as incomplete if an entity changes without a migration', async () => {
+  it('reports that migrations are incomplete if an entity changes without a migration', async () => {
     await migrate(options, SCHEMA);
     expect((await drift({ ...SCHEMA, entities: [...SCHEMA.entities, UnmigratedEntity] })).join()).toContain(
       'unmigrated',
@@ -48,14 +48,14 @@ describe('migrations', () => {
     expect(lostColumn.join()).toContain('replaced_by');
   });
 
-  it('run once if three replicas start at the same time', async () => {
+  it('migrations run once if three replicas start at the same time', async () => {
     const ran = await Promise.all([migrate(options, SCHEMA), migrate(options, SCHEMA), migrate(options, SCHEMA)]);
     expect(ran.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, 0, SCHEMA.migrations.length]);
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(history.map(({ name }) => name)).toEqual(SCHEMA.migrations.map(({ name }) => name));
   });
 
-  it('can be reverted', async () => {
+  it('migrations can be reverted', async () => {
     await migrate(options, SCHEMA);
     const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
     for (const _ of SCHEMA.migrations) await dataSource.undoLastMigration();
@@ -64,7 +64,7 @@ describe('migrations', () => {
     expect(tables.map(({ tablename }) => tablename)).toEqual(['schema_migration']);
   });
 
-  it('reject a database that a newer version has migrated', async () => {
+  it('rejects a database that a newer version has migrated', async () => {
     await migrate(options, SCHEMA);
     await query(`INSERT INTO schema_migration (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`);
     await expect(migrate(options, SCHEMA)).rejects.toThrow(DatabaseRefusedError);

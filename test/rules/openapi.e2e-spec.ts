@@ -42,7 +42,7 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('has a typed success response for each operation', () => {
+  it('every operation has a typed success response', () => {
     const untyped = operationsOf(document).filter(({ success, responses }) => {
       const contents = Object.values(responses[success]?.content ?? {});
       return success !== '204' && !contents.some(({ schema }) => schema.$ref ?? schema.type === 'string');
@@ -77,7 +77,7 @@ describe('the OpenAPI document', () => {
     expect(without.map(([name]) => name)).toEqual([]);
   });
 
-  it('does not pre-fill headers, which are different for each request', () => {
+  it('the document does not pre-fill headers, which are different for each request', () => {
     const headers = operationsOf(document).flatMap(({ parameters }) => parameters.filter((one) => one.in === 'header'));
     expect(headers.filter((header) => 'example' in header || 'example' in header.schema)).toEqual([]);
   });

@@ -28,7 +28,7 @@ function withoutCycles(): (key: string, value: unknown) => unknown {
 }
 
 describe('S1.10 a secret', () => {
-  it('is not revealed when it is printed, inspected, serialised, cloned or spread', () => {
+  it('printing, inspecting, serialising, cloning or spreading a secret does not reveal it', () => {
     for (const value of [
       secret,
       { secret },
@@ -48,25 +48,28 @@ describe('S1.10 a secret', () => {
     ['in a URL', encodeURIComponent(KEY)],
     ['in base64', Buffer.from(KEY).toString('base64')],
     ['in base64url', Buffer.from(KEY).toString('base64url')],
-  ])('is redacted in text: %s', (_format, encoded) => {
+  ])('redacts a secret in text: %s', (_format, encoded) => {
     const redacted = secret.redactIn(`received ${encoded} and again ${encoded}`);
     expect(redacted).not.toContain(encoded.slice(2, -3));
     expect(redacted.match(/\[secret\]/g)).toHaveLength(2);
   });
 
-  it('is redacted in the keys and strings of JSON, which stays valid, also when the secret is a number or escaped', () => {
+  it('redacts a secret in the keys and strings of JSON, which stays valid, also when the secret is a number or escaped', () => {
     const redact = (text: string): string => new Secret('1234').redactIn(text);
     const received = JSON.parse('{"n":1234,"k1234":["\\u0031234",{"x":"a 1234 b"}],"__proto__":{"y":null}}') as unknown;
     const redacted = '{"n":1234,"k[secret]":["[secret]",{"x":"a [secret] b"}],"__proto__":{"y":null}}';
     expect(JSON.stringify(redactDeep(received, redact))).toBe(redacted);
   });
 
-  it.each(['key\n', ' key', 'key ', 'ke\ry', 'clé', '', 'a\u0000b'])('does not fit into a header as %j', (value) => {
-    expect(new Secret(value).fitsHeader).toBe(false);
-    expect([new Secret('a').fitsHeader, new Secret('a b').fitsHeader, secret.fitsHeader]).toEqual([true, true, true]);
-  });
+  it.each(['key\n', ' key', 'key ', 'ke\ry', 'clé', '', 'a\u0000b'])(
+    'the secret %j does not fit into a header',
+    (value) => {
+      expect(new Secret(value).fitsHeader).toBe(false);
+      expect([new Secret('a').fitsHeader, new Secret('a b').fitsHeader, secret.fitsHeader]).toEqual([true, true, true]);
+    },
+  );
 
-  it('is not revealed by an agent that has one', async () => {
+  it('an agent does not reveal its secret', async () => {
     const out = { ...localOutbound(), secrets };
     const programs = { cat: { command: '/bin/cat', secretEnv: ['KEY'] } };
     const query = (): object[] => [];
@@ -82,12 +85,12 @@ describe('S1.10 a secret', () => {
     await Promise.all([...agents.map(async (agent) => await agent.shutdown()), out.close()]);
   });
 
-  it.each(['anthropic', 'openai', 'openai-compatible'])('is not revealed by a model of %s', (vendor) => {
+  it.each(['anthropic', 'openai', 'openai-compatible'])('a model of %s does not reveal its secret', (vendor) => {
     const connection = { model: 'm', baseUrl: 'https://a.example/v1', key: secrets(), fetch };
     expect(printed(VendorRegistry.withAll().get(vendor).open(connection))).not.toContain('0123456789');
   });
 
-  it('is not revealed by an error about it', async () => {
+  it('an error about a secret does not reveal it', async () => {
     const out = localOutbound();
     const create = async (credential: object, value: string): Promise<unknown> =>
       await new HttpAgentProvider({ ...out, secrets: () => new Secret(value) })

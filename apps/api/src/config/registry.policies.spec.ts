@@ -21,7 +21,7 @@ function errorsOf(environment: Record<string, string>): string[] {
 }
 
 describe('the policies of the registry', () => {
-  it('S3.8 B5 have the default values without settings', () => {
+  it('S3.8 B5 the policies have the default values without settings', () => {
     const { directory, follower, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
     expect(follower?.staleMs).toBe(DEFAULT_FOLLOWER_OPTIONS.staleMs);
     expect(policies).toEqual({
@@ -40,7 +40,7 @@ describe('the policies of the registry', () => {
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });
 
-  it('S3.8 S3.12 B5 have the values of the settings', () => {
+  it('S3.8 S3.12 B5 the policies have the values of the settings', () => {
     const config = loadConfig(
       {
         ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}',
@@ -92,7 +92,7 @@ describe('the policies of the registry', () => {
     [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],
     [{ ROLLCALL_CAPABILITY_ALIASES: 'coding=code' }, 'expected pairs of text'],
-  ])('S3.12 reject %j with a message that names the setting', (environment, message) => {
+  ])('S3.12 rejects %j with a message that names the setting', (environment, message) => {
     const errors = errorsOf(environment);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toContain(message);

@@ -4,18 +4,18 @@ const slowAfter = (times: readonly number[], trips = new RoundTrips(500)): boole
   times.map((ms) => trips.note(ms).slow);
 
 describe('round trips to the database', () => {
-  it('D6 are slow after three in a row above the limit', () => {
+  it('D6 reports a slow database after three consecutive round trips above the limit', () => {
     expect(slowAfter([10, 900, 900, 900, 900])).toEqual([false, false, false, true, true]);
     expect(slowAfter([900, 900, 10, 900, 900])).toEqual([false, false, false, false, false]);
   });
 
-  it('D6 are fast again after three in a row within the limit', () => {
+  it('D6 reports a fast database again after three consecutive round trips within the limit', () => {
     const trips = new RoundTrips(500);
     slowAfter([900, 900, 900], trips);
     expect(slowAfter([10, 10, 900, 10, 10, 500], trips)).toEqual([true, true, true, true, true, false]);
   });
 
-  it('D6 are reported with the limit', () => {
+  it('D6 reports the time of the last round trip and the limit', () => {
     expect(new RoundTrips(500).note(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
   });
 });

@@ -13,7 +13,7 @@ describe('ConcurrencyLimiter', () => {
     expect(limiter.acquire({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
   });
 
-  it('A8 has no limit when it is 0', () => {
+  it('A8 a limit of 0 accepts any number of requests', () => {
     const limiter = new ConcurrencyLimiter({ requests: 0, streams: 0 });
     const caller = { id: 'key:a' };
     for (let count = 0; count < 1_000; count++) limiter.acquire(caller, 'requests');

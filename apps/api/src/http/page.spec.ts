@@ -4,13 +4,13 @@ import { readCursor, toPage } from './page.js';
 const NUMBER = /^\d+$/;
 
 describe('a page', () => {
-  it('has a next cursor if there is one row more than requested', () => {
+  it('a page has a next cursor if there is one row more than requested', () => {
     const page = toPage([1, 2, 3], 2, String, String);
     expect(page.items).toEqual(['1', '2']);
     expect(readCursor(page.nextCursor ?? '', NUMBER)).toBe('2');
   });
 
-  it('has no next cursor at the end of the list', () => {
+  it('the last page has no next cursor', () => {
     expect(toPage([1, 2], 2, String, String).nextCursor).toBeNull();
     expect(toPage([], 2, String, String)).toEqual({ items: [], nextCursor: null });
   });

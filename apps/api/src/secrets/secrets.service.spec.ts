@@ -12,7 +12,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const service = (): SecretsService => new SecretsService(loadConfig({ ROLLCALL_DATA_DIR: folder }, '/nowhere'));
 
 describe('the sealing key in the data folder', () => {
-  it('is created at its first use, is readable only by its owner, and does not change', () => {
+  it('creates the key at its first use, readable only by its owner, and does not change it', () => {
     const sealed = service().seal(new Secret('whsec_x'), 'wh_1');
     expect(service().open(sealed, 'wh_1').reveal()).toBe('whsec_x');
     expect(readdirSync(folder)).toEqual(['sealing.key']);
@@ -20,7 +20,7 @@ describe('the sealing key in the data folder', () => {
     expect(statSync(join(folder, 'sealing.key')).mode & 0o777).toBe(0o600);
   });
 
-  it('is rejected with an error when a crash has left the file empty', () => {
+  it('rejects an empty key file that a crash has left', () => {
     writeFileSync(join(folder, 'sealing.key'), '');
     expect(() => service().seal(new Secret('whsec_x'), 'wh_1')).toThrow('contains no key');
   });

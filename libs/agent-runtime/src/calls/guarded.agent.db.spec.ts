@@ -238,7 +238,7 @@ describe('a guarded agent', () => {
     expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
   });
 
-  it('S1.10 has the name, type and state of the agent behind it, and shuts it down', async () => {
+  it('S1.10 a guarded agent has the name, type and state of the agent behind it, and shuts it down', async () => {
     const agent = await registered(await httpAgent());
     expect([agent.name, agent.agentType, agent.state]).toEqual(['ada', 'api', 'idle']);
     await agent.shutdown();

@@ -62,7 +62,7 @@ describe('the feed', () => {
     expect(resumed.seqs).toEqual(upTo(10_010, 9_991));
   });
 
-  it('is woken by NOTIFY when another replica has written events', async () => {
+  it('NOTIFY wakes the feed when another replica has written events', async () => {
     const { listener, feed, ...other } = await testEvents(await database.connectAgain());
     const heads: (number | undefined)[] = [];
     const wake = feed.wake.bind(feed);
@@ -105,7 +105,7 @@ describe('the feed', () => {
     expect(seqs).toEqual(upTo(5));
   });
 
-  it('does not delay one consumer for a slow one, and continues when the slow consumer accepts more', async () => {
+  it('a slow consumer does not delay another one, and continues when it accepts more', async () => {
     events.start();
     await until('the feed has read the log', () => events.feed.position === 0);
     const slow: number[] = [];
@@ -155,7 +155,7 @@ describe('the feed', () => {
 });
 
 describe('a cursor', () => {
-  it('B3 behind the retained events is rejected with CURSOR_EXPIRED, and no event is skipped', async () => {
+  it('B3 rejects a cursor behind the retained events with CURSOR_EXPIRED, and skips no event', async () => {
     await write(30);
     await events.sequencer.runOnce();
     await (await testEvents(db, { keepCount: 10 })).pruner.prune();
@@ -167,7 +167,7 @@ describe('a cursor', () => {
     expect([errors[0], seqs]).toEqual([new CursorExpiredError(0, 20), []]);
   });
 
-  it('at the head of a fully pruned log is valid, and no seq is assigned twice', async () => {
+  it('a cursor at the head of a fully pruned log is valid, and no seq is assigned twice', async () => {
     await write(3);
     await events.sequencer.runOnce();
     await db.query(`UPDATE event_log SET at = at - interval '2 hours'`);
@@ -179,7 +179,7 @@ describe('a cursor', () => {
     expect((await events.log.page(3, 10)).events.map(({ seq }) => seq)).toEqual([4]);
   });
 
-  it('beyond the head is rejected', async () => {
+  it('rejects a cursor beyond the head', async () => {
     await expect(events.log.page(7, 10)).rejects.toThrow(new CursorAheadError(7, 0));
   });
 });
@@ -195,7 +195,7 @@ describe('pruning', () => {
     expect(await events.pruner.prune()).toEqual({ pruned: 0 });
   });
 
-  it('does not wait for open transactions of writers', async () => {
+  it('pruning does not wait for open transactions of writers', async () => {
     await write(10);
     await events.sequencer.runOnce();
     const client = db.dedicatedClient('writer');

@@ -30,7 +30,7 @@ const staged = async (): Promise<number> =>
   Number((await db.query<{ count: string }>('SELECT count(*) FROM event_staging'))[0]?.count);
 
 describe('an event', () => {
-  it('B3 is in the log with its seq, subject, time, capabilities and payload', async () => {
+  it('B3 the log contains an event with its seq, subject, time, capabilities and payload', async () => {
     await join('a-1', ['code']);
     expect(await events.sequencer.runOnce()).toEqual({ moved: 1 });
     const [event] = await readAll(events);
@@ -45,7 +45,7 @@ describe('an event', () => {
     });
   });
 
-  it('B3 of a failed transaction is not in the log and uses no seq', async () => {
+  it('B3 an event of a failed transaction is not in the log and uses no seq', async () => {
     const failing = db.transaction(async () => {
       await joinInside('rolled-back');
       throw new Error('rolled back');
@@ -57,12 +57,12 @@ describe('an event', () => {
     expect((await readAll(events)).map(({ seq, subject }) => [seq, subject])).toEqual([[1, 'committed']]);
   });
 
-  it('is rejected outside a transaction, with a message that names the solution', async () => {
+  it('rejects an event outside a transaction, with a message that names the solution', async () => {
     await expect(joinInside('a-1')).rejects.toThrow('agent.joined must be appended in the transaction');
     expect(await staged()).toBe(0);
   });
 
-  it('keeps its position among events appended together, with any characters in its subject', async () => {
+  it('events appended together keep their order, with any characters in their subjects', async () => {
     const data = { generation: 1, missedBeats: 2 };
     const names = Array.from({ length: 50 }, (_, index) => `agent "${index}" \u{1F41D} \\ {},'`);
     await db.transaction(
@@ -75,7 +75,7 @@ describe('an event', () => {
 });
 
 describe('the text of an event', () => {
-  it('rolls back the transaction when it contains a NUL character', async () => {
+  it('an event with a NUL character rolls back the transaction', async () => {
     const withNul = db.transaction(async () => {
       await db.query('CREATE TABLE half_done ()');
       await events.outbox.append('agent.resumed', 'a-1', { by: 'a\0b' });
@@ -86,7 +86,7 @@ describe('the text of an event', () => {
     expect([row?.found, await staged()]).toEqual([null, 0]);
   });
 
-  it('may contain quotes, comments and statement separators', async () => {
+  it('an event may contain quotes, comments and statement separators', async () => {
     const name = `'); DROP TABLE event_log; --\\' /* $1 */`;
     await join(name, [name, '{},"']);
     await events.sequencer.runOnce();
@@ -108,7 +108,7 @@ describe('the sequencer', () => {
     expect(all.map(({ seq, subject }) => [seq, subject])).toEqual(all.map((_, index) => [index + 1, `a-${index + 1}`]));
   });
 
-  it('is woken by a commit', async () => {
+  it('a commit wakes the sequencer', async () => {
     let wakes = 0;
     const wake = events.sequencer.wake.bind(events.sequencer);
     events.sequencer.wake = () => {

@@ -29,7 +29,7 @@ async function change(id: string): Promise<void> {
 }
 
 describe('a snapshot', () => {
-  it('B3 has neither a gap nor an overlap with the events after its seq, while writers and a sequencer run', async () => {
+  it('B3 a snapshot has neither a gap nor an overlap with the events after its seq, while writers and a sequencer run', async () => {
     events.start();
     const done = new AbortController();
     const writers = Array.from({ length: 12 }, async (_, index) => {
@@ -64,7 +64,7 @@ describe('a snapshot', () => {
     expect(snapshots[0]?.rows).toHaveLength(9);
   });
 
-  it('without concurrent writers contains all changes up to the head', async () => {
+  it('a snapshot without concurrent writers contains all changes up to the head', async () => {
     await change('a-1');
     await events.sequencer.runOnce();
     const snapshot = await events.sequencer.snapshot();

@@ -28,14 +28,14 @@ async function write(count: number, through: TestEvents = events, db: Database =
 }
 
 describe('the epoch of the log', () => {
-  it('D9 is the same on all replicas and after restarts', async () => {
+  it('D9 all replicas have the same epoch, also after restarts', async () => {
     const epoch = await epochOf(database.db);
     expect(epoch).toMatch(/^[0-9a-f]{8}$/);
     expect(await epochOf(await database.connectAgain())).toBe(epoch);
     expect(await epochOf(database.db)).toBe(epoch);
   });
 
-  it('D9 changes in a restored backup, which rejects cursors of the original', async () => {
+  it('D9 the epoch changes in a restored backup, which rejects cursors of the original', async () => {
     await write(3);
     const { seq, epoch } = await events.log.end();
     const backup = await database.copy();
@@ -51,26 +51,26 @@ describe('the epoch of the log', () => {
     await backup.drop();
   });
 
-  it('D9 changes when the tables are restored in place', async () => {
+  it('D9 the epoch changes when the tables are restored in place', async () => {
     const epoch = await epochOf(database.db);
     await database.db.query('ALTER TABLE event_counter RENAME TO dumped');
     await database.db.query('CREATE TABLE event_counter AS TABLE dumped');
     expect(await epochOf(database.db)).not.toBe(epoch);
   });
 
-  it('D9 changes after point-in-time recovery, which starts a new timeline', async () => {
+  it('D9 the epoch changes after point-in-time recovery, which starts a new timeline', async () => {
     const epoch = await epochOf(database.db);
     await database.db.query(`UPDATE event_counter SET origin = regexp_replace(origin, '[0-9A-F]{8}$', '00000000')`);
     expect(await epochOf(database.db)).not.toBe(epoch);
   });
 
-  it('D9 is stable when the server does not reveal its cluster identifier', async () => {
+  it('D9 the epoch is stable when the server does not reveal its cluster identifier', async () => {
     await database.db.query('ALTER FUNCTION pg_control_system() RENAME TO pg_control_hidden');
     const epoch = await epochOf(database.db);
     expect(await epochOf(database.db)).toBe(epoch);
   });
 
-  it('D9 changes when the head is lower than the events that a running replica has read', async () => {
+  it('D9 the epoch changes when the head is lower than the events that a running replica has read', async () => {
     const { epoch } = await events.log.end();
     events.start();
     await write(5);

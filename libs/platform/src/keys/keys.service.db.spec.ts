@@ -23,7 +23,7 @@ const age = async (id: string, interval: string): Promise<unknown> =>
   );
 
 describe('an API key', () => {
-  it('is found by its secret until it expires', async () => {
+  it('finds a key by its secret until the key expires', async () => {
     const { row, key } = await keys.issue('short', ['viewer'], inAnHour(), 'test');
     expect(await keys.findValid(hashOf(key))).toMatchObject({ id: row.id, isActive: true });
     await age(row.id, '2 hours');
@@ -32,7 +32,7 @@ describe('an API key', () => {
     await expect(keys.rotate(row.id, 0, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
   });
 
-  it('is found on a reserved connection while all ordinary connections are in use', async () => {
+  it('finds a key on a reserved connection while all ordinary connections are in use', async () => {
     const { row, key } = await keys.issue('busy', ['viewer'], null, 'test');
     const db = await database.connectAgain({ poolSize: 1 });
     const busyKeys = new KeysService(db, new KeyStore(db));
@@ -46,7 +46,7 @@ describe('an API key', () => {
     await holder;
   });
 
-  it('gets a successor with the same name, roles and lifetime, and stays valid for the overlap', async () => {
+  it('a rotated key gets a successor with the same name, roles and lifetime, and stays valid for the overlap', async () => {
     const { row: old, key: oldKey } = await keys.issue('ci', ['operator', 'viewer'], inAnHour(), 'test');
     await age(old.id, '30 minutes');
     const { row, key } = await keys.rotate(old.id, 60_000, 'key:operator');
@@ -58,12 +58,12 @@ describe('an API key', () => {
     await expect(keys.rotate(old.id, 60_000, 'test')).rejects.toMatchObject({ code: 'KEY_NOT_ACTIVE' });
   });
 
-  it('without an expiry date gets a successor without an expiry date', async () => {
+  it('a key without an expiry date gets a successor without an expiry date', async () => {
     const { row } = await keys.issue('lasting', ['viewer'], null, 'test');
     expect((await keys.rotate(row.id, 0, 'test')).row.expiresAt).toBeNull();
   });
 
-  it('is not found after it is revoked, and listeners are called after the commit', async () => {
+  it('does not find a revoked key, and calls the listeners after the commit', async () => {
     const { row, key } = await keys.issue('ci', ['viewer'], null, 'test');
     let changes = 0;
     keys.onChange(() => (changes += 1));
@@ -74,14 +74,14 @@ describe('an API key', () => {
     await expect(keys.revoke(row.id)).rejects.toMatchObject({ code: 'KEY_REVOKED' });
   });
 
-  it('cannot be revoked if it is the last admin key without an expiry date, also when all are revoked at the same time', async () => {
+  it('the last admin key without an expiry date cannot be revoked, also when all are revoked at the same time', async () => {
     const issued = await Promise.all(['a', 'b', 'c'].map((name) => keys.issue(name, ['admin'], null, 'test')));
     const results = await Promise.allSettled(issued.map(({ row }) => keys.revoke(row.id)));
     const rejected = results.filter((result) => result.status === 'rejected');
     expect(rejected).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
   });
 
-  it('that does not exist is rejected with KEY_NOT_FOUND and its id', async () => {
+  it('rejects an unknown key with KEY_NOT_FOUND and its id', async () => {
     await expect(keys.get('unknown')).rejects.toMatchObject({
       code: 'KEY_NOT_FOUND',
       message: expect.stringContaining('"unknown"') as string,

@@ -26,7 +26,7 @@ const increment = async (db: Database, id: number): Promise<unknown> =>
   await db.query('UPDATE counter SET value = value + 1 WHERE id = $1', [id]);
 
 describe('a replica that freezes during a transaction', () => {
-  it('D5 loses its row locks, because the server ends its transaction', async () => {
+  it('D5 a replica that freezes during a transaction loses its row locks, because the server ends the transaction', async () => {
     const operationTimeoutMs = 1_000;
     const db = await database.connectAgain({ operationTimeoutMs });
     const frozen = new Client({ connectionString: database.url, ...sessionLimits({ operationTimeoutMs }) });
@@ -50,7 +50,7 @@ describe('a slow network', () => {
   let proxy: SlowProxy;
   afterEach(() => proxy.stop());
 
-  it('D6 does not extend a transaction beyond its own limit, even if each statement is fast enough', async () => {
+  it('D6 a slow network does not extend a transaction beyond its own limit, even if each statement is fast enough', async () => {
     proxy = await SlowProxy.start(database.url, 50);
     const db = await database.connectAgain({
       url: proxy.url,
@@ -65,7 +65,7 @@ describe('a slow network', () => {
 });
 
 describe('reserved connections', () => {
-  it('D7 are shared by all queries, which wait for a free one, when the server accepts no more connections', async () => {
+  it('D7 queries share the reserved connections, and wait for a free one, when the server accepts no more connections', async () => {
     const role = `limited_${randomBytes(4).toString('hex')}`;
     await database.db.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 3`);
     await database.db.query(`GRANT ALL ON counter TO ${role}`);

@@ -25,12 +25,12 @@ const prepared = async (on: ClientBase): Promise<string[]> =>
 describe('named statements', () => {
   const COUNT = { sql: { name: 'count_noted', text: 'SELECT count(*)::int AS count FROM noted' }, parameters: [] };
 
-  it('are prepared on a direct connection to Postgres', async () => {
+  it('prepares named statements on a direct connection to Postgres', async () => {
     await client.query(toQuery(COUNT, await isDirect(client)));
     expect(await prepared(client)).toEqual(['count_noted']);
   });
 
-  it('are sent as text through a pooler, which reports a process id that differs from the server', async () => {
+  it('sends named statements as text through a pooler, which reports a process id that differs from the server', async () => {
     Object.assign(client, { processID: 1 });
     expect((await client.query(toQuery(COUNT, await isDirect(client)))).rows).toEqual([{ count: 0 }]);
     expect(await prepared(client)).toEqual([]);
@@ -41,7 +41,7 @@ describe('statements sent with the COMMIT', () => {
   const NOTE = { name: 'note', text: 'INSERT INTO noted (text) VALUES ($1)' };
   const note = (text: string | null): void => database.db.withCommit({ sql: NOTE, parameters: [text] });
 
-  it('run in order after all other statements of the transaction', async () => {
+  it('statements sent with the COMMIT run in order after all other statements of the transaction', async () => {
     await database.db.transaction(async () => {
       note('second');
       note('third');
@@ -50,7 +50,7 @@ describe('statements sent with the COMMIT', () => {
     expect(await noted()).toEqual(['first', 'second', 'third']);
   });
 
-  it('roll back the transaction when one of them fails, and leave the connection usable', async () => {
+  it('a statement that fails with the COMMIT rolls back the transaction, and leaves the connection usable', async () => {
     const { db } = database;
     const failing = db.transaction(async () => {
       await db.query(NOTE, ['first']);
@@ -74,7 +74,7 @@ describe('a transaction', () => {
   });
   afterEach(() => proxy.stop());
 
-  it('needs two round trips when it reads first and writes with the COMMIT', async () => {
+  it('a transaction that reads first and writes with the COMMIT needs two round trips', async () => {
     const roundTrips = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
@@ -85,7 +85,7 @@ describe('a transaction', () => {
     expect(await noted()).toEqual(['one']);
   });
 
-  it('keeps the order of statements that are sent without waiting', async () => {
+  it('a transaction keeps the order of statements that are sent without waiting', async () => {
     const both = await db.transaction(
       async () =>
         await Promise.all([
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
-  it('needs three round trips when it writes first, because the write waits for BEGIN', async () => {
+  it('a transaction that writes first needs three round trips, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
   });

@@ -4,13 +4,13 @@ import { isExhausted, retryDelay } from './retry.policy.js';
 const POLICY = { maxAttempts: 5, firstDelayMs: 1_000, maxDelayMs: 60_000 };
 
 describe('the delay before the next attempt', () => {
-  it('doubles with every failure, up to the maximum', () => {
+  it('the delay doubles with every failure, up to the maximum', () => {
     expect([1, 2, 3, 7, 8, 1_000].map((failures) => retryDelay(POLICY, failures, 1))).toEqual([
       1_000, 2_000, 4_000, 60_000, 60_000, 60_000,
     ]);
   });
 
-  it('is random between half of that value and the whole value', () => {
+  it('the delay is random between half of the computed value and the whole value', () => {
     assert(
       property(integer({ min: 1, max: 200 }), double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
         const full = Math.min(60_000, 1_000 * 2 ** (failures - 1));
@@ -21,7 +21,7 @@ describe('the delay before the next attempt', () => {
     );
   });
 
-  it('is the delay that the receiver requests if that is longer, up to the maximum', () => {
+  it('the delay is the one that the receiver requests if that is longer, up to the maximum', () => {
     expect(retryDelay(POLICY, 1, 1, 30_000)).toBe(30_000);
     expect(retryDelay(POLICY, 1, 1, 3_600_000)).toBe(60_000);
     expect(retryDelay(POLICY, 3, 1, 10)).toBe(4_000);
@@ -29,7 +29,7 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a failed delivery', () => {
-  it('is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
+  it('a delivery is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
     expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
     expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });

@@ -80,7 +80,7 @@ async function append({ events }: Replica, count: number): Promise<void> {
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 
 describe('a sink', () => {
-  it('B3 receives every matching event once and in order, starting after its cursor', async () => {
+  it('B3 a sink receives every matching event once and in order, starting after its cursor', async () => {
     const here = await replica(database.db);
     await append(here, 5);
     await until('the events are logged', async () => (await here.events.log.head()) === 5);
@@ -149,7 +149,7 @@ describe('a sink', () => {
     expect(sink.arrived).toEqual([1, 3, 2]);
   });
 
-  it('receives all events after a sequence number again when they are replayed', async () => {
+  it('a sink receives all events after a sequence number again when they are replayed', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
@@ -163,7 +163,7 @@ describe('a sink', () => {
     await expect(here.sinks.replayAfter('none', 1)).rejects.toMatchObject({ code: 'SINK_NOT_FOUND' });
   });
 
-  it('receives nothing while it is paused, and the missed events when it is resumed', async () => {
+  it('a paused sink receives nothing, and receives the missed events when it is resumed', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
@@ -178,7 +178,7 @@ describe('a sink', () => {
     await until('all events have arrived', () => sink.arrived.length === 3);
   });
 
-  it('stops with an error, and skips no event, when retention has deleted events after its cursor', async () => {
+  it('a sink stops with an error, and skips no event, when retention has deleted events after its cursor', async () => {
     const before = await replica(database.db);
     await append(before, 5);
     await until('the events are logged', async () => (await before.events.log.head()) === 5);
@@ -195,7 +195,7 @@ describe('a sink', () => {
     expect(await here.sinks.get('one')).toMatchObject({ state: 'delivering', lastError: null });
   });
 
-  it('does not delay other sinks when its deliveries hang', async () => {
+  it('a sink whose deliveries hang does not delay other sinks', async () => {
     const here = await replica(database.db);
     sinkOf('hanging').onAttempt = async (_event, signal) =>
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
@@ -206,7 +206,7 @@ describe('a sink', () => {
     expect(await here.sinks.get('hanging')).toMatchObject({ cursor: 0 });
   });
 
-  it('is not found after its removal, and its deliveries are deleted', async () => {
+  it('a removed sink is not found, and its deliveries are deleted', async () => {
     const here = await replica(database.db);
     await here.sinks.add('one', 'test', { after: 0 });
     await append(here, 2);
@@ -258,7 +258,7 @@ describe('a sink that cannot be created', () => {
 });
 
 describe('sinks of several replicas', () => {
-  it('are held by one replica each, and another replica continues when that replica stops', async () => {
+  it('one replica holds each sink, and another replica continues when that replica stops', async () => {
     const [one, two] = [await replica(database.db), await replica(await database.connectAgain())];
     for (const id of ['x', 'y', 'z']) await one.sinks.add(id, 'test', { after: 0 });
     await until('all sinks are held', () => one.supervisor.held.length + two.supervisor.held.length === 3);
@@ -271,7 +271,7 @@ describe('sinks of several replicas', () => {
     expect(two.supervisor.held.toSorted()).toEqual(['x', 'y', 'z']);
   });
 
-  it('lose no event when a replica dies during a delivery, and reject later writes of the dead replica', async () => {
+  it('no event is lost when a replica dies during a delivery, and later writes of the dead replica are rejected', async () => {
     const one = await replica(database.db, { leaseMs: 300 });
     const sink = sinkOf('one');
     const release = Promise.withResolvers<void>();
@@ -296,7 +296,7 @@ describe('sinks of several replicas', () => {
     expect(await two.sinks.delivery('one', 3)).toMatchObject({ attempts: 1 });
   });
 
-  it('lose no event while connections are terminated at random', async () => {
+  it('no event is lost while connections are terminated at random', async () => {
     const all = [
       await replica(database.db, { leaseMs: 500 }),
       await replica(await database.connectAgain(), { leaseMs: 500 }),

@@ -5,7 +5,7 @@ const BODY = '{"type":"agent.left","subject":"bäckerei-1"}';
 const now = (): number => Math.floor(Date.now() / 1_000);
 
 describe('the signature of a delivery', () => {
-  it('is accepted by the reference library of Standard Webhooks, and rejected for another body or secret', () => {
+  it('the reference library of Standard Webhooks accepts a signature, and rejects it for another body or secret', () => {
     const secret = newWebhookSecret();
     const headers = signedHeaders('e-1', now(), BODY, [secret]);
     expect(new Webhook(secret.reveal()).verify(BODY, headers)).toEqual(JSON.parse(BODY));
@@ -13,13 +13,13 @@ describe('the signature of a delivery', () => {
     expect(() => new Webhook(newWebhookSecret().reveal()).verify(BODY, headers)).toThrow('No matching signature');
   });
 
-  it('is valid for both secrets during a rotation', () => {
+  it('a signature is valid for both secrets during a rotation', () => {
     const [one, two] = [newWebhookSecret(), newWebhookSecret()];
     const headers = signedHeaders('e-1', now(), BODY, [two, one]);
     for (const secret of [one, two]) expect(new Webhook(secret.reveal()).verify(BODY, headers)).toBeDefined();
   });
 
-  it('of an old delivery is rejected by a receiver that checks the timestamp', () => {
+  it('a receiver that checks the timestamp rejects the signature of an old delivery', () => {
     const secret = newWebhookSecret();
     const headers = signedHeaders('e-1', now() - 3_600, BODY, [secret]);
     expect(() => new Webhook(secret.reveal()).verify(BODY, headers)).toThrow('too old');

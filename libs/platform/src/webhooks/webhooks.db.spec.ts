@@ -119,7 +119,7 @@ describe('a webhook', () => {
     await expect(delivery).rejects.toMatchObject({ details: { status: 503, retryAfterMs: 2_000 } });
   });
 
-  it('has no sink and is not found after its removal', async () => {
+  it('a removed webhook has no sink and is not found', async () => {
     const { service, sinks } = webhooks();
     const { row } = await service.create({ fields: FIELDS, paused: false, by: 'key:a' });
     await service.remove(row.id);
@@ -127,7 +127,7 @@ describe('a webhook', () => {
     await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
-  it('A6 is not created beyond the quota of its creator, also when many are created at the same time', async () => {
+  it('A6 rejects a webhook beyond the quota of its creator, also when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
     const create = async (by: string): Promise<unknown> => await service.create({ fields: FIELDS, paused: true, by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));

@@ -154,12 +154,12 @@ describe('S4.7 the cost of a usage', () => {
     expect(costOf(usage, prices)).toBe(Math.ceil(12 * 3 + 100 * 0.3 + 30 * 3.75 + 10 * 15));
   });
 
-  it('is undefined if a count is unknown', () => {
+  it('the cost is undefined if a count is unknown', () => {
     expect(costOf({ inputTokens: 5 }, prices)).toBeUndefined();
     expect(costOf({}, prices)).toBeUndefined();
   });
 
-  it('is rounded up to a whole micro-dollar', () => {
+  it('rounds the cost up to a whole micro-dollar', () => {
     const tokens = fc.integer({ min: 0, max: 1_000_000_000 });
     fc.assert(
       fc.property(tokens, tokens, fc.integer({ min: 0, max: 500 }), (inputTokens, outputTokens, cents) => {
@@ -173,13 +173,13 @@ describe('S4.7 the cost of a usage', () => {
 });
 
 describe('S4.7 the price of a usage', () => {
-  it('is the sum of its tokens at the prices of the preset or alias', () => {
+  it('the price is the sum of the tokens at the prices of the preset or alias', () => {
     const usage = { inputTokens: 1_000, outputTokens: 200 };
     expect(priceUsage(usage, 'fast', presets)).toEqual({ tokens: 1_200, microUsd: 2_000 });
     expect(priceUsage(usage, 'haiku', presets)).toEqual(priceUsage(usage, 'fast', presets));
   });
 
-  it('is null, not 0, without a model, without prices or without a count', () => {
+  it('the price is null, not 0, without a model, without prices or without a count', () => {
     const usage = { inputTokens: 1_000, outputTokens: 200 };
     expect(priceUsage(usage, undefined, presets)).toEqual({ tokens: 1_200, microUsd: null });
     expect(priceUsage(usage, 'local', presets)).toEqual({ tokens: 1_200, microUsd: null });

@@ -19,7 +19,7 @@ const YESTERDAY = new Date('2026-02-23T10:00:00Z');
 const TODAY = new Date('2026-02-24T10:00:00Z');
 
 describe('usage from Langfuse', () => {
-  it('S3.10 is the sum of tokens and cost of each agent, in total or since a date', async () => {
+  it('S3.10 returns the sum of tokens and cost of each agent, in total or since a date', async () => {
     server.traced.push(
       { agentId: 'builder', totalTokens: 1_000, totalCost: 0.25, at: YESTERDAY },
       { agentId: 'builder', totalTokens: 234, totalCost: 0.000001, at: TODAY },
@@ -36,7 +36,7 @@ describe('usage from Langfuse', () => {
     expect(server.queries[0]).toMatchObject({ view: 'observations', dimensions: [{ field: 'traceName' }] });
   });
 
-  it('S3.10 is requested in several queries if the agents do not fit into one', async () => {
+  it('S3.10 sends several queries if the agents do not fit into one', async () => {
     const agentIds = Array.from({ length: 130 }, (_, index) => `agent-${index}`);
     for (const agentId of agentIds) server.traced.push({ agentId, totalTokens: 7, totalCost: 0, at: TODAY });
     const usage = await source().usage({ agentIds, since: null });
@@ -47,7 +47,7 @@ describe('usage from Langfuse', () => {
     expect(server.queries.slice(3).map(({ filters }) => filters[0]?.value.length)).toEqual([32, 18]);
   });
 
-  it('S3.10 can be read from an installation that has only the first metrics API', async () => {
+  it('S3.10 reads from an installation that has only the first metrics API', async () => {
     server.isOld = true;
     server.traced.push({ agentId: 'builder', totalTokens: 5, totalCost: 0, at: TODAY });
     const langfuse = source({ agentField: 'name' });
@@ -56,14 +56,14 @@ describe('usage from Langfuse', () => {
     expect(server.queries).toHaveLength(3);
   });
 
-  it('S3.10 is rejected with USAGE_KEY_REFUSED for a wrong key, and the error does not contain the key', async () => {
+  it('S3.10 reports a wrong key as USAGE_KEY_REFUSED, and the error does not contain the key', async () => {
     const langfuse = source({ secretKey: new Secret('sk-lf-stolen') });
     const error = await langfuse.usage({ agentIds: ['a'], since: null }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'USAGE_KEY_REFUSED', status: 401, fault: 'operator' });
     expect(String(error)).not.toContain('sk-lf-stolen');
   });
 
-  it('S3.10 is rejected with USAGE_RATE_LIMITED and the requested delay, and is not retried automatically', async () => {
+  it('S3.10 reports USAGE_RATE_LIMITED with the requested delay, and does not retry automatically', async () => {
     server.fault = { status: 429, headers: { 'retry-after': '7' } };
     await expect(source().usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
       code: 'USAGE_RATE_LIMITED',
@@ -73,7 +73,7 @@ describe('usage from Langfuse', () => {
     expect(server.queries).toHaveLength(1);
   });
 
-  it('S3.10 is rejected with USAGE_SOURCE_UNAVAILABLE when the server fails or is unreachable', async () => {
+  it('S3.10 reports USAGE_SOURCE_UNAVAILABLE when the server fails or is unreachable', async () => {
     const unreachable = source({ timeoutMs: 100 }); // the library does not clear its timer after a failure
     server.fault = { status: 502 };
     await expect(source().usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
@@ -86,14 +86,14 @@ describe('usage from Langfuse', () => {
     });
   });
 
-  it('S3.10 is rejected with USAGE_SOURCE_UNAVAILABLE when the server starts an answer and never ends it', async () => {
+  it('S3.10 reports USAGE_SOURCE_UNAVAILABLE when the server starts an answer and never ends it', async () => {
     server.stalls = true;
     await expect(source({ timeoutMs: 300 }).usage({ agentIds: ['a'], since: null })).rejects.toMatchObject({
       code: 'USAGE_SOURCE_UNAVAILABLE',
     });
   });
 
-  it('S3.10 is not requested from an address that the egress policy denies', () => {
+  it('S3.10 sends no request to an address that the egress policy denies', () => {
     expect(() => source({ policy: new EgressPolicy() })).toThrow(expect.objectContaining({ code: 'EGRESS_DENIED' }));
   });
 });

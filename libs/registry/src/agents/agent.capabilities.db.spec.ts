@@ -11,7 +11,7 @@ async function capabilitiesOf(...types: string[]): Promise<unknown[]> {
 }
 
 describe('the capabilities in an event', () => {
-  it('B3 are included when an agent becomes suspect, recovers and leaves', async () => {
+  it('B3 the events of an agent that becomes suspect, recovers or leaves include its capabilities', async () => {
     const { here } = replicas;
     const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
     await here.sweeper.sweep();
@@ -28,7 +28,7 @@ describe('the capabilities in an event', () => {
     ]);
   });
 
-  it('B3 are included when a circuit opens and closes', async () => {
+  it('B3 the events of a circuit that opens or closes include the capabilities of the agent', async () => {
     const { circuits } = replicas.here;
     await replicas.given.agent({ agentId: 'a-1', circuit: 'open' });
     await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
@@ -40,7 +40,7 @@ describe('the capabilities in an event', () => {
     ]);
   });
 
-  it('B3 are those of the replaced registration when an agent registers again', async () => {
+  it('B3 the event of a replaced registration includes the capabilities of that registration', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build'] });
     await replicas.given.agent({ agentId: 'a-1', capabilities: ['review'], leaseToken });
     expect(await capabilitiesOf('agent.joined', 'agent.left')).toEqual([
@@ -50,7 +50,7 @@ describe('the capabilities in an event', () => {
     ]);
   });
 
-  it('B3 are the old and the new ones when an update changes them', async () => {
+  it('B3 the event of an update includes the old and the new capabilities', async () => {
     const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
     await replicas.here.agents.update(joined.claim, { capabilities: ['plan', 'review'] });
     expect(await capabilitiesOf('agent.updated')).toEqual([['agent.updated', ['build', 'plan', 'review']]]);

@@ -107,7 +107,7 @@ describe('the events of an agent that leaves', () => {
     expect(left.map(({ subject }) => subject).toSorted()).toEqual(['a-0', 'a-1', 'a-2', 'a-3', 'a-4']);
   });
 
-  it('S3.3 under concurrent registrations and removals, every agent.left follows the agent.joined of its generation', async () => {
+  it('S3.3 every agent.left follows the agent.joined of its generation under concurrent registrations and removals', async () => {
     const writers = Array.from({ length: 12 }, async (_, index) => {
       const at = index % 2 ? here : there;
       for (let round = 0; round < 8; round++) {

@@ -11,7 +11,7 @@ async function pruneAll(): Promise<void> {
 }
 
 describe('the generations of an agentId', () => {
-  it('B4 continue after its history is pruned, so that writes with an old generation are still rejected', async () => {
+  it('B4 generations continue after the history is pruned, so that writes with an old generation are still rejected', async () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'a-1' });
     const { leaseToken } = first;
@@ -30,7 +30,7 @@ describe('the generations of an agentId', () => {
     });
   });
 
-  it('B4 continue after its history is pruned, so that directories list the agent when it registers again', async () => {
+  it('B4 generations continue after the history is pruned, so that directories list the agent when it registers again', async () => {
     const { here } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'a-1' });
     await replicas.given.agent({ agentId: 'a-1', leaseToken });
@@ -43,7 +43,7 @@ describe('the generations of an agentId', () => {
     expect(candidates.map(({ agent }) => agent.agentId)).toEqual(['a-1']);
   });
 
-  it('B4 start at 1 in a registry without pruned agents, and never decrease', async () => {
+  it('B4 generations start at 1 in a registry without pruned agents, and never decrease', async () => {
     const { here, there } = replicas;
     for (const agentId of ['a-1', 'a-2']) expect((await replicas.given.agent({ agentId })).record.generation).toBe(1);
     for (let generation = 1; generation < 4; generation++) {
@@ -59,7 +59,7 @@ describe('the generations of an agentId', () => {
 });
 
 describe('two concurrent registrations with one lease token', () => {
-  it('S3.2 get two generations, and the first one leaves with the reason replaced', async () => {
+  it('S3.2 two concurrent registrations with one lease token get two generations, and the first one leaves with the reason replaced', async () => {
     const { here, there } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'other' });
     for (let round = 0; round < 10; round++) {

@@ -2,7 +2,7 @@ import { given } from '../testing/given.js';
 import { agentBudget, agentLoad, agentStatus, ASSUMED_CAPACITY, LEAVE_REASONS } from './agent.record.js';
 
 describe('the agent record', () => {
-  it('S3.1 has the field names of the RFC', () => {
+  it('S3.1 the agent record has the field names of the RFC', () => {
     const { record } = given.entry();
     const fields =
       'agentId name status endpoint agentCard capabilities sandboxLevel provider budget health registeredAt lastTaskAt';
@@ -13,7 +13,7 @@ describe('the agent record', () => {
     expect(Object.keys(record.health)).toEqual(expect.arrayContaining(health));
   });
 
-  it('S3.1 has one status: left takes precedence over the desired state, and the desired state over health', () => {
+  it('S3.1 an agent has one status: left takes precedence over the desired state, and the desired state over health', () => {
     const status = (left: boolean, desiredState: 'active' | 'draining' | 'quarantined', health: 'active' | 'suspect') =>
       agentStatus({ left, desiredState, health });
     expect(status(true, 'quarantined', 'suspect')).toBe('left');
@@ -23,17 +23,17 @@ describe('the agent record', () => {
     expect(status(false, 'active', 'active')).toBe('active');
   });
 
-  it('S3.1 has seven leave reasons', () => {
+  it('S3.1 there are seven leave reasons', () => {
     expect(LEAVE_REASONS).toHaveLength(7);
   });
 
-  it('S3.10 has the remaining tokens of a budget, with null for an unlimited one', () => {
+  it('S3.10 the record has the remaining tokens of a budget, with null for an unlimited one', () => {
     expect(agentBudget({ totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' }).remaining).toBe(376_544);
     expect(agentBudget({ totalTokens: 10, usedTokens: 12, source: 'langfuse' }).remaining).toBe(0);
     expect(agentBudget({ totalTokens: null, usedTokens: 12, source: 'reported' }).remaining).toBeNull();
   });
 
-  it('S3.7 has the load ratio that the agent reports, or else the ratio of calls in flight to capacity', () => {
+  it('S3.7 the record has the load ratio that the agent reports, or else the ratio of calls in flight to capacity', () => {
     expect(agentLoad({ inFlight: 3, capacity: 4 }).ratio).toBe(0.75);
     expect(agentLoad({ inFlight: 3, capacity: 4, reportedRatio: 0.2 }).ratio).toBe(0.2);
     expect(agentLoad({ inFlight: ASSUMED_CAPACITY, capacity: null }).ratio).toBe(1);

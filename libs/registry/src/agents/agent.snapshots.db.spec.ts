@@ -37,7 +37,7 @@ const fleetOf = (agents: readonly AgentRecord[]): Map<string, number> =>
   new Map(agents.map(({ agentId, generation }) => [agentId, generation]));
 
 describe('a snapshot of the agents', () => {
-  it('B3 equals the state after the events up to its seq, while agents join and leave on two replicas', async () => {
+  it('B3 a snapshot equals the state after the events up to its seq, while agents join and leave on two replicas', async () => {
     for (const { events } of [here, there]) events.start();
     const done = new AbortController();
     const writers = Array.from({ length: 10 }, async (_, index) => {
@@ -61,7 +61,7 @@ describe('a snapshot of the agents', () => {
     expect(snapshots.at(-1)?.seq).toBeGreaterThan(snapshots[0]?.seq ?? 0);
   });
 
-  it('is read in slices that all show the same moment', async () => {
+  it('the slices of a snapshot all show the same moment', async () => {
     await replicas.database.db.query(`
       INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities, capability_keys,
         sandbox_level, provider, cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
@@ -78,7 +78,7 @@ describe('a snapshot of the agents', () => {
     expect((await read(here)).agents).toEqual([]);
   });
 
-  it('is rejected while too many snapshots are open, and succeeds after they are closed', async () => {
+  it('rejects a snapshot while too many snapshots are open, and accepts it after they are closed', async () => {
     const open = await Promise.all([1, 2, 3, 4].map(async () => await here.snapshots.take()));
     await expect(here.snapshots.take()).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
     for (const snapshot of open) await snapshot.close();

@@ -21,7 +21,7 @@ describe('an update', () => {
     ]);
   });
 
-  it('S3.11 is in the directory of its replica at once, under the new capabilities', async () => {
+  it('S3.11 an update is in the directory of its replica at once, under the new capabilities', async () => {
     const { here } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
@@ -31,7 +31,7 @@ describe('an update', () => {
     expect([find('build'), find('review')]).toEqual([[], ['builder']]);
   });
 
-  it('B4 is rejected for another generation, a wrong lease token, an unknown agent and an agent that has left', async () => {
+  it('B4 rejects an update for another generation, a wrong lease token, an unknown agent and an agent that has left', async () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'mine' });
     const second = await replicas.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
@@ -49,7 +49,7 @@ describe('an update', () => {
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
-  it('B4 by an operator needs no generation, and is rejected if its version is outdated', async () => {
+  it('B4 an operator updates an agent without a generation, but not with an outdated version', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
@@ -61,7 +61,7 @@ describe('an update', () => {
     expect((await here.agents.get('shared')).labels).toEqual({ canary: 'yes' });
   });
 
-  it('B4 of different labels by twenty concurrent callers loses no change', async () => {
+  it('B4 twenty concurrent updates of different labels lose no change', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
     await Promise.all(
@@ -79,7 +79,7 @@ describe('the leave reason', () => {
   const reasons = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('agent.left')).map(({ data }) => (data as { reason: string }).reason);
 
-  it('S3.3 is deregistered by default, or shutdown if the agent gives that reason', async () => {
+  it('S3.3 the leave reason is deregistered by default, or shutdown if the agent gives that reason', async () => {
     const { agents } = replicas.here;
     await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
     await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
@@ -87,7 +87,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
-  it('S3.3 is drained if a draining agent deregisters, whatever reason it gives', async () => {
+  it('S3.3 the leave reason is drained if a draining agent deregisters, whatever reason it gives', async () => {
     const { agents } = replicas.here;
     const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
     await agents.deregister(claim, 'shutdown');
@@ -95,7 +95,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['drained']);
   });
 
-  it('S3.3 S3.10 is budget_exhausted if an agent without remaining budget deregisters and gives no reason', async () => {
+  it('S3.3 S3.10 the leave reason is budget_exhausted if an agent without remaining budget deregisters and gives no reason', async () => {
     const { agents } = replicas.here;
     const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
     for (const [agentId, reason] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
@@ -106,7 +106,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
   });
 
-  it('S3.3 is quarantined after a forced quarantine, and the next registration is quarantined too', async () => {
+  it('S3.3 the leave reason is quarantined after a forced quarantine, and the next registration is quarantined too', async () => {
     const { agents } = replicas.here;
     const joined = await replicas.given.agent({ agentId: 'bad' });
     expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
@@ -124,13 +124,13 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['quarantined']);
   });
 
-  it('S3.3 is replaced for the previous generation when the agent registers again', async () => {
+  it('S3.3 the leave reason of the previous generation is replaced when the agent registers again', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     await replicas.given.agent({ agentId: 'again', leaseToken });
     expect(await reasons()).toEqual(['replaced']);
   });
 
-  it('S3.5 is evicted after a removal by an operator and after missed heartbeats', async () => {
+  it('S3.5 the leave reason is evicted after a removal by an operator and after missed heartbeats', async () => {
     const { agents, sweeper } = replicas.here;
     await replicas.given.agent({ agentId: 'forced' });
     await replicas.given.agent({ agentId: 'silent' });
@@ -141,7 +141,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['evicted', 'evicted']);
   });
 
-  it('S3.3 is published once if the agent and an operator end the registration concurrently on two replicas', async () => {
+  it('S3.3 one leave reason is published if the agent and an operator end the registration concurrently on two replicas', async () => {
     const { here, there } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'contested' })).claim;
     const ends = await Promise.allSettled([
@@ -155,7 +155,7 @@ describe('the leave reason', () => {
 });
 
 describe('tokens reported with heartbeats', () => {
-  it('S3.10 are in the ledger when the agent leaves or is evicted, and still count when it registers again', async () => {
+  it('S3.10 reported tokens are in the ledger when the agent leaves or is evicted, and still count when it registers again', async () => {
     const { here } = replicas;
     const budget = { totalTokens: 500_000, usedTokens: 0, source: 'reported' };
     for (const agentId of ['leaver', 'silent']) {
@@ -178,7 +178,7 @@ describe('tokens reported with heartbeats', () => {
 });
 
 describe('a desired state', () => {
-  it('B4 that is set twice is published once', async () => {
+  it('B4 a desired state that is set twice is published once', async () => {
     const { agents } = replicas.here;
     await replicas.given.agent({ agentId: 'calm' });
     await agents.setDesiredState('calm', 'draining', 'first', 'key:op');
@@ -188,7 +188,7 @@ describe('a desired state', () => {
 });
 
 describe('writes with another generation', () => {
-  it('B4 S3.4 are all rejected when they are replayed after a new registration, and change nothing', async () => {
+  it('B4 S3.4 rejects all writes of an old generation that are replayed after a new registration, and changes nothing', async () => {
     const { here, there } = replicas;
     const first = await replicas.given.agent({ agentId: 'phoenix' });
     const old = first.claim;
@@ -212,7 +212,7 @@ describe('writes with another generation', () => {
     expect(await replicas.loggedEvents()).toHaveLength(events);
   });
 
-  it('S3.4 are rejected with GENERATION_AHEAD if the generation does not exist yet', async () => {
+  it('S3.4 rejects a write with a generation that does not exist yet with GENERATION_AHEAD', async () => {
     const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
@@ -220,7 +220,7 @@ describe('writes with another generation', () => {
 });
 
 describe('a request with a wrong lease token', () => {
-  it('B4 is rejected without a lock, so that it neither waits for other requests nor delays them', async () => {
+  it('B4 rejects a wrong lease token without a lock, so that the request neither waits for other requests nor delays them', async () => {
     const { here, there, database } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
     const wrongClaim = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };

@@ -24,7 +24,7 @@ const outcomes = (results: readonly JoinResult[]): string[] => results.map(outco
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
 
 describe('registrations that arrive together', () => {
-  it('each get a lease, a budget and an event', async () => {
+  it('each registration of a batch gets a lease, a budget and an event', async () => {
     const { here, database } = replicas;
     const results = await here.agents.registerAll(ids(30).map((id) => request(id)));
     expect(new Set(outcomes(results))).toEqual(new Set(['joined 1']));
@@ -39,7 +39,7 @@ describe('registrations that arrive together', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('return the record of a new agent as a read returns it', async () => {
+  it('a registration returns the record of a new agent as a read returns it', async () => {
     const { here, there } = replicas;
     const facts = given.registration({
       endpoint: 'https://agent.example',
@@ -65,7 +65,7 @@ describe('registrations that arrive together', () => {
     expect(there.directory.find('full')).toEqual(listed);
   });
 
-  it('keep what an operator wants of an agent whose history was pruned', async () => {
+  it('a registration keeps the desired state of an agent whose history was pruned', async () => {
     const { agents } = replicas.here;
     await replicas.given.agent({ agentId: 'outcast' });
     await agents.quarantineAndRemove('outcast', null, 'key:op');
@@ -75,7 +75,7 @@ describe('registrations that arrive together', () => {
     expect(record).toEqual(await agents.get('outcast'));
   });
 
-  it('on two replicas give each new agentId to exactly one caller', async () => {
+  it('two replicas give each new agentId to exactly one caller', async () => {
     const { here, there } = replicas;
     const all = await Promise.all(
       [here, there].map(async ({ agents }) => await agents.registerAll(ids(40).map((id) => request(id)))),
@@ -88,7 +88,7 @@ describe('registrations that arrive together', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('do not wait for a registration whose row another transaction has locked', async () => {
+  it('a registration that waits for a locked row does not delay the other registrations', async () => {
     const { here, there, database } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'busy' });
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ describe('registrations that arrive together', () => {
     await here.idle();
   });
 
-  it('of one agentId with its lease token get consecutive generations', async () => {
+  it('registrations of one agentId with its lease token get consecutive generations', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));
     const results = await replicas.here.agents.registerAll(again);
@@ -116,7 +116,7 @@ describe('registrations that arrive together', () => {
     expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
   });
 
-  it('A6 stop at the quota of their principal in the middle of a batch, on both replicas together', async () => {
+  it('A6 a batch stops at the quota of its principal, on both replicas together', async () => {
     const { here, there } = replicas;
     const own = (prefix: string): JoinRequest[] => ids(6).map((id) => request(`${prefix}-${id}`, { by: 'greedy' }));
     const results = await Promise.all([here.agents.registerAll(own('h')), there.agents.registerAll(own('t'))]);
@@ -125,14 +125,14 @@ describe('registrations that arrive together', () => {
     expect(counted.get('QUOTA_EXCEEDED')).toHaveLength(7);
   });
 
-  it('succeed without the one that Postgres rejects', async () => {
+  it('a registration that Postgres rejects does not fail the rest of its batch', async () => {
     const bad = request('bad', { facts: given.registration({ name: 'a\0b' }) });
     const results = await replicas.here.agents.registerAll([request('one'), bad, request('two')]);
     expect(outcomes(results).map((outcome) => outcome.startsWith('joined'))).toEqual([true, false, true]);
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
   });
 
-  it('are part of the transaction of the caller, also with one agentId twice', async () => {
+  it('registrations are part of the transaction of the caller, also with one agentId twice', async () => {
     const { here, database } = replicas;
     const rolledBack = database.db.transaction(async () => {
       await here.agents.registerAll([request('a'), request('b')]);
@@ -148,7 +148,7 @@ describe('registrations that arrive together', () => {
 });
 
 describe('the budget of an agent that registers', () => {
-  it('continues when the history of the agent was pruned', async () => {
+  it('a registration continues the budget of an agent whose history was pruned', async () => {
     const { here } = replicas;
     const budget = { totalTokens: 1_000, usedTokens: 400, source: 'reported' };
     await here.agents.deregister((await replicas.given.agent({ agentId: 'phoenix', budget })).claim);
@@ -161,7 +161,7 @@ describe('the budget of an agent that registers', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
+  it('a registration keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
     const { here } = replicas;
     const limit = { tokens: 50, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'early', limit, by: 'key:op' });
@@ -172,7 +172,7 @@ describe('the budget of an agent that registers', () => {
 });
 
 describe('updates that arrive together', () => {
-  it('do not wait for an update whose row another transaction has locked', async () => {
+  it('an update that waits for a locked row does not delay the other updates', async () => {
     const { there, database } = replicas;
     const busy = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const free = (await replicas.given.agent({ agentId: 'free' })).claim;
@@ -191,7 +191,7 @@ describe('updates that arrive together', () => {
     expect((await waiting).record.version).toBe('2');
   });
 
-  it('of one agent are applied in order, each to the result of the previous one', async () => {
+  it('updates of one agent are applied in order, each to the result of the previous one', async () => {
     const { agents } = replicas.here;
     const claim = (await replicas.given.agent({ agentId: 'busy' })).claim;
     const { version } = await agents.getVersioned('busy');

@@ -51,7 +51,7 @@ describe('a registration', () => {
     ]);
   });
 
-  it('S3.2 of one agentId by twenty callers on two replicas succeeds once', async () => {
+  it('S3.2 one of twenty callers on two replicas registers an agentId, and the others are rejected', async () => {
     const attempts = Array.from(
       { length: 20 },
       async (_, index) =>
@@ -69,7 +69,7 @@ describe('a registration', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(1);
   });
 
-  it('B4 with the lease token gets the next generation without a gap, also if many are concurrent', async () => {
+  it('B4 a registration with the lease token gets the next generation without a gap, also if many are concurrent', async () => {
     const first = await here.given.agent({ agentId: 'again' });
     const again = await Promise.all(
       Array.from(
@@ -90,7 +90,7 @@ describe('a registration', () => {
 });
 
 describe('leaving the registry', () => {
-  it('S3.3 by deregistration publishes agent.left once and sets the status left', async () => {
+  it('S3.3 a deregistration publishes agent.left once and sets the status left', async () => {
     const joined = await here.given.agent({ agentId: 'leaver' });
     await here.agents.deregister(joined.claim);
     expect(await here.agents.get('leaver')).toMatchObject({ status: 'left', leaveReason: 'deregistered' });
@@ -100,7 +100,7 @@ describe('leaving the registry', () => {
     ]);
   });
 
-  it('S3.3 starts the retention time, after which the agent is pruned; a listed agent is never pruned', async () => {
+  it('S3.3 an agent that has left is pruned after the retention time; a listed agent is never pruned', async () => {
     await here.agents.deregister((await here.given.agent({ agentId: 'old' })).claim);
     await here.agents.deregister((await here.given.agent({ agentId: 'recent' })).claim);
     await here.given.agent({ agentId: 'alive' });
@@ -115,7 +115,7 @@ describe('leaving the registry', () => {
     ]);
   });
 
-  it('S3.3 with an unknown agentId is rejected and publishes nothing', async () => {
+  it('S3.3 rejects the removal of an unknown agent and publishes nothing', async () => {
     await expect(here.agents.remove('unknown', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await expect(here.agents.deregister({ agentId: 'unknown', generation: 1, tokenHash: 'x' })).rejects.toMatchObject({
       code: 'AGENT_NOT_FOUND',
@@ -123,7 +123,7 @@ describe('leaving the registry', () => {
     expect(await replicas.loggedEvents()).toEqual([]);
   });
 
-  it('S3.3 with a wrong lease token or an old generation is rejected', async () => {
+  it('S3.3 rejects a deregistration with a wrong lease token or an old generation', async () => {
     const first = await here.given.agent({ agentId: 'mine' });
     const second = await here.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
     await expect(here.agents.deregister({ ...second.claim, tokenHash: 'wrong' })).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe('leaving the registry', () => {
     expect((await here.agents.get('mine')).status).toBe('active');
   });
 
-  it('B4 keeps the desired state, which holds for the next registration too', async () => {
+  it('B4 an agent that leaves keeps its desired state, which holds for the next registration too', async () => {
     const joined = await here.given.agent({ agentId: 'drained' });
     await here.agents.setDesiredState('drained', 'draining', 'maintenance', 'key:op');
     await here.agents.deregister(joined.claim);
@@ -151,7 +151,7 @@ describe('leaving the registry', () => {
 });
 
 describe('heartbeats', () => {
-  it('S3.4 renew leases and report load, in batches of one statement', async () => {
+  it('S3.4 heartbeats renew leases and report load, in batches of one statement', async () => {
     const agents = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );
@@ -163,7 +163,7 @@ describe('heartbeats', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('S3.4 of unknown, evicted and replaced agents and with a wrong lease token are rejected with a code', async () => {
+  it('S3.4 rejects heartbeats of unknown, evicted and replaced agents and with a wrong lease token, each with a code', async () => {
     const first = await here.given.agent({ agentId: 'one' });
     const second = await here.given.agent({ agentId: 'one', leaseToken: first.leaseToken });
     const evicted = await here.given.agent({ agentId: 'two' });
@@ -222,7 +222,7 @@ describe('a sweep', () => {
     ]);
   });
 
-  it('S3.5 on two replicas at once evicts each silent agent once', async () => {
+  it('S3.5 two replicas that sweep at once evict each silent agent once', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `fleet-${index}`);
     for (const agentId of ids) await here.given.agent({ agentId });
     await sweepNow();
@@ -250,7 +250,7 @@ describe('a sweep', () => {
     ).toEqual(['protection.entered', 'protection.left']);
   });
 
-  it('B5 after a period without sweeps extends all leases by that period before it evicts an agent', async () => {
+  it('B5 a sweep after a period without sweeps extends all leases by that period before it evicts an agent', async () => {
     await here.given.agent({ agentId: 'patient' });
     await here.given.agent({ agentId: 'other' });
     await sweepNow();
@@ -312,7 +312,7 @@ describe('the directory', () => {
     expect(candidates[2]?.marks).toContain('low_budget');
   });
 
-  it('S3.11 of another replica is loaded from Postgres, and applies heartbeats and departures', async () => {
+  it('S3.11 the directory of another replica is loaded from Postgres, and applies heartbeats and departures', async () => {
     const agent = await here.given.agent({ agentId: 'far' });
     expect(await there.sync.load()).toBe(1);
     await here.heartbeats.beatAll([{ ...agent.claim, inFlight: 5 }]);

@@ -46,7 +46,7 @@ async function budgetIdOf(agentId: string): Promise<number> {
 }
 
 describe('an agent record', () => {
-  it('S3.10 shows the ledger at once on the replica that charges, and on others after they read budgets', async () => {
+  it('S3.10 an agent record shows the ledger at once on the replica that charges, and on others after they read budgets', async () => {
     await register('builder', 500_000);
     await there.sync.load();
     await until('the agent is listed', () => budgetIn(here, 'builder') !== undefined);
@@ -60,7 +60,7 @@ describe('an agent record', () => {
     expect(await there.sync.readBudgets()).toBe(0);
   });
 
-  it('S3.10 shows the binding budget if there are several', async () => {
+  it('S3.10 an agent record shows the binding budget if there are several', async () => {
     await register('builder', 500_000);
     const limit = { tokens: 1_000, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'builder', window: 'daily', limit, by: 'op' });
@@ -83,7 +83,7 @@ describe('an agent record', () => {
 });
 
 describe('an agent with an exhausted budget', () => {
-  it('S3.10 is excluded from the ranking with a reason, stays registered, and is ranked again after a top-up', async () => {
+  it('S3.10 an agent with an exhausted budget is not ranked, with a reason, stays registered, and is ranked again after a top-up', async () => {
     await register('builder', 1_000);
     await there.sync.load();
     await until('the agent is listed', () => ranked(here).length === 1);
@@ -108,7 +108,7 @@ describe('an agent with an exhausted budget', () => {
     expect(ranked(there)).toEqual(['builder']);
   });
 
-  it('S3.10 leaves with the reason budget_exhausted', async () => {
+  it('S3.10 an agent with an exhausted budget leaves with the reason budget_exhausted', async () => {
     const { claim } = await register('builder', 10);
     await charge('builder', 10);
     await here.agents.deregister(claim);
@@ -117,7 +117,7 @@ describe('an agent with an exhausted budget', () => {
     ]);
   });
 
-  it('S3.10 gets no new budget by leaving and registering again', async () => {
+  it('S3.10 an agent that leaves and registers again gets no new budget', async () => {
     const { leaseToken } = await register('builder', 10);
     await charge('builder', 10);
     expect((await register('builder', 10, 'ledger', leaseToken)).record.budget).toMatchObject({
@@ -130,7 +130,7 @@ describe('an agent with an exhausted budget', () => {
 });
 
 describe('a declared limit', () => {
-  it('S3.10 changes with each registration until an operator changes the limit', async () => {
+  it('S3.10 a declared limit changes with each registration until an operator changes the limit', async () => {
     const { leaseToken } = await register('builder', 100);
     expect((await register('builder', 200, 'ledger', leaseToken)).record.budget.totalTokens).toBe(200);
     await here.budgets.budgets.topUp(await budgetIdOf('builder'), { tokens: 50 }, { by: 'op', note: null });
@@ -140,7 +140,7 @@ describe('a declared limit', () => {
 });
 
 describe('usage that an agent reports', () => {
-  it('S3.10 with a heartbeat is in the record at once and in the ledger after the next sweep', async () => {
+  it('S3.10 usage in a heartbeat is in the record at once and in the ledger after the next sweep', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     await here.heartbeats.beatAll([{ ...claim, usedTokens: 600 }]);
     expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });
@@ -157,7 +157,7 @@ describe('usage that an agent reports', () => {
 });
 
 describe('usage that agents report to several replicas', () => {
-  it('S3.10 is charged by the replica that received it, or by a replica that starts after that one has ended', async () => {
+  it('S3.10 the replica that received usage charges it, or a replica that starts after that one has ended', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     await there.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
@@ -171,7 +171,7 @@ describe('usage that agents report to several replicas', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('S3.10 does not prolong a sweep, however often it is reported', async () => {
+  it('S3.10 frequent reports of usage do not prolong a sweep', async () => {
     await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
@@ -185,7 +185,7 @@ describe('usage that agents report to several replicas', () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
-  it('S3.10 is charged by the next sweep if one fails', async () => {
+  it('S3.10 the next sweep charges the usage if one fails', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
@@ -207,7 +207,7 @@ describe('usage from an external source', () => {
   });
   beforeEach(() => void requests.splice(0));
 
-  it('S3.10 raises the count and never lowers it, with one request for all budgets that start at the same time', async () => {
+  it('S3.10 usage from a source raises the count and never lowers it, with one request for all budgets that start at the same time', async () => {
     await register('one', 1_000, 'langfuse');
     await register('two', 1_000, 'langfuse');
     await register('other', 1_000, 'reported');
@@ -235,7 +235,7 @@ describe('usage from an external source', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('S3.10 of a window that ended during the request is not counted in the next window', async () => {
+  it('S3.10 usage of a window that ended during the request is not counted in the next window', async () => {
     await register('one', 1_000);
     const limit = { tokens: 100, microUsd: null };
     const facts = { kind: 'agent' as const, subject: 'one', window: 'daily' as const, source: 'langfuse', by: 'op' };
@@ -247,7 +247,7 @@ describe('usage from an external source', () => {
     expect((await here.budgets.store.find(id))?.budget.used.tokens).toBe(0);
   });
 
-  it('S3.10 of many agents is kept as far as the source answered, and the other agents are read first the next time', async () => {
+  it('S3.10 a partial answer of the source is kept, and the agents without an answer are read first the next time', async () => {
     const agentIds = Array.from({ length: 220 }, (_, index) => `many-${index}`);
     await Promise.all(agentIds.map(async (agentId) => await register(agentId, null, 'langfuse')));
     const failingAfterFirst = (): BudgetSource => {
@@ -268,7 +268,7 @@ describe('usage from an external source', () => {
     expect(counted).toHaveLength(220);
   });
 
-  it('S3.10 is unchanged in an outage, and shows when it was last refreshed', async () => {
+  it('S3.10 usage is unchanged in an outage, and shows when it was last refreshed', async () => {
     await register('one', 1_000, 'langfuse');
     await here.budgets.refresher.refresh(source(() => ({ one: 40 })));
     const [before] = await here.budgets.budgets.of('agent', 'one');

@@ -21,7 +21,7 @@ const tokens = (count: number): { tokens: number; microUsd: number } => ({ token
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
 describe('a reservation', () => {
-  it('B2 is granted to exactly as many of 1,000 callers on two replicas as the budget allows', async () => {
+  it('B2 exactly as many of 1,000 callers on two replicas get a reservation as the budget allows', async () => {
     const { id } = await here.given.budget(50);
     const attempts = Array.from(
       { length: 1_000 },
@@ -49,7 +49,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is limited by money as well as by tokens', async () => {
+  it('B2 money limits a reservation as well as tokens do', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
@@ -62,7 +62,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 holds fewer tokens if the caller accepts fewer', async () => {
+  it('B2 a reservation holds fewer tokens if the caller accepts fewer', async () => {
     await here.given.budget(100);
     await here.ledger.reserve(given.reservation(70));
     expect((await here.ledger.reserve(given.reservation(1_000, { atLeastTokens: 20 }))).held).toEqual(tokens(30));
@@ -71,7 +71,7 @@ describe('a reservation', () => {
     });
   });
 
-  it('B2 is made once for each key, however often and on whichever replica it is requested', async () => {
+  it('B2 one key makes one reservation, however often and on whichever replica it is requested', async () => {
     const { id } = await here.given.budget(100);
     const request = given.reservation(10);
     const answers = await Promise.all(
@@ -85,7 +85,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is returned again for its key, also if the budget allows no new one', async () => {
+  it('B2 returns the reservation of a key again, also if the budget allows no new one', async () => {
     await here.given.budget(10);
     const request = given.reservation(10);
     const first = await here.ledger.reserve(request);
@@ -97,7 +97,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 is rejected if the named agent or run has no budget', async () => {
+  it('B2 rejects a reservation if the named agent or run has no budget', async () => {
     await expect(here.ledger.reserve(given.reservation(1, { agentId: 'unknown' }))).rejects.toMatchObject({
       code: 'BUDGET_NOT_FOUND',
     });
@@ -107,7 +107,7 @@ describe('a reservation', () => {
     expect((await here.ledger.reserve(given.reservation(1))).budgetIds).toEqual([]);
   });
 
-  it('B2 is part of the transaction of the caller and is rolled back with it', async () => {
+  it('B2 a reservation is part of the transaction of the caller and is rolled back with it', async () => {
     const { id } = await here.given.budget(100);
     const failing = db.transaction(async () => {
       await here.ledger.reserve(given.reservation(60));
@@ -126,7 +126,7 @@ describe('a reservation', () => {
     ['a key with a NUL', { key: 'a\0b' }],
     ['no time to live', { ttlMs: 0 }],
     ['a minimum above the amount', { atLeastTokens: 2 }],
-  ])('B2 with %s is rejected before it can fail the batch of other callers', async (_, overrides) => {
+  ])('B2 rejects a reservation with %s before it can fail the batch of other callers', async (_, overrides) => {
     await expect(here.ledger.reserve(given.reservation(1, overrides))).rejects.toMatchObject({
       code: 'INVALID_BUDGET',
     });
@@ -134,7 +134,7 @@ describe('a reservation', () => {
 });
 
 describe('a settlement', () => {
-  it('B2 charges the usage and releases the rest', async () => {
+  it('B2 a settlement charges the usage and releases the rest', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 })).toMatchObject({
@@ -150,7 +150,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
+  it('B2 a settlement above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     expect(await here.ledger.settle(of(held), { tokens: 130, microUsd: 0 })).toMatchObject({ overdraft: true });
@@ -160,14 +160,14 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 of an unknown usage charges the reserved amount and is marked as an estimate', async () => {
+  it('B2 a settlement of an unknown usage charges the reserved amount and is marked as an estimate', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
   });
 
-  it('B2 that is repeated charges once, and a later release is rejected', async () => {
+  it('B2 a repeated settlement charges once, and a later release is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     const usage = { tokens: 40, microUsd: 0 };
@@ -183,7 +183,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 and a concurrent release exclude each other: exactly one succeeds', async () => {
+  it('B2 exactly one of a settlement and a concurrent release succeeds', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
       Array.from({ length: 50 }, async () => await here.ledger.reserve(given.reservation(10))),
@@ -265,7 +265,7 @@ describe('expiry and renewal', () => {
 });
 
 describe('a tree of runs', () => {
-  it('B2 of depth 3 with concurrent children spends no more than its limit, and counts own and subtree usage of each run', async () => {
+  it('B2 a tree of depth 3 with concurrent children spends no more than its limit, and counts own and subtree usage of each run', async () => {
     const noLimit = { tokens: null, microUsd: null };
     const root = await here.budgets.openRun('root', null, { tokens: 500, microUsd: null }, 'test');
     const spent = new Map<string, number>();

@@ -51,7 +51,7 @@ describe('budget arithmetic', () => {
 describe('budget windows', () => {
   const at = (text: string): number => Date.parse(text);
 
-  it('S3.10 start at midnight and on the first of the month, in the time zone of the budget', () => {
+  it('S3.10 windows start at midnight and on the first of the month, in the time zone of the budget', () => {
     const now = at('2026-12-31T23:30:00Z');
     expect(nextWindow('daily', now, 'UTC')).toEqual({
       start: at('2026-12-31T00:00:00Z'),
@@ -66,7 +66,7 @@ describe('budget windows', () => {
     expect(nextWindow('monthly', now, 'America/New_York').end).toBe(at('2027-01-01T05:00:00Z'));
   });
 
-  it('S3.10 are an hour shorter or longer when the clocks change', () => {
+  it('S3.10 windows are an hour shorter or longer when the clocks change', () => {
     const hours = ({ start, end }: { start: number; end: number | null }): number => ((end ?? 0) - start) / 3_600_000;
     expect(hours(nextWindow('daily', at('2026-03-29T12:00:00Z'), 'Europe/Berlin'))).toBe(23);
     expect(hours(nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Europe/Berlin'))).toBe(25);
@@ -79,7 +79,7 @@ describe('budget windows', () => {
     ['Africa/Cairo', '2026-04-23T22:00:00Z'],
     ['Atlantic/Azores', '2026-03-29T01:00:00Z'],
     ['America/Havana', '2026-03-08T05:00:00Z'],
-  ])('S3.10 start with the first moment of a day without midnight, as in %s', (zone, change) => {
+  ])('S3.10 a window starts with the first moment of a day without midnight, as in %s', (zone, change) => {
     const HALF_HOUR = 1_800_000;
     for (let now = at(change) - 48 * HALF_HOUR; now < at(change) + 46 * HALF_HOUR; now += HALF_HOUR) {
       const { start, end } = nextWindow('daily', now, zone);
@@ -89,13 +89,13 @@ describe('budget windows', () => {
     }
   });
 
-  it('S3.10 start at the first midnight of a day that has two', () => {
+  it('S3.10 a window starts at the first midnight of a day that has two', () => {
     const { start, end } = nextWindow('daily', at('2026-10-25T12:00:00Z'), 'Atlantic/Azores');
     expect([start, end]).toEqual([at('2026-10-25T00:00:00Z'), at('2026-10-26T01:00:00Z')]);
     expect(nextWindow('daily', at('2026-10-25T01:30:00Z'), 'Atlantic/Azores')).toEqual({ start, end });
   });
 
-  it('S3.10 contain the moment they are computed for, and follow each other without a gap', () => {
+  it('S3.10 a window contains the moment it is computed for, and windows follow each other without a gap', () => {
     const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'];
     const moments = fc.integer({ min: at('2020-01-01T00:00:00Z'), max: at('2035-01-01T00:00:00Z') });
     fc.assert(

@@ -6,12 +6,12 @@ let database: TestDatabase;
 beforeEach(async () => void (database = await testDatabase()));
 afterEach(async () => await database.drop());
 
-it('B2 of 1,000 concurrent reservations in two processes on a budget for 50, exactly 50 succeed in every round', async () => {
+it('B2 exactly 50 of 1,000 concurrent reservations in two processes succeed on a budget for 50, in every round', async () => {
   const report = await budgetRace(database, 5, 1_000, 50);
   expect(report).toEqual({ rounds: 5, wrongRounds: 0, overshoot: 0, faults: [], discrepancies: 0 });
 });
 
-it('B2 after kill -9 between reserve and settle, one sweep releases all reservations, no caller is blocked, and ledger and counters agree', async () => {
+it('B2 one sweep after kill -9 between reserve and settle releases all reservations, no caller is blocked, and ledger and counters agree', async () => {
   const report = await budgetCrashes(database, 5);
   expect(report).toEqual({ kills: 5, leaked: 0, falselyBlocked: false, discrepancies: 0 });
 });

@@ -26,7 +26,7 @@ describe('budget windows', () => {
   const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
   const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
 
-  it('B2 that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
+  it('B2 windows that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
     let now = DAY_1;
     const early = await testBudgets(db, { clock: () => now });
     const late = await testBudgets(await replicas.database.connectAgain(), { clock: () => now });
@@ -66,7 +66,7 @@ describe('budget windows', () => {
     await expectSound(here);
   });
 
-  it('B2 are renewed by the sweeper if nothing is charged, with an event', async () => {
+  it('B2 the sweeper renews a window if nothing is charged, with an event', async () => {
     const { id } = await here.given.budget(10, { window: 'monthly' });
     const held = await here.ledger.reserve(given.reservation(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });
@@ -78,7 +78,7 @@ describe('budget windows', () => {
 });
 
 describe('budget events', () => {
-  it('S3.10 are published once when a budget becomes low, exhausted or replenished', async () => {
+  it('S3.10 a budget that becomes low, exhausted or replenished publishes one event each time', async () => {
     const { id } = await here.given.budget(100);
     for (let call = 0; call < 11; call++) {
       const held = await here.ledger.reserve(given.reservation(9)).catch(() => undefined);

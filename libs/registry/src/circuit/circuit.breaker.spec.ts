@@ -114,7 +114,7 @@ describe('the circuit breaker', () => {
     expect(stepCircuit(OPEN, { kind: 'tick' }, 1_000, POLICY).state.phase).toBe('half_open');
   });
 
-  it('S3.8 has a state that can be stored as JSON', () => {
+  it('S3.8 the state of a circuit breaker can be stored as JSON', () => {
     expect(JSON.parse(JSON.stringify(OPEN))).toEqual(OPEN);
   });
 
@@ -139,7 +139,7 @@ const input: fc.Arbitrary<CircuitInput> = fc.oneof(
 const history = fc.array(fc.tuple(input, fc.nat(700)), { maxLength: 80 });
 
 describe('the circuit breaker, after any sequence of inputs', () => {
-  it('S3.8 has at most one probe at a time, and each transition starts at the previous phase', () => {
+  it('S3.8 a circuit has at most one probe at a time, and each transition starts at the previous phase', () => {
     fc.assert(
       fc.property(history, (steps) => {
         let state: CircuitState = CLOSED_CIRCUIT;
@@ -166,7 +166,7 @@ describe('the circuit breaker, after any sequence of inputs', () => {
     );
   });
 
-  it('S3.8 is open no longer than the longest cool-down, after which one success closes it', () => {
+  it('S3.8 a circuit is open no longer than the longest cool-down, after which one success closes it', () => {
     fc.assert(
       fc.property(history, (steps) => {
         let now = 0;

@@ -24,12 +24,12 @@ function entriesOf({ index }: Directory, claims: string[]): number {
 }
 
 describe('the capability index', () => {
-  it('A6 has at most 256 entries for each agent, also if its claims have more', () => {
+  it('A6 the index has at most 256 entries for each agent, also if its claims have more', () => {
     const directory = directoryOf(DEEP);
     expect(entriesOf(directory, DEEP)).toBe(AGENTS * MAX_CAPABILITY_KEYS);
   });
 
-  it('A6 keeps an agent with too many entries findable by each of its claims', () => {
+  it('A6 finds an agent with too many entries by each of its claims', () => {
     const { index } = directoryOf(DEEP);
     for (const claim of DEEP) expect(index.find(claim)?.members.size).toBe(AGENTS);
   });
@@ -41,7 +41,7 @@ describe('the capability index', () => {
     expect(entriesOf(directory, DEEP)).toBe(0);
   });
 
-  it('A6 has all entries of an agent with as many claims as a registration accepts', () => {
+  it('A6 the index has all entries of an agent with as many claims as a registration accepts', () => {
     const accepted = DEEP.slice(0, MAX_CAPABILITY_KEYS / 16);
     expect(entriesOf(directoryOf(accepted), accepted)).toBe(AGENTS * MAX_CAPABILITY_KEYS);
   });

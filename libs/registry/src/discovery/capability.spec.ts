@@ -5,7 +5,7 @@ import { CapabilityAliasError } from './discovery.errors.js';
 import { mostSimilar, similarity } from './trigram.js';
 
 describe('capabilities', () => {
-  it('S3.12 are equal regardless of case and spacing', () => {
+  it('S3.12 capabilities are equal regardless of case and spacing', () => {
     for (const text of ['code.build', ' Code.Build ', 'CODE . BUILD', 'code..build', '.code.build.']) {
       expect(normaliseCapability(text)).toBe('code.build');
     }
@@ -13,7 +13,7 @@ describe('capabilities', () => {
     expect(normaliseCapability('can_code')).toBe('can-code');
   });
 
-  it('A1 are normalised level by level, with the same result as successive substitutions', () => {
+  it('A1 normalises capabilities level by level, with the same result as successive substitutions', () => {
     const stepwise = (text: string): string =>
       text
         .trim()
@@ -31,19 +31,19 @@ describe('capabilities', () => {
     );
   });
 
-  it('S3.12 match a wider query: a claim of code.build matches code', () => {
+  it('S3.12 a capability matches a wider query: a claim of code.build matches code', () => {
     expect(matchesCapability('code.build', 'code')).toBe(true);
     expect(matchesCapability('code.build', 'code.build')).toBe(true);
     expect(withAncestors('code.build.rust')).toEqual(['code.build.rust', 'code.build', 'code']);
   });
 
-  it('S3.12 match neither a narrower query nor a query that is only a prefix of the name', () => {
+  it('S3.12 a capability matches neither a narrower query nor a query that is only a prefix of the name', () => {
     expect(matchesCapability('code', 'code.build')).toBe(false);
     expect(matchesCapability('codex', 'code')).toBe(false);
     expect(matchesCapability('code-generation', 'code')).toBe(false);
   });
 
-  it('S3.12 match exactly the queries that are the claim or one of its ancestors', () => {
+  it('S3.12 a capability matches exactly the queries that are the claim or one of its ancestors', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'ab'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
@@ -56,7 +56,7 @@ describe('capabilities', () => {
 });
 
 describe('capability aliases', () => {
-  it('S3.12 give search keys that include at least one key of every matching claim', () => {
+  it('S3.12 the search keys of a query include at least one key of every matching claim', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 })
       .map((parts) => parts.join('.'));
@@ -74,30 +74,30 @@ describe('capability aliases', () => {
 
   const aliases = new CapabilityAliases({ 'can code': 'code', coding: 'Can-Code', builder: 'code.build' });
 
-  it('S3.12 resolve to their target, also through another alias', () => {
+  it('S3.12 an alias resolves to its target, also through another alias', () => {
     expect(aliases.resolve('Can Code')).toBe('code');
     expect(aliases.resolve('coding')).toBe('code');
     expect(aliases.resolve('plan')).toBe('plan');
   });
 
-  it('S3.12 apply to the levels below them', () => {
+  it('S3.12 an alias applies to the levels below it', () => {
     expect(aliases.resolve('coding.rust')).toBe('code.rust');
     expect(aliases.resolve('builder.fast')).toBe('code.build.fast');
     expect(new CapabilityAliases({ a: 'b', 'b.x': 'c' }).resolve('a.x')).toBe('c');
   });
 
-  it('S3.12 resolve a list to a sorted list without duplicates', () => {
+  it('S3.12 a list of aliases resolves to a sorted list without duplicates', () => {
     expect(aliases.resolveAll(['plan', 'coding', 'code', ' ', 'PLAN'])).toEqual(['code', 'plan']);
   });
 
-  it('S3.12 are rejected if they form a cycle, contain themselves or have an empty target', () => {
+  it('S3.12 rejects aliases that form a cycle, contain themselves or have an empty target', () => {
     expect(() => new CapabilityAliases({ a: 'b', b: 'a' })).toThrow(CapabilityAliasError);
     expect(() => new CapabilityAliases({ code: 'code.build' })).toThrow('is a cycle');
     expect(() => new CapabilityAliases({ a: ' ' })).toThrow('empty name');
     expect(new CapabilityAliases({ a: 'a' }).resolve('a')).toBe('a');
   });
 
-  it('S3.12 resolve to a capability that resolves to itself', () => {
+  it('S3.12 an alias resolves to a capability that resolves to itself', () => {
     const word = fc
       .array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 2 })
       .map((parts) => parts.join('.'));
@@ -113,7 +113,7 @@ describe('capability aliases', () => {
 });
 
 describe('similarity of spelling', () => {
-  it('S3.12 is 1 for equal words, 0 for words that have nothing in common, and symmetric', () => {
+  it('S3.12 the similarity is 1 for equal words, 0 for words that have nothing in common, and symmetric', () => {
     expect(similarity('code-review', 'code.review')).toBe(1);
     expect(similarity('plan', 'build')).toBe(0);
     expect(similarity('', '')).toBe(0);

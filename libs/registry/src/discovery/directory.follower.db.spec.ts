@@ -61,7 +61,7 @@ async function leaveDuringFreeze(): Promise<void> {
 describe('a directory that is behind the event log', () => {
   beforeEach(async () => await startReplicas(60_000));
 
-  it('D10 is not fresh, and after a refresh no longer lists an agent that left', async () => {
+  it('D10 a directory behind the log is not fresh, and after a refresh no longer lists an agent that left', async () => {
     const { there } = replicas;
     await leaveDuringFreeze();
     expect(there.directory.find('leaver')).toBeDefined();
@@ -72,7 +72,7 @@ describe('a directory that is behind the event log', () => {
     expect(there.directory.find('leaver')).toBeUndefined();
   });
 
-  it('D10 is used for a limited time while the database is unavailable, and reports its age', async () => {
+  it('D10 a directory is used for a limited time while the database is unavailable, and reports its age', async () => {
     const { there } = replicas;
     isUnavailable = true;
     there.events.feed.wake();
@@ -86,7 +86,7 @@ describe('a directory that is behind the event log', () => {
     await until('the directory has caught up', () => there.follower.isFresh);
   });
 
-  it('D10 is fresh without a wait while it follows the log', async () => {
+  it('D10 a directory that follows the log is fresh without a wait', async () => {
     const { there } = replicas;
     await there.follower.refresh();
     now += 4_000;

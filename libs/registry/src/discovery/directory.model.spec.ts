@@ -229,7 +229,7 @@ class Comparison {
 }
 
 describe('the directory and its ranking', () => {
-  it('S3.6 B1 answer every query as a scan of all agents does, after any sequence of changes', () => {
+  it('S3.6 B1 every query gets the answer of a scan of all agents, after any sequence of changes', () => {
     const queries = fc.array(query, { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(queries, fc.array(operation, { maxLength: 40 }), (agentQueries, operations) => {

@@ -40,7 +40,7 @@ describe('the directory', () => {
     expect(directory.size).toBe(1);
   });
 
-  it('S3.3 keeps a removal that arrives before the registration it ends', () => {
+  it('S3.3 a removal that arrives before the registration it ends is kept', () => {
     const directory = new Directory();
     expect(directory.remove('agent', { generation: 1, revision: 2 }, NOW)).toBe(false);
     expect(directory.upsert(given.entry({ revision: 1 }), NOW)).toBe(false);
@@ -123,7 +123,7 @@ describe('the directory', () => {
 });
 
 describe('tombstones', () => {
-  it('are dropped after the retention time, oldest first', () => {
+  it('drops tombstones after the retention time, oldest first', () => {
     const tombstones = new Tombstones(1_000);
     tombstones.put('a', { generation: 1, revision: 1 }, 0);
     tombstones.put('b', { generation: 1, revision: 1 }, 500);
@@ -134,7 +134,7 @@ describe('tombstones', () => {
     expect(tombstones.covers('a', { generation: 1, revision: 2 })).toBe(true);
   });
 
-  it('keep the newest revision', () => {
+  it('a tombstone keeps the newest revision', () => {
     const tombstones = new Tombstones(1_000);
     tombstones.put('a', { generation: 2, revision: 1 }, 0);
     tombstones.put('a', { generation: 1, revision: 9 }, 1);

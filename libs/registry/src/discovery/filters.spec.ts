@@ -16,11 +16,11 @@ function exclusions(filter: AgentFilter, overrides: EntryOverrides): string[] {
 const price = (usdPerTask: number | null, usdPer1kTokens: number | null) => ({ usdPerTask, usdPer1kTokens });
 
 describe('filters', () => {
-  it('S3.6 accept every agent if they are empty', () => {
+  it('S3.6 an empty filter accepts every agent', () => {
     expect(exclusions({}, {})).toEqual([]);
   });
 
-  it('S3.6 compare the adapter and the type of the provider', () => {
+  it('S3.6 a filter compares the adapter and the type of the provider', () => {
     const provider = { adapter: 'copilot', type: 'api', plan: null };
     expect(exclusions({ provider: { adapter: 'copilot', type: 'api' } }, { provider })).toEqual([]);
     expect(exclusions({ provider: { adapter: 'claude', type: 'subscription' } }, { provider })).toEqual([
@@ -29,7 +29,7 @@ describe('filters', () => {
     ]);
   });
 
-  it('S3.6 accept an exact sandbox level or a range', () => {
+  it('S3.6 a filter accepts an exact sandbox level or a range', () => {
     const passes = (sandboxLevel: AgentFilter['sandboxLevel']): boolean =>
       exclusions({ sandboxLevel }, { sandboxLevel: 2 }).length === 0;
     expect([1, 2, 3].map(passes)).toEqual([false, true, false]);
@@ -45,7 +45,7 @@ describe('filters', () => {
     ]);
   });
 
-  it('S3.6 limit both parts of a price, and exclude an agent whose price is unknown', () => {
+  it('S3.6 a filter limits both parts of a price, and excludes an agent whose price is unknown', () => {
     expect(exclusions({ maxUsdPer1kTokens: 0.003 }, { costModel: price(null, 0.003) })).toEqual([]);
     expect(exclusions({ maxUsdPer1kTokens: 0.0029 }, { costModel: price(null, 0.003) })).toEqual([
       'price_too_high: it costs $0.003/1k tokens; eligible when the query allows that price',
@@ -58,13 +58,13 @@ describe('filters', () => {
     expect(exclusions({ maxUsdPerTask: 0, maxUsdPer1kTokens: 0 }, { provider })).toEqual([]);
   });
 
-  it('S3.6 compare the remaining tokens, and accept an unlimited budget', () => {
+  it('S3.6 a filter compares the remaining tokens, and accepts an unlimited budget', () => {
     expect(exclusions({ minRemainingTokens: 1_000_000 }, {})).toEqual([]);
     expect(exclusions({ minRemainingTokens: 100 }, { remaining: 100 })).toEqual([]);
     expect(exclusions({ minRemainingTokens: 101 }, { remaining: 100 })).toHaveLength(1);
   });
 
-  it('S3.6 compare labels, also with names that JavaScript objects inherit', () => {
+  it('S3.6 a filter compares labels, also with names that JavaScript objects inherit', () => {
     expect(exclusions({ labels: { zone: 'eu' } }, { labels: { zone: 'eu', tier: 'gold' } })).toEqual([]);
     expect(exclusions({ labels: { zone: 'eu' } }, { labels: { zone: 'us' } })).toHaveLength(1);
     expect(exclusions({ labels: { constructor: 'x' } }, {})).toEqual([
@@ -74,19 +74,19 @@ describe('filters', () => {
 });
 
 describe('prices', () => {
-  it('S3.6 are whole numbers of micro-dollars', () => {
+  it('S3.6 prices are whole numbers of micro-dollars', () => {
     expect(toMicros(0.1 + 0.2)).toBe(300_000);
     expect(perMillion(0.0000375)).toBe(37_500);
   });
 
-  it('S3.6 are 0 for a subscription without a price, and unknown for other providers', () => {
+  it('S3.6 the price of a subscription without a price is 0, and that of other providers is unknown', () => {
     const subscription = { adapter: 'copilot', type: 'subscription', plan: null };
     const free = priceOf({ costModel: price(null, null), provider: subscription });
     expect(free && estimateMicros(free, 10_000)).toBe(0);
     expect(priceOf({ costModel: price(null, null), provider: { ...subscription, type: 'api' } })).toBeUndefined();
   });
 
-  it('S3.6 are shown in dollars per task and per 1k tokens', () => {
+  it('S3.6 shows prices in dollars per task and per 1k tokens', () => {
     const text = (usdPerTask: number | null, usdPer1k: number | null): string =>
       priceText(priceOf({ costModel: price(usdPerTask, usdPer1k), provider: given.entry().record.provider }));
     expect(text(0, null)).toBe('$0/task');

@@ -14,12 +14,12 @@ describe('an agent that sends heartbeats to two replicas', () => {
     await Promise.all([here.idle(), there.idle()]);
   });
 
-  it('S3.7 has, on one replica, the load that it reported to the other', async () => {
+  it('S3.7 a replica knows the load that an agent reported to another replica', async () => {
     await replicas.there.sync.readBeats();
     expect(replicas.there.directory.find('a-1')?.record.load.inFlight).toBe(7);
   });
 
-  it('S3.7 has the load that it reported to the other replica after a strong read', async () => {
+  it('S3.7 a strong read returns the load that an agent reported to another replica', async () => {
     await replicas.there.strong.prepare({ capabilities: ['build'] });
     expect(replicas.there.directory.find('a-1')?.record.load.inFlight).toBe(7);
   });

@@ -43,7 +43,7 @@ const change = fc.record({
 });
 
 describe('an ordered list', () => {
-  it('S3.6 has the same order as a sort of all agents, after few or many changes', () => {
+  it('S3.6 an ordered list has the same order as a sort of all agents, after few or many changes', () => {
     const bursts = fc.array(fc.array(change, { maxLength: 250 }), { maxLength: 6 });
     fc.assert(
       fc.property(fc.array(load, { minLength: SIZE, maxLength: SIZE }), bursts, (loads, all) => {

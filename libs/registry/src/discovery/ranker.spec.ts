@@ -201,7 +201,7 @@ describe('explanations', () => {
     { agentId: 'planner', capabilities: ['plan'] },
   ];
 
-  it('B1 list each excluded agent with its reasons and what would make it eligible, fewest reasons first', () => {
+  it('B1 lists each excluded agent with its reasons and what would make it eligible, fewest reasons first', () => {
     const { excluded, excludedTotal } = rankerOf(AGENTS).ranker.rank({ capabilities: ['build'], explain: true }, NOW);
     expect(excludedTotal).toBe(2);
     expect(excluded?.map(({ agentId, exclusions }) => [agentId, exclusions.map(({ code }) => code)])).toEqual([
@@ -211,7 +211,7 @@ describe('explanations', () => {
     expect(excluded?.[0].exclusions[0].eligibleWhen.text).toBe('an operator resumes it');
   });
 
-  it('B1 include agents that lack a required capability or have an unwanted one', () => {
+  it('B1 explains the exclusion of agents that lack a required capability or have an unwanted one', () => {
     const query = { capabilities: { all: ['build', 'plan'], none: ['test'] }, explain: true };
     const agents = [...AGENTS, { agentId: 'tester', capabilities: ['build', 'plan', 'test'] }];
     const { excluded } = rankerOf(agents).ranker.rank(query, NOW);
@@ -225,22 +225,22 @@ describe('explanations', () => {
     });
   });
 
-  it('B1 list a limited number of agents and count all of them', () => {
+  it('B1 lists a limited number of excluded agents and counts all of them', () => {
     const agents = Array.from({ length: 80 }, (_, at) => ({ agentId: `a${at}`, desiredState: 'draining' as const }));
     const { excluded, excludedTotal } = rankerOf(agents).ranker.rank({ explain: true }, NOW);
     expect([excluded?.length, excludedTotal]).toEqual([50, 80]);
   });
 
-  it('B1 name capabilities that no agent claims, with similar ones', () => {
+  it('B1 names capabilities that no agent claims, with similar ones', () => {
     const { unclaimed } = rankerOf(AGENTS).ranker.rank({ capabilities: ['biuld', 'buil'], explain: true }, NOW);
     expect(unclaimed).toContainEqual({ capability: 'buil', similar: ['build'] });
   });
 
-  it('B1 are omitted unless the query asks for them', () => {
+  it('B1 omits explanations unless the query asks for them', () => {
     expect(rankerOf(AGENTS).ranker.rank({}, NOW)).not.toHaveProperty('excluded');
   });
 
-  it('S3.8 say when to retry if all matching circuits are open', () => {
+  it('S3.8 returns when to retry if all matching circuits are open', () => {
     const later = { ...OPEN, openUntil: NOW + 9_000 };
     const agents = [
       { agentId: 'a', circuit: later },
@@ -253,7 +253,7 @@ describe('explanations', () => {
     expect([candidates[0].marks, retryAfterMs]).toEqual([['probe'], null]);
   });
 
-  it('S3.8 give no retry time if waiting does not help', () => {
+  it('S3.8 returns no retry time if waiting does not help', () => {
     const agents = [{ agentId: 'a', desiredState: 'quarantined' as const }];
     expect(rankerOf(agents).ranker.rank({}, NOW).retryAfterMs).toBeNull();
     const filtered = { filter: { sandboxLevel: 3 } };

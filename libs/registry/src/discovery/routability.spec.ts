@@ -73,19 +73,19 @@ describe('routability', () => {
 });
 
 describe('assessments', () => {
-  it('B1 order the standings ready, saturated, suspect, probe', () => {
+  it('B1 the standings have the order ready, saturated, suspect, probe', () => {
     const places = [{}, { ratio: 1 }, { ratio: 1, suspect: true }, { circuit: HALF_OPEN }].map(
       (overrides) => standing(overrides).standing,
     );
     expect(places).toEqual([0, 1, 2, 3]);
   });
 
-  it('S3.8 show the circuit at the given time, not as it was stored', () => {
+  it('S3.8 an assessment shows the circuit at the given time, not as it was stored', () => {
     const { record } = assess(given.entry({ circuit: OPEN }), NOW + 4_000, DEFAULT_LOW_BUDGET);
     expect(record.health).toMatchObject({ circuitBreakerState: 'half_open', consecutiveFailures: 5 });
   });
 
-  it('S3.6 mark a budget as low by its share or by its size', () => {
+  it('S3.6 an assessment marks a budget as low by its share or by its size', () => {
     const low = (remaining: number | undefined, totalTokens?: number): boolean =>
       isLowBudget(given.entry({ remaining, totalTokens }).record.budget, { fraction: 0.1, tokens: 20_000 });
     expect(low(49_999, 500_000)).toBe(true);

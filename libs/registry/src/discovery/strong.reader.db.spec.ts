@@ -21,7 +21,7 @@ async function ask(query: AgentQuery): Promise<{ found: string[]; read: number }
 }
 
 describe('a strong read of the whole fleet', () => {
-  it('S3.6 is shared by concurrent callers, and no caller misses a write that was committed before its request', async () => {
+  it('S3.6 concurrent callers share a read of the whole fleet, and no caller misses a write that was committed before its request', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'early' });
     const load = there.sync.load.bind(there.sync);
@@ -42,7 +42,7 @@ describe('a strong read of the whole fleet', () => {
     expect(loads).toBe(3);
   });
 
-  it('S3.6 that fails rejects only the callers that wait for it', async () => {
+  it('S3.6 a strong read that fails rejects only the callers that wait for it', async () => {
     const { there } = replicas;
     await replicas.given.agent({ agentId: 'early' });
     const load = there.sync.load.bind(there.sync);
@@ -119,7 +119,7 @@ describe('a strong read', () => {
     expect(excluded).toMatchObject([{ agentId: 'near', exclusions: [{ code: 'capability_missing' }] }]);
   });
 
-  it('S3.6 of a query without capabilities reads the whole fleet', async () => {
+  it('S3.6 a query without capabilities reads the whole fleet', async () => {
     await replicas.given.agent({ agentId: 'one' });
     await replicas.given.agent({ agentId: 'two', capabilities: ['plan'] });
     expect(await ask({})).toEqual({ found: ['one', 'two'], read: 2 });

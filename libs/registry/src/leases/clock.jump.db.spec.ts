@@ -43,16 +43,19 @@ async function evictedAfter(ms: number, beating: readonly GivenAgent[]): Promise
 }
 
 describe('a database clock that is set back', () => {
-  it.each([60_000, HOUR_MS])('D4 by %i ms causes no eviction, and a silent agent is evicted in time', async (ms) => {
-    await setClockBack(ms);
-    expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
-    expect((await replicas.here.protection.read()).explanation).toMatchObject({ reason: 'clock_back' });
-    const [silent, ...beating] = agents;
-    expect(await evictedAfter(TTL_MS / 2, beating)).toEqual([]);
-    expect(await evictedAfter(TTL_MS, beating)).toEqual([silent?.record.agentId]);
-  });
+  it.each([60_000, HOUR_MS])(
+    'D4 a clock that is set back by %i ms causes no eviction, and a silent agent is evicted in time',
+    async (ms) => {
+      await setClockBack(ms);
+      expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
+      expect((await replicas.here.protection.read()).explanation).toMatchObject({ reason: 'clock_back' });
+      const [silent, ...beating] = agents;
+      expect(await evictedAfter(TTL_MS / 2, beating)).toEqual([]);
+      expect(await evictedAfter(TTL_MS, beating)).toEqual([silent?.record.agentId]);
+    },
+  );
 
-  it('D4 keeps an open circuit open for its cool-down, and not for the length of the jump', async () => {
+  it('D4 an open circuit stays open for its cool-down, and not for the length of the jump', async () => {
     for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('agent-3', { ok: false });
     await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
@@ -61,7 +64,7 @@ describe('a database clock that is set back', () => {
     expect(circuit.retryAfterMs).toBeLessThanOrEqual(15_000);
   });
 
-  it('D4 keeps the remaining time of reservations', async () => {
+  it('D4 reservations keep their remaining time when the clock is set back', async () => {
     const { db } = replicas.database;
     await db.query(
       `INSERT INTO budget_reservation (owner, key, budget_ids, held_tokens, held_micro_usd, state, expires_at)
@@ -94,7 +97,7 @@ describe('a database clock that is set back', () => {
 });
 
 describe('a database clock that is set forward', () => {
-  it('D4 by an hour causes no eviction, and a silent agent is evicted in time', async () => {
+  it('D4 a clock that is set forward by an hour causes no eviction, and a silent agent is evicted in time', async () => {
     await replicas.elapse(HOUR_MS);
     expect((await replicas.here.sweeper.sweep()).evicted).toEqual([]);
     const [silent, ...beating] = agents;

@@ -70,7 +70,7 @@ describe('a fault that heals', () => {
     expect((await replicas.here.protection.read()).explanation).toMatchObject({ state: 'normal', reason: 'healthy' });
   });
 
-  it('D1 B10 gives agents that do not come back one more lease, in which they are suspect', async () => {
+  it('D1 B10 agents that do not come back get one more lease, in which they are suspect', async () => {
     await registerAll(20);
     const beating = (agent: number): boolean => agent >= 2;
     await run(10_000, allAgents);
@@ -85,7 +85,7 @@ describe('a fault that heals', () => {
     expect(await replicas.loggedEvents('agent.recovered')).toHaveLength(6);
   });
 
-  it('D1 B10 gives agents a full lease when an operator ends the protection', async () => {
+  it('D1 B10 agents get a full lease when an operator ends the protection', async () => {
     await registerAll(4);
     const beating = (agent: number): boolean => agent >= 1;
     await run(10_000, allAgents);

@@ -131,7 +131,7 @@ describe('a fleet with faults that heal', () => {
   const delays = (longest: number): fc.Arbitrary<number[]> =>
     fc.array(steps(0, longest), { minLength: 10, maxLength: 40 });
 
-  it('D1 loses no agent that sends a heartbeat within one lease after the end of the fault', () => {
+  it('D1 a fault that heals evicts no agent that sends a heartbeat within one lease after it', () => {
     const fault = fc.record({
       cutMs: steps(LEASE_MS, 100_000),
       calmMs: steps(LEASE_MS + 15_000, 100_000),
@@ -149,7 +149,7 @@ describe('a fleet with faults that heal', () => {
     );
   });
 
-  it('D1 loses every dead agent in bounded time, however often protection starts and ends', () => {
+  it('D1 every dead agent is evicted in bounded time, however often protection starts and ends', () => {
     const policy = { ...POLICY, longestMs: 120_000 };
     const longestThrottledMs = 40_000 + 2 * LEASE_MS; // at one eviction a second, with a pause while agents come back
     const bound = policy.longestMs + 2 * LEASE_MS + 2 * (longestThrottledMs + LEASE_MS);

@@ -13,7 +13,7 @@ async function isLockAwaited(): Promise<boolean> {
 }
 
 describe('the row locks of leases', () => {
-  it('S3.4 let an agent deregister while a sweep suspects it, without a deadlock', async () => {
+  it('S3.4 an agent deregisters while a sweep suspects it, without a deadlock', async () => {
     const { here, there, database } = replicas;
     const joined = await replicas.given.agent({ agentId: 'a-1' });
     for (const agentId of ['b-1', 'b-2', 'b-3']) await replicas.given.agent({ agentId });

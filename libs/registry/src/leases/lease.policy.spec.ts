@@ -4,7 +4,7 @@ import { leasePolicyFaults, nextIntervalMs, DEFAULT_LEASE_POLICY } from './lease
 const POLICY = { intervalMs: 10_000, missesUntilSuspect: 2, missesUntilEvicted: 3, graceMs: 1_000, jitter: 0.1 };
 
 describe('the next heartbeat interval', () => {
-  it('S3.4 is the interval of the policy, shortened by at most the jitter', () => {
+  it('S3.4 the next heartbeat interval is the interval of the policy, shortened by at most the jitter', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (chance) => {
         const next = nextIntervalMs(POLICY, chance);
@@ -16,7 +16,7 @@ describe('the next heartbeat interval', () => {
 });
 
 describe('the lease policy', () => {
-  it('has valid defaults', () => {
+  it('the defaults of the lease policy are valid', () => {
     expect(leasePolicyFaults(DEFAULT_LEASE_POLICY, 1_000)).toEqual([]);
   });
 

@@ -56,7 +56,7 @@ async function silentWith(silentMs: number, gaps: readonly { after: number; leng
 }
 
 describe('the silence of a lease', () => {
-  it('S3.4 B5 does not include time in which no heartbeat could arrive, wherever that time lies', async () => {
+  it('S3.4 B5 the silence of a lease does not include time in which no heartbeat could arrive, wherever that time lies', async () => {
     const gap = fc.record({ after: fc.nat(20_000), length: fc.nat(40_000) });
     await fc.assert(
       fc.asyncProperty(fc.nat(3 * TTL_MS), fc.array(gap, { maxLength: 4 }), async (silentMs, gaps) => {
@@ -67,7 +67,7 @@ describe('the silence of a lease', () => {
     );
   });
 
-  it('S3.4 is checked about once per interval, whatever the number of replicas', async () => {
+  it('S3.4 checks each lease about once per interval, whatever the number of replicas', async () => {
     const { here, there } = replicas;
     expect([(await here.sweeper.sweepIfDue()).swept, (await there.sweeper.sweepIfDue()).swept]).toEqual([true, false]);
     await replicas.database.db.query(

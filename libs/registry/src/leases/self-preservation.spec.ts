@@ -88,7 +88,7 @@ describe('self-preservation', () => {
     expect(sweep(times(3, { expired: 50, beatingAgain: 1 }), held.state, 93_000).mayEvict).toBe(1);
   });
 
-  it('D1 has one time box for protection that starts and ends repeatedly', () => {
+  it('D1 protection that starts and ends repeatedly has one time box', () => {
     const flapping = Array.from({ length: 7 }, () => [
       ...times(5, { expired: 20 }),
       ...times(5, { expired: 0 }),

@@ -10,7 +10,7 @@ beforeEach(async () => (database = await testDatabase()));
 afterEach(async () => await database.drop());
 
 describe('a slow network', () => {
-  it('D6 with 400 ms for each round trip does not make a registration exceed the operation timeout', async () => {
+  it('D6 a registration does not exceed the operation timeout with 400 ms for each round trip', async () => {
     const proxy = await SlowProxy.start(database.url, 400);
     const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 3_000 });
     const registry = await testRegistry(db);
@@ -22,7 +22,7 @@ describe('a slow network', () => {
 });
 
 describe('connections reserved for heartbeats', () => {
-  it('D7 serve heartbeats while every other connection waits for a row lock', async () => {
+  it('D7 reserved connections serve heartbeats while every other connection waits for a row lock', async () => {
     const lockHolder = await connectLockHolder();
     const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 30_000 });
     const registry = await testRegistry(db);

@@ -11,7 +11,7 @@ describe('the embedded Postgres server', () => {
   beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-embedded-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('ends at stop, even when it is frozen', async () => {
+  it('the server ends at stop, even when it is frozen', async () => {
     const postgres = await EmbeddedPostgres.start({ folder, stopWaitMs: 300 });
     const server = Number.parseInt(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
     process.kill(server, 'SIGSTOP');
@@ -23,7 +23,7 @@ describe('the embedded Postgres server', () => {
 
 describe('the socket folder', () => {
   it.each([['/nowhere/at/all'], [`/${'x'.repeat(100)}`]])(
-    'is created in /tmp when %s does not exist or is too long',
+    'creates the socket folder in /tmp when %s does not exist or is too long',
     (preferred) => {
       const created = makeSocketFolder(preferred);
       expect(dirname(created)).toBe('/tmp');

@@ -119,7 +119,7 @@ describe('S1.10 an a2a agent', () => {
     await expect(failed).rejects.toThrow('failed: bad [secret]');
   });
 
-  it('is called without streaming if its card does not offer streaming', async () => {
+  it('calls an agent without streaming if its card does not offer streaming', async () => {
     const server = await startServer({ streaming: false });
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const events = await collect(agent, { does: 'answer', pieces: ['Hel', 'lo'] });

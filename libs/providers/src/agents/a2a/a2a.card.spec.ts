@@ -40,7 +40,7 @@ describe('S1.10 an a2a agent with a card', () => {
     ['no interface', [], /lists no interface/],
     ['an invalid list', 'everything', /lists no interface/],
   ])(
-    'is not created if its card offers %s, and the error names the reason',
+    'rejects a card that offers %s, with an error that names the reason',
     async (_what, supportedInterfaces, reason) => {
       const server = await serve((_request, response) => response.end(cardWith(supportedInterfaces)));
       const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
@@ -67,14 +67,14 @@ describe('S1.10 an a2a agent with a card', () => {
     expect(cardServer.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
   });
 
-  it('is not created if its card names an address that is not allowed', async () => {
+  it('rejects a card with an address that is not allowed', async () => {
     const internal = [{ url: 'http://10.0.0.1/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
     const server = await serve((_request, response) => response.end(cardWith(internal)));
     const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
     await expect(created).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
   });
 
-  it('is not created if its card does not arrive in time, which is a fault of the remote side', async () => {
+  it('rejects a card that does not arrive in time, which is a fault of the remote side', async () => {
     const server = await serve(() => undefined);
     const impatient = new A2aAgentProvider({
       fetch: egress.fetch,
@@ -100,14 +100,14 @@ describe('S1.10 an a2a agent with a card', () => {
     [404, 'AGENT_UNREACHABLE'],
     [503, 'AGENT_UNREACHABLE'],
     [200, 'AGENT_ANSWER_UNREADABLE'],
-  ])('is not created if the request for its card returns %i: %s', async (status, code) => {
+  ])('an answer with status %i and no card fails with %s', async (status, code) => {
     const server = await LocalServer.start((_request, response) => response.writeHead(status).end('no card'));
     closing.push(server);
     const created = provider.createAgent({ name: 'ada', settings: { url: server.url } });
     await expect(created).rejects.toMatchObject({ code });
   });
 
-  it('is not created for an address that is not allowed', async () => {
+  it('rejects an address that is not allowed', async () => {
     const strict = new A2aAgentProvider({ fetch: egress.fetch, policy: new EgressPolicy(), secrets: () => undefined });
     const created = strict.createAgent({ name: 'ada', settings: { url: 'http://127.0.0.1:1/' } });
     await expect(created).rejects.toMatchObject({ code: 'EGRESS_DENIED' });

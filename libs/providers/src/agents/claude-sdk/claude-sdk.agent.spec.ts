@@ -191,11 +191,11 @@ describe('S1.10 a claude-sdk agent', () => {
     expect(needsMet({ isInstalled: () => true, env: { CLAUDE_CODE_USE_BEDROCK: '1' } })).toEqual([true, true]);
   });
 
-  it('is not created with a tool that the operator does not allow', async () => {
+  it('rejects a tool that the operator does not allow', async () => {
     await expect(create({ tools: ['Bash'] }, { allowedTools: ['Read'] })).rejects.toThrow(/does not allow: Bash/);
   });
 
-  it('is not created without its package, and the error contains the install command', async () => {
+  it('reports a missing package with the install command', async () => {
     await expect(create({}, { load: undefined })).rejects.toMatchObject({
       code: 'AGENT_PACKAGE_MISSING',
       message: expect.stringMatching(/npm install --no-save @anthropic-ai\/claude-agent-sdk@\^0\.3/),

@@ -58,7 +58,7 @@ describe('S1.10 an http agent', () => {
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
 
-  it('receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
+  it('the remote agent receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'), { env: 'AGENT_KEY' });
     await collect(agent);
     const [request] = servers.at(-1)?.requests ?? [];
@@ -163,7 +163,7 @@ describe('S1.10 an http agent', () => {
     expect(request?.body).toMatchObject({ callId: 'a\r\nx-injected: 1 é' });
   });
 
-  it('is not created for a URL or a key that is not allowed', async () => {
+  it('rejects a URL or a key that is not allowed', async () => {
     const provider = new HttpAgentProvider({
       fetch: egress.fetch,
       policy: new EgressPolicy(),

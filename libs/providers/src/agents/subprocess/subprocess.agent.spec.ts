@@ -48,7 +48,7 @@ describe('S1.10 a subprocess agent', () => {
   const send = (does: string, signal?: AbortSignal): AsyncIterator<AgentEvent> =>
     agent.handle({ text: JSON.stringify({ does }) }, { signal })[Symbol.asyncIterator]();
 
-  it('ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
+  it('a program ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
     await startAgent({ env: { STUBBORN: 'yes', PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     const [child, parent] = [Number(value.text), program.pids[0] ?? 0];
@@ -57,14 +57,14 @@ describe('S1.10 a subprocess agent', () => {
     await until('both processes have ended', () => !isAlive(child) && !isAlive(parent));
   });
 
-  it('ends its child processes when it crashes', async () => {
+  it('a program that crashes ends together with its child processes', async () => {
     await startAgent({ env: { PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     await expect(send('crash').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED' });
     await until('the child process has ended', () => !isAlive(Number(value.text)));
   });
 
-  it('is terminated and started again when it ignores a cancellation', async () => {
+  it('terminates a program that ignores a cancellation, and starts it again', async () => {
     await startAgent();
     const caller = new AbortController();
     const call = send('ignore cancel', caller.signal).next();
@@ -77,12 +77,12 @@ describe('S1.10 a subprocess agent', () => {
     expect(program.pids).toHaveLength(2);
   });
 
-  it('is terminated when its output is not JSON', async () => {
+  it('terminates a program whose output is not JSON', async () => {
     await startAgent();
     await expect(send('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });
   });
 
-  it('is terminated when it sends more than its caller reads, and the next call succeeds', async () => {
+  it('terminates a program that sends more than its caller reads, and the next call succeeds', async () => {
     await startAgent();
     const flood = send('flood');
     await flood.next(); // the caller stops reading here
@@ -94,7 +94,7 @@ describe('S1.10 a subprocess agent', () => {
     expect((await send('show environment').next()).value).toMatchObject({ type: 'finished' });
   });
 
-  it('may write any amount to its standard error, and the error message contains the end of it', async () => {
+  it('a program may write any amount to its standard error, and the error message contains the end of it', async () => {
     await startAgent();
     const error = await send('flood stderr')
       .next()
@@ -103,7 +103,7 @@ describe('S1.10 a subprocess agent', () => {
     expect((error as Error).message.length).toBeLessThan(1_000);
   });
 
-  it('is terminated when it writes a line that never ends', async () => {
+  it('terminates a program that writes a line that never ends', async () => {
     await startAgent();
     await expect(send('never end a line').next()).rejects.toMatchObject({
       code: 'AGENT_CRASHED',
@@ -118,7 +118,7 @@ describe('S1.10 a subprocess agent', () => {
     });
   });
 
-  it('receives the configured environment with its keys, and no other variable of Rollcall', async () => {
+  it('a program receives the configured environment with its keys, and no other variable of Rollcall', async () => {
     await startAgent({ env: { LANG: 'C' }, secretEnv: ['PROGRAM_KEY'] });
     const { value } = (await send('show environment').next()) as { value: Extract<AgentEvent, { type: 'finished' }> };
     const seen = JSON.parse(value.result.text) as Record<string, string>;
@@ -126,7 +126,7 @@ describe('S1.10 a subprocess agent', () => {
     expect(Object.keys(seen)).not.toContain('TEST_POSTGRES_URL');
   });
 
-  it('is created only for programs that the operator allows and that can be started', async () => {
+  it('starts only programs that the operator allows and that can be started', async () => {
     await startAgent();
     const provider = new SubprocessAgentProvider({
       programs: { broken: { command: '/no/such/program' }, keyed: { command: 'x', secretEnv: ['NO_KEY'] } },

@@ -85,13 +85,13 @@ describe('S1.10 a scripted model', () => {
     expect(seen).toEqual(['reasoning hm', 'text one ', 'text two', 'finished']);
   });
 
-  it('can compute its answers with a function', async () => {
+  it('a function can compute the answers of a scripted model', async () => {
     const model = new ScriptedModel((_request, number) => say(`answer ${number}`));
     await model.complete(HELLO);
     expect(textOf((await model.complete(HELLO)).content)).toBe('answer 2');
   });
 
-  it('is opened by a vendor that needs no key and has an echo model for demos', async () => {
+  it('the vendor of scripted models needs no key and has an echo model for demos', async () => {
     const vendor = new ScriptedVendor({ mine: () => scripted(say('mine')) });
     expect(textOf((await vendor.open({ model: 'echo' }).complete(HELLO)).content)).toBe('You said: hello');
     expect(textOf((await vendor.open({ model: 'mine' }).complete(HELLO)).content)).toBe('mine');
