@@ -209,7 +209,7 @@ async function nextOf(chunks) {
   try {
     return (await chunks.next()).value;
   } catch {
-    return undefined;
+    return undefined; // the connection failed; the caller connects again
   }
 }
 

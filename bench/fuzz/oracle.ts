@@ -92,6 +92,6 @@ export function codeOf(body: Buffer): string | undefined {
     const { code } = JSON.parse(body.toString('utf8')) as { code?: unknown };
     return typeof code === 'string' ? code : undefined;
   } catch {
-    return undefined;
+    return undefined; // the body is not JSON, so it has no code
   }
 }

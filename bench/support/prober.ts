@@ -47,7 +47,7 @@ async function send(url: string, what: LoadRequest, agent: Agent, latencies: Rec
     await once(answer.resume(), 'end');
     return answer.statusCode === 200;
   } catch {
-    return false;
+    return false; // a request without a response counts as failed
   } finally {
     latencies.record(Math.max(1, Math.round((performance.now() - started) * 1_000)));
   }

@@ -72,7 +72,7 @@ export interface ProviderErrorOptions extends ErrorOptions {
 }
 
 /**
- * An error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Neither
+ * An error with a stable code. It does not depend on a transport. The message states what to do next. Neither
  * the message nor the cause ever contains a key: errors of libraries are not used as cause, because they contain
  * requests and responses.
  */

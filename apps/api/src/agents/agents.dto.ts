@@ -49,7 +49,7 @@ export class ProviderBody {
   plan?: string | null;
 }
 
-export class BudgetBody {
+class BudgetBody {
   @ApiPropertyOptional({
     type: 'integer',
     nullable: true,
@@ -226,7 +226,7 @@ export class BeatBody {
 }
 
 class BatchBeat extends BeatBody {
-  @ApiProperty({ example: 'builder-01', description: 'The agent that is alive.' }) agentId: string;
+  @ApiProperty({ example: 'builder-01', description: 'The id of the agent.' }) agentId: string;
   @ApiProperty({
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
     description: 'The lease token of that agent.',

@@ -74,7 +74,7 @@ export class LivenessController {
     const beats = readBatch(body);
     const results = await this.heartbeats.beatAll(beats);
     return {
-      results: results.map((result, index) => this.toAnswer(beats[index].agentId, result)),
+      results: results.map((result, index) => this.toResultView(beats[index].agentId, result)),
       nextIntervalMs: this.nextIntervalMs(),
     };
   }
@@ -111,7 +111,7 @@ export class LivenessController {
     return await this.circuits.claimProbe(agentId, probeId);
   }
 
-  private toAnswer(agentId: string, result: BeatResult): HeartbeatResultView {
+  private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {
     if (result.ok) return { agentId, ok: true, beatAt: this.isoTime(result.beatAt) };
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }

@@ -1,7 +1,7 @@
 import { RoundTrips } from './round-trips.js';
 
 const slowAfter = (times: readonly number[], trips = new RoundTrips(500)): boolean[] =>
-  times.map((ms) => trips.note(ms).slow);
+  times.map((ms) => trips.record(ms).slow);
 
 describe('round trips to the database', () => {
   it('D6 are slow after three in a row above the limit', () => {
@@ -16,6 +16,6 @@ describe('round trips to the database', () => {
   });
 
   it('D6 are reported with the limit', () => {
-    expect(new RoundTrips(500).note(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
+    expect(new RoundTrips(500).record(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
   });
 });

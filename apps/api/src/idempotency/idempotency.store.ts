@@ -29,7 +29,7 @@ export class IdempotencyStore {
 
   /** Stores the answer together with the COMMIT of the open transaction. */
   save({ callerId, keyHash }: KeySlot, answer: Buffer): void {
-    this.db.withCommit({
+    this.db.sendWithCommit({
       sql: 'UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2',
       parameters: [callerId, keyHash, answer],
     });

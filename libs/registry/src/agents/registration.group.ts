@@ -148,7 +148,7 @@ export class RegistrationGroup {
   private ownersToCount(batch: readonly Joining[]): string[] {
     const asked = new Map<string, number>();
     for (const { registeredBy: owner } of batch) asked.set(owner, (asked.get(owner) ?? 0) + 1);
-    return [...asked].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
+    return [...asked].filter(([owner, count]) => this.watch.mustCount(owner, count)).map(([owner]) => owner);
   }
 
   /** Returns the written rows by agentId. An agent that lost an insert race is missing. */

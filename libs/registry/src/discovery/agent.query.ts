@@ -32,6 +32,6 @@ export interface AgentQuery {
 }
 
 export const DEFAULT_LIMIT = 10;
-export const LARGEST_LIMIT = 100;
+export const MAX_LIMIT = 100;
 export const MAX_CAPABILITIES = 32;
 export const DEFAULT_STRATEGY = 'cheapest';
