@@ -30,6 +30,10 @@ describe('a quota watch', () => {
     expect(new QuotaWatch(quotaOf(0)).mustCount('key:a')).toBe(false);
     const watch = new QuotaWatch(quotaOf(10_000));
     watch.noteCount('key:a', 0);
-    expect([watch.mustCount('key:a', 990), watch.mustCount('key:a'), watch.mustCount('key:b')]).toEqual([false, true, true]);
+    expect([watch.mustCount('key:a', 990), watch.mustCount('key:a'), watch.mustCount('key:b')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 });

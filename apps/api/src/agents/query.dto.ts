@@ -24,7 +24,10 @@ class ProviderFilter {
   @IsString()
   @Length(1, 100)
   adapter?: string;
-  @ApiPropertyOptional({ example: 'subscription', description: 'How usage is paid: for example api, local or subscription.' })
+  @ApiPropertyOptional({
+    example: 'subscription',
+    description: 'How usage is paid: for example api, local or subscription.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, 50)
@@ -91,7 +94,10 @@ export class QueryBody {
   @IsArray()
   @ArrayMaxSize(MAX_CAPABILITIES)
   capabilities?: string[];
-  @ApiPropertyOptional({ example: ['plan', 'review'], description: 'The agent must claim at least one of these capabilities.' })
+  @ApiPropertyOptional({
+    example: ['plan', 'review'],
+    description: 'The agent must claim at least one of these capabilities.',
+  })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })

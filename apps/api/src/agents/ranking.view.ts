@@ -70,8 +70,10 @@ class EligibilityView {
 }
 
 class ExclusionView implements Exclusion {
-  @ApiProperty({ enum: EXCLUSION_CODES, example: 'circuit_open', description: 'A stable code for programs.' }) code: ExclusionCode;
-  @ApiProperty({ example: 'its circuit is open after 5 failures in a row', description: 'The reason as a text.' }) text: string;
+  @ApiProperty({ enum: EXCLUSION_CODES, example: 'circuit_open', description: 'A stable code for programs.' })
+  code: ExclusionCode;
+  @ApiProperty({ example: 'its circuit is open after 5 failures in a row', description: 'The reason as a text.' })
+  text: string;
   @ApiProperty({ type: EligibilityView, description: 'What would make it eligible.' }) eligibleWhen: EligibilityView;
 }
 
@@ -90,7 +92,10 @@ class UnclaimedView {
 
 export class RankingView implements Ranking {
   @ApiProperty({ example: 'cheapest', description: 'The strategy that ranked the candidates.' }) prefer: string;
-  @ApiProperty({ example: 'US dollars for a task of 10000 tokens; lower is better', description: 'The unit of `score`.' })
+  @ApiProperty({
+    example: 'US dollars for a task of 10000 tokens; lower is better',
+    description: 'The unit of `score`.',
+  })
   scoreMeaning: string;
   @ApiProperty({ type: [CandidateView], description: 'Routable agents that match, best first.' })
   candidates: CandidateView[];

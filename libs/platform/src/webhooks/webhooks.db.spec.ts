@@ -129,7 +129,8 @@ describe('a webhook', () => {
 
   it('A6 is not created beyond the quota of its creator, also when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
-    const create = async (by: string): Promise<unknown> => await service.create({ fields: FIELDS, paused: true, createdBy: by });
+    const create = async (by: string): Promise<unknown> =>
+      await service.create({ fields: FIELDS, paused: true, createdBy: by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     await expect(create('key:a')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', details: { limit: 3 } });

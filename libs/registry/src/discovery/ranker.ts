@@ -1,7 +1,8 @@
+import { Injectable } from '@nestjs/common';
 import type { AgentQuery } from './agent.query.js';
 import { rankingJson, toRanking, type Answer } from './answer.js';
 import type { Match } from './candidate.js';
-import type { Directory } from './directory.js';
+import { Directory } from './directory.js';
 import { explain, retryAfterMs, unclaimed } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import type { Ranking } from './ranking.js';
@@ -13,6 +14,7 @@ import { Strategies } from './strategies/strategies.js';
  * Answers queries from a directory: ranked candidates with reasons and, on request, the excluded agents. `rank` returns objects,
  * `rankJson` returns the same answer as JSON. A plan depends only on the query and the configuration, so callers may cache it.
  */
+@Injectable()
 export class Ranker {
   private readonly rotation = new Rotation();
 
