@@ -76,7 +76,7 @@ class Agent {
     return 'leave';
   }
 
-  /** Sends one heartbeat over HTTP, because its answer explains errors precisely, and then uses the socket until it ends. */
+  /** Sends one heartbeat over HTTP, because its response explains errors precisely, and then uses the socket until it ends. */
   async stayAlive() {
     const { transport, report, log } = this.options;
     const { generation, leaseToken } = this.current();
@@ -110,7 +110,7 @@ class Agent {
       const retry = () => end('retry');
       let timer = setTimeout(retry, this.timeoutMs()); // waits for the `welcome` frame
       const beat = () => {
-        timer = setTimeout(retry, this.timeoutMs()); // waits for the answer
+        timer = setTimeout(retry, this.timeoutMs()); // waits for the response
         socket.send(JSON.stringify({ event: 'beat', data: report() }));
       };
       const onFrame = (/** @type {{ event: string, data: Record<string, any> }} */ { event, data }) => {
@@ -155,7 +155,7 @@ class Agent {
     return `/v1/agents/${encodeURIComponent(this.current().agentId)}`;
   }
 
-  /** The maximum wait for an answer, and between two attempts. A lease is long enough for several attempts. */
+  /** The maximum wait for a response, and between two attempts. A lease is long enough for several attempts. */
   timeoutMs() {
     return (this.lease?.heartbeat.leaseMs ?? 30_000) / 8;
   }
@@ -175,7 +175,7 @@ class Agent {
   /**
    * @param {string} method @param {string} path @param {string} token
    * @param {{ body?: object, headers?: Record<string, string> }} [extras]
-   * @returns {Promise<Answer>} status 0: there was no answer
+   * @returns {Promise<Answer>} status 0: there was no response
    */
   async request(method, path, token, { body, headers } = {}) {
     try {

@@ -146,7 +146,7 @@ class Consumer {
       if (!response.ok || !response.body) return await response.body?.cancel();
       chunks = decode(response.body);
     } catch {
-      return; // no answer: the next request for a page reports the error
+      return; // no response: the next request for a page reports the error
     } finally {
       clearTimeout(timer);
     }

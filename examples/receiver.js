@@ -4,7 +4,7 @@
  *
  *   SECRET=whsec_… PORT=9000 node examples/receiver.js
  *
- * Rollcall sends an event again until the answer is 2xx. So store the event first, and then answer.
+ * Rollcall sends an event again until the response is 2xx. So store the event first, and then answer.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';

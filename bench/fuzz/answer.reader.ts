@@ -6,14 +6,14 @@ export interface AnswerHead {
   headers: Map<string, string>;
 }
 
-/** Reads one HTTP answer from the bytes of a socket. HTTP clients cannot be used, because they do not send malformed requests. */
+/** Reads one HTTP response from the bytes of a socket. HTTP clients cannot be used, because they do not send malformed requests. */
 export class AnswerReader {
   head?: AnswerHead;
-  /** The whole answer has arrived. */
+  /** The whole response has arrived. */
   complete = false;
-  /** Why the answer is not valid HTTP. */
+  /** Why the response is not valid HTTP. */
   fault?: string;
-  /** The bytes after the answer: frames, after a 101. */
+  /** The bytes after the response: frames, after a 101. */
   rest: Buffer = Buffer.alloc(0);
   private waiting: Buffer = Buffer.alloc(0);
   private bytes = 0;
@@ -43,7 +43,7 @@ export class AnswerReader {
     return this.isChunked(this.head) ? joinChunks(this.waiting) : this.waiting.subarray(0, this.lengthOf(this.head));
   }
 
-  /** The number of bytes of the whole answer, including the head. */
+  /** The number of bytes of the whole response, including the head. */
   get size(): number {
     return this.bytes;
   }
@@ -55,7 +55,7 @@ export class AnswerReader {
     this.waiting = this.waiting.subarray(end + END_OF_HEAD.length);
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1] ?? Number.NaN);
     if (Number.isNaN(status)) this.fault = `not an HTTP answer: ${first.slice(0, 100)}`;
-    if (status >= 100 && status < 200 && status !== 101) return true; // an interim answer
+    if (status >= 100 && status < 200 && status !== 101) return true; // an interim response
     this.head = { status, headers: new Map(lines.map(toHeader)) };
     return false;
   }

@@ -63,7 +63,7 @@ function exchangeOf(reader: AnswerReader, startedAt: number, timedOut: boolean):
   return { head, body, received, sent: 500, ms: performance.now() - startedAt, timedOut, ...(fault && { fault }) };
 }
 
-/** After an incomplete message, the server treats the last frame as a part of it, so no answer is expected. */
+/** After an incomplete message, the server treats the last frame as a part of it, so no response is expected. */
 function isAnswered({ frames: sent }: SocketCase, frames: ServerFrame[], before: number): boolean {
   const hangs = sent.some(({ fin, announced }) => fin === false || announced !== undefined);
   return hangs || frames.length > before || frames.some(({ opcode }) => opcode === CLOSE);

@@ -65,7 +65,7 @@ export interface ProviderErrorOptions extends ErrorOptions {
   retryable?: boolean;
   /** How long to wait before a retry can succeed, in milliseconds. */
   retryAfterMs?: number;
-  /** The HTTP status of the answer, for logs. */
+  /** The HTTP status of the response, for logs. */
   status?: number;
   /** The known usage of the failed attempt. Every attempt is charged. */
   usage?: ModelUsage;

@@ -25,7 +25,7 @@ export interface AgentQuery {
   /** The name of a strategy; the default is `cheapest`. */
   prefer?: string;
   limit?: number;
-  /** Whether the answer also lists the excluded agents, with the reasons and what would make them eligible. */
+  /** Whether the result also lists the excluded agents, with the reasons and what would make them eligible. */
   explain?: boolean;
   /** Whether similarly spelled capabilities match if no agent claims the requested one. */
   fuzzy?: boolean;
