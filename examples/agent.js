@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 
 /** @typedef {{ agentId: string, generation: number, leaseToken: string, heartbeat: { leaseMs: number } }} Lease */
 /** @typedef {'beat' | 'retry' | 'register' | 'leave' | 'stop'} Next */
-/** @typedef {{ status: number, body: Record<string, any> }} Answer */
+/** @typedef {{ status: number, body: Record<string, any> }} ApiResponse */
 
 /** With these reasons of REGISTER_AGAIN, the registration was ended intentionally: do not register again. */
 const FINAL_REASONS = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
@@ -63,15 +63,15 @@ class Agent {
     const body = { ...agent, leaseToken: this.lease?.leaseToken };
     const headers = { 'idempotency-key': randomUUID() };
     while (!signal.aborted) {
-      const answer = await this.request('POST', '/v1/agents', key, { body, headers });
-      if (answer.status === 201) {
-        this.lease = /** @type {Lease} */ (answer.body);
+      const response = await this.request('POST', '/v1/agents', key, { body, headers });
+      if (response.status === 201) {
+        this.lease = /** @type {Lease} */ (response.body);
         log(`registered ${this.lease.agentId}, generation ${this.lease.generation}`);
         return 'beat';
       }
-      if ([400, 401, 403, 413, 422].includes(answer.status)) throw new Error(`Cannot register: ${answer.body.detail}`);
-      log(`not registered yet: ${answer.body.code}`); // after a restart, 409 until the lease of the old process ends
-      await this.wait(this.pauseMs(answer.body.retryAfterMs));
+      if ([400, 401, 403, 413, 422].includes(response.status)) throw new Error(`Cannot register: ${response.body.detail}`);
+      log(`not registered yet: ${response.body.code}`); // after a restart, 409 until the lease of the old process ends
+      await this.wait(this.pauseMs(response.body.retryAfterMs));
     }
     return 'leave';
   }
@@ -81,14 +81,14 @@ class Agent {
     const { transport, report, log } = this.options;
     const { generation, leaseToken } = this.current();
     const body = { generation, ...report() };
-    const answer = await this.request('POST', `${this.path()}/heartbeat`, leaseToken, { body });
-    let next = nextAfter(answer);
+    const response = await this.request('POST', `${this.path()}/heartbeat`, leaseToken, { body });
+    let next = nextAfter(response);
     if (next === 'beat' && transport === 'http') {
       this.failures = 0;
-      await this.wait(answer.body.nextIntervalMs);
+      await this.wait(response.body.nextIntervalMs);
     } else if (next === 'beat') next = await this.followSocket();
-    else log(`beat failed: ${answer.body.code}`);
-    if (next === 'retry' || next === 'register') await this.wait(this.pauseMs(answer.body.retryAfterMs));
+    else log(`beat failed: ${response.body.code}`);
+    if (next === 'retry' || next === 'register') await this.wait(this.pauseMs(response.body.retryAfterMs));
     return next;
   }
 
@@ -175,7 +175,7 @@ class Agent {
   /**
    * @param {string} method @param {string} path @param {string} token
    * @param {{ body?: object, headers?: Record<string, string> }} [extras]
-   * @returns {Promise<Answer>} status 0: there was no response
+   * @returns {Promise<ApiResponse>} status 0: there was no response
    */
   async request(method, path, token, { body, headers } = {}) {
     try {
@@ -195,7 +195,7 @@ class Agent {
   }
 }
 
-/** Decides what to do after the answer to a heartbeat, or after an `error` frame. @param {Answer} answer @returns {Next} */
+/** Decides what to do after the response to a heartbeat, or after an `error` frame. @param {ApiResponse} response @returns {Next} */
 function nextAfter({ status, body }) {
   if (status === 200) return 'beat';
   if (body.code === 'REGISTER_AGAIN' && FINAL_REASONS.has(body.reason)) return 'stop';

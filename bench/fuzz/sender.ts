@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnswerHead, AnswerReader } from './answer.reader.js';
+import { type ResponseHead, ResponseReader } from './response.reader.js';
 import type { Part, Wire } from './wire.js';
 
 /** The result of a request. */
 export interface Exchange {
-  head?: AnswerHead;
+  head?: ResponseHead;
   body: Buffer;
   /** The sizes of the response and of the request in bytes. */
   received: number;
@@ -39,7 +39,7 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
   const socket = await open(options.port);
   let brokenPipe = false;
   socket.on('error', ({ code }: NodeJS.ErrnoException) => (brokenPipe = code === 'EPIPE'));
-  const reader = new AnswerReader(options.method);
+  const reader = new ResponseReader(options.method);
   const over = reading(socket, reader, options.headOnly);
   const sent = await sendParts(socket, wire.parts, reader);
   const sentAt = performance.now();
@@ -64,7 +64,7 @@ export async function open(port: number): Promise<Socket> {
 }
 
 /** Resolves to false when the response is complete or the connection is closed. */
-async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean): Promise<false> {
+async function reading(socket: Socket, reader: ResponseReader, headOnly: boolean): Promise<false> {
   return await new Promise((resolve) => {
     const done = (): void => resolve(false);
     socket.on('data', (chunk: Buffer) => {
@@ -83,7 +83,7 @@ async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean):
 }
 
 /** Stops early when the server has answered or closed the connection. */
-async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerReader): Promise<number> {
+async function sendParts(socket: Socket, parts: readonly Part[], reader: ResponseReader): Promise<number> {
   let sent = 0;
   for (const { bytes, afterMs } of parts) {
     if (afterMs > 0) await delay(afterMs);

@@ -4,7 +4,7 @@ const STATUS_CLASS_AT = 'http/1.1 '.length;
 const NOTHING = Buffer.alloc(0);
 
 /** Finds the end of each response on a connection. It reads the status and the length, or the last chunk, and nothing else. */
-export class AnswerReader {
+export class ResponseReader {
   private head: Buffer = NOTHING;
   /** The number of bytes that are missing of a body with a known length. */
   private missing = 0;
