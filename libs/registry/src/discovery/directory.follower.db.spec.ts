@@ -106,6 +106,8 @@ describe('a directory that cannot catch up in time', () => {
 });
 
 describe('a directory that follows the log', () => {
+  beforeEach(async () => await startReplicas(60_000));
+
   it('applies the updates of this replica and of others to one agent, in any order', async () => {
     const { here, there } = replicas;
     const { claim } = await replicas.given.agent({ agentId: 'shared' });
