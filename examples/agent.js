@@ -69,7 +69,8 @@ class Agent {
         log(`registered ${this.lease.agentId}, generation ${this.lease.generation}`);
         return 'beat';
       }
-      if ([400, 401, 403, 413, 422].includes(response.status)) throw new Error(`Cannot register: ${response.body.detail}`);
+      if ([400, 401, 403, 413, 422].includes(response.status))
+        throw new Error(`Cannot register: ${response.body.detail}`);
       log(`not registered yet: ${response.body.code}`); // after a restart, 409 until the lease of the old process ends
       await this.wait(this.pauseMs(response.body.retryAfterMs));
     }

@@ -41,7 +41,7 @@ export class ProviderBody {
   @IsString()
   @Length(1, 100)
   adapter: string;
-  @ApiProperty({ example: 'subscription', description: 'How it is paid: `subscription`, `api`, `local`, …' })
+  @ApiProperty({ example: 'subscription', description: 'How usage is paid: for example api, local or subscription.' })
   @IsString()
   @Length(1, 50)
   type: string;
