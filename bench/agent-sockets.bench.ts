@@ -34,7 +34,7 @@ async function overSockets(name: string, order: BeatingOrder): Promise<Runner> {
     worker.send('start');
     await delay(seconds * 1_000);
     const perSecond = (await worker.ask<number>('stop')) / ((performance.now() - started) / 1_000);
-    await delay(SETTLE_MS); // late answers must not count in the next round
+    await delay(SETTLE_MS); // late responses must not count in the next round
     return { perSecond, p50: 0, p99: 0 };
   };
   return { name, run };

@@ -13,7 +13,7 @@ import { type Server, startRollcall } from './support/servers.js';
 
 /**
  * 50 clients send the requests of the findings A1 to A8, directly and through nginx. Meanwhile, one agent sends heartbeats and one
- * client requests /health/live. Fails when the 99th percentile of either reaches 250 ms, or when an answer is not 200.
+ * client requests /health/live. Fails when the 99th percentile of either reaches 250 ms, or when a response is not 200.
  * `node hostile-storm.js <seconds> <findings, such as A1,A7>`
  */
 const [seconds = '60', findings = 'all'] = process.argv.slice(2);

@@ -80,7 +80,7 @@ function lockOwner() {
   try {
     return Number(readFileSync(LOCK, 'utf8'));
   } catch {
-    return 0;
+    return 0; // the file does not exist
   }
 }
 

@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 
 /** @typedef {{ agentId: string, generation: number, leaseToken: string, heartbeat: { leaseMs: number } }} Lease */
 /** @typedef {'beat' | 'retry' | 'register' | 'leave' | 'stop'} Next */
-/** @typedef {{ status: number, body: Record<string, any> }} Answer */
+/** @typedef {{ status: number, body: Record<string, any> }} ApiResponse */
 
 /** With these reasons of REGISTER_AGAIN, the registration was ended intentionally: do not register again. */
 const FINAL_REASONS = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
@@ -63,32 +63,33 @@ class Agent {
     const body = { ...agent, leaseToken: this.lease?.leaseToken };
     const headers = { 'idempotency-key': randomUUID() };
     while (!signal.aborted) {
-      const answer = await this.request('POST', '/v1/agents', key, { body, headers });
-      if (answer.status === 201) {
-        this.lease = /** @type {Lease} */ (answer.body);
+      const response = await this.request('POST', '/v1/agents', key, { body, headers });
+      if (response.status === 201) {
+        this.lease = /** @type {Lease} */ (response.body);
         log(`registered ${this.lease.agentId}, generation ${this.lease.generation}`);
         return 'beat';
       }
-      if ([400, 401, 403, 413, 422].includes(answer.status)) throw new Error(`Cannot register: ${answer.body.detail}`);
-      log(`not registered yet: ${answer.body.code}`); // after a restart, 409 until the lease of the old process ends
-      await this.wait(this.pauseMs(answer.body.retryAfterMs));
+      if ([400, 401, 403, 413, 422].includes(response.status))
+        throw new Error(`Cannot register: ${response.body.detail}`);
+      log(`not registered yet: ${response.body.code}`); // after a restart, 409 until the lease of the old process ends
+      await this.wait(this.pauseMs(response.body.retryAfterMs));
     }
     return 'leave';
   }
 
-  /** Sends one heartbeat over HTTP, because its answer explains errors precisely, and then uses the socket until it ends. */
+  /** Sends one heartbeat over HTTP, because its response explains errors precisely, and then uses the socket until it ends. */
   async stayAlive() {
     const { transport, report, log } = this.options;
     const { generation, leaseToken } = this.current();
     const body = { generation, ...report() };
-    const answer = await this.request('POST', `${this.path()}/heartbeat`, leaseToken, { body });
-    let next = nextAfter(answer);
+    const response = await this.request('POST', `${this.path()}/heartbeat`, leaseToken, { body });
+    let next = nextAfter(response);
     if (next === 'beat' && transport === 'http') {
       this.failures = 0;
-      await this.wait(answer.body.nextIntervalMs);
+      await this.wait(response.body.nextIntervalMs);
     } else if (next === 'beat') next = await this.followSocket();
-    else log(`beat failed: ${answer.body.code}`);
-    if (next === 'retry' || next === 'register') await this.wait(this.pauseMs(answer.body.retryAfterMs));
+    else log(`beat failed: ${response.body.code}`);
+    if (next === 'retry' || next === 'register') await this.wait(this.pauseMs(response.body.retryAfterMs));
     return next;
   }
 
@@ -110,7 +111,7 @@ class Agent {
       const retry = () => end('retry');
       let timer = setTimeout(retry, this.timeoutMs()); // waits for the `welcome` frame
       const beat = () => {
-        timer = setTimeout(retry, this.timeoutMs()); // waits for the answer
+        timer = setTimeout(retry, this.timeoutMs()); // waits for the response
         socket.send(JSON.stringify({ event: 'beat', data: report() }));
       };
       const onFrame = (/** @type {{ event: string, data: Record<string, any> }} */ { event, data }) => {
@@ -155,7 +156,7 @@ class Agent {
     return `/v1/agents/${encodeURIComponent(this.current().agentId)}`;
   }
 
-  /** The maximum wait for an answer, and between two attempts. A lease is long enough for several attempts. */
+  /** The maximum wait for a response, and between two attempts. A lease is long enough for several attempts. */
   timeoutMs() {
     return (this.lease?.heartbeat.leaseMs ?? 30_000) / 8;
   }
@@ -175,7 +176,7 @@ class Agent {
   /**
    * @param {string} method @param {string} path @param {string} token
    * @param {{ body?: object, headers?: Record<string, string> }} [extras]
-   * @returns {Promise<Answer>} status 0: there was no answer
+   * @returns {Promise<ApiResponse>} status 0: there was no response
    */
   async request(method, path, token, { body, headers } = {}) {
     try {
@@ -195,7 +196,7 @@ class Agent {
   }
 }
 
-/** Decides what to do after the answer to a heartbeat, or after an `error` frame. @param {Answer} answer @returns {Next} */
+/** Decides what to do after the response to a heartbeat, or after an `error` frame. @param {ApiResponse} response @returns {Next} */
 function nextAfter({ status, body }) {
   if (status === 200) return 'beat';
   if (body.code === 'REGISTER_AGAIN' && FINAL_REASONS.has(body.reason)) return 'stop';

@@ -11,10 +11,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
 /** @typedef {{ sequence: string, id: string, type: string, subject: string, data: object }} Event */
-/** @typedef {{ status: number, body: Record<string, any> }} Answer */
+/** @typedef {{ status: number, body: Record<string, any> }} ApiResponse */
 
 const LONGEST_PAUSE_MS = 5_000;
-const ANSWER_WITHIN_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 const WAIT_MS = 25_000;
 /** The server sends something every 15 seconds, so a connection that is silent for this long is dead. */
 const SILENT_MS = 45_000;
@@ -53,11 +53,11 @@ class Consumer {
     const { signal, transport, log } = this.options;
     const waitMs = transport === 'rest' ? WAIT_MS : 0;
     while (!signal.aborted) {
-      const answer = await this.request(`/v1/events?${this.query({ limit: '1000', waitMs: String(waitMs) })}`);
-      const { status, body } = answer;
+      const response = await this.request(`/v1/events?${this.query({ limit: '1000', waitMs: String(waitMs) })}`);
+      const { status, body } = response;
       if ([400, 401, 403].includes(status) && !body.snapshot) throw new Error(`Cannot read events: ${body.detail}`);
       try {
-        if (await this.onPage(answer)) continue;
+        if (await this.onPage(response)) continue;
       } catch (error) {
         log(`onEvents failed, so the events are read again: ${String(error)}`);
       }
@@ -65,7 +65,7 @@ class Consumer {
     }
   }
 
-  /** Returns true when the next page can be read at once. @param {Answer} answer */
+  /** Returns true when the next page can be read at once. @param {ApiResponse} response */
   async onPage({ status, body }) {
     const { signal, transport, log } = this.options;
     if (body.snapshot) await this.readSnapshot(body.snapshot);
@@ -108,7 +108,7 @@ class Consumer {
         socket.close();
         resolve(undefined);
       };
-      let timer = setTimeout(end, ANSWER_WITHIN_MS);
+      let timer = setTimeout(end, RESPONSE_TIMEOUT_MS);
       const onFrame = async (/** @type {{ event: string, data: any, cursor: string }} */ { event, data, cursor }) => {
         if (event === 'error') return end();
         if (event === 'subscribed') this.failures = 0;
@@ -136,7 +136,7 @@ class Consumer {
   async followStream() {
     const { url, key, signal } = this.options;
     const silence = new AbortController();
-    let timer = setTimeout(() => silence.abort(), ANSWER_WITHIN_MS);
+    let timer = setTimeout(() => silence.abort(), RESPONSE_TIMEOUT_MS);
     /** @type {AsyncGenerator<string>} */ let chunks;
     try {
       const response = await fetch(`${url}/v1/events/stream?${this.query({})}`, {
@@ -146,7 +146,7 @@ class Consumer {
       if (!response.ok || !response.body) return await response.body?.cancel();
       chunks = decode(response.body);
     } catch {
-      return; // no answer: the next request for a page reports the error
+      return; // no response: the next request for a page reports the error
     } finally {
       clearTimeout(timer);
     }
@@ -183,8 +183,8 @@ class Consumer {
     await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // the caller checks the signal
   }
 
-  /** @param {string} path @param {number} [withinMs] @returns {Promise<Answer>} status 0: there was no answer */
-  async request(path, withinMs = ANSWER_WITHIN_MS + WAIT_MS) {
+  /** @param {string} path @param {number} [withinMs] @returns {Promise<ApiResponse>} status 0: there was no response */
+  async request(path, withinMs = RESPONSE_TIMEOUT_MS + WAIT_MS) {
     const { url, key, signal } = this.options;
     try {
       const response = await fetch(url + path, {
@@ -209,7 +209,7 @@ async function nextOf(chunks) {
   try {
     return (await chunks.next()).value;
   } catch {
-    return undefined;
+    return undefined; // the connection failed; the caller connects again
   }
 }
 

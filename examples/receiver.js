@@ -4,7 +4,7 @@
  *
  *   SECRET=whsec_… PORT=9000 node examples/receiver.js
  *
- * Rollcall sends an event again until the answer is 2xx. So store the event first, and then answer.
+ * Rollcall sends an event again until the response is 2xx. So store the event first, and then respond.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -22,7 +22,7 @@ function isGenuine(headers, body) {
   return isSigned && Math.abs(Date.now() / 1000 - Number(time)) < 300;
 }
 
-/** @param {import('node:http').IncomingMessage} request @returns {Promise<number>} the status to answer */
+/** @param {import('node:http').IncomingMessage} request @returns {Promise<number>} the status of the response */
 async function receive(request) {
   const body = Buffer.concat(await request.toArray());
   if (!isGenuine(request.headers, body)) return 401;

@@ -176,6 +176,6 @@ function parse(body: Buffer): Record<string, unknown> {
   try {
     return JSON.parse(body.toString('utf8')) as Record<string, unknown>;
   } catch {
-    return {};
+    return {}; // the response is not JSON
   }
 }

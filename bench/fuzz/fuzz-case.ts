@@ -31,7 +31,7 @@ export interface HttpCase {
   delivery: Delivery;
   /** The names of the mutations of a valid request. */
   mutations: string[];
-  /** The answer is a stream without an end. */
+  /** The response is a stream without an end. */
   streams: boolean;
 }
 

@@ -28,23 +28,23 @@ interface Attempt {
 const TRIES = 3;
 const WAIT_MS = 8_000;
 const LONG_POLL_MS = 300;
-/** The log line arrives on another pipe than the answer. */
+/** The log line arrives on another pipe than the response. */
 const LOG_DELAY_MS = 200;
 const CONNECT_FAILED = 'ECONNREFUSED';
 
-/** Sends many cases concurrently, and reports faults of their answers. */
+/** Sends many cases concurrently, and reports faults of their responses. */
 export class Fuzzer {
   sent = 0;
   /** Late at the first try only: the machine was busy, or another request was slow. */
   lateOnce = 0;
   /** Answered with 503 at the first try. */
   unavailableOnce = 0;
-  /** Without an answer at the first try, because the server closed the connection while the client was sending. */
+  /** Without a response at the first try, because the server closed the connection while the client was sending. */
   brokenPipeOnce = 0;
   readonly statuses: Record<string, number> = {};
   /** Error codes with their number: they show where requests are rejected. */
   readonly codes: Record<string, number> = {};
-  /** Operations with the number of 2xx answers. */
+  /** Operations with the number of 2xx responses. */
   readonly succeeded = new Map<string, number>();
   /** The indexes of the cases in progress. */
   readonly inFlight = new Set<number>();
@@ -66,7 +66,7 @@ export class Fuzzer {
     this.delay.stop();
   }
 
-  /** Sends a case. If the answer is late, 503 or lost, the case is sent again, alone: the machine may be busy. */
+  /** Sends a case. If the response is late, 503 or lost, the case is sent again, alone: the machine may be busy. */
   async runCase(index: number): Promise<Exchange | undefined> {
     const fuzzCase = this.parts.cases.make(index);
     this.sent += 1;
@@ -135,7 +135,7 @@ export class Fuzzer {
   }
 }
 
-/** A 503, or an answer that this client lost. */
+/** A 503, or a response that this client lost. */
 function mayPass({ kind, detail }: Fault, { brokenPipe = false }: Exchange): boolean {
   return detail.startsWith('503 ') || (kind === 'no-answer' && brokenPipe);
 }

@@ -44,7 +44,7 @@ export interface Operation {
   query: Parameter[];
   headers: Parameter[];
   body?: Schema;
-  /** The answer does not end: server-sent events. */
+  /** The response does not end: server-sent events. */
   streams: boolean;
 }
 

@@ -17,7 +17,7 @@ export interface Fault {
   kind: FaultKind;
   /** Distinguishes faults of the same kind and operation, for example by status and code. */
   detail: string;
-  /** The answer, shortened. */
+  /** The response, shortened. */
   answer: string;
 }
 
@@ -28,7 +28,7 @@ const LARGEST_FACTOR = 4;
 const STACK = /\n\s+at .+[:(]\d+|node:internal\/|node_modules\/|\/dist\/(apps|libs)\//;
 const SHOWN = 600;
 
-/** Returns all faults of an answer except lateness, because a late request is repeated first. */
+/** Returns all faults of a response except lateness, because a late request is repeated first. */
 export function judge(request: FuzzCase, exchange: Exchange, mayStaySilent: boolean): Fault[] {
   const { head, fault } = exchange;
   const answer = describeAnswer(exchange);
@@ -92,6 +92,6 @@ export function codeOf(body: Buffer): string | undefined {
     const { code } = JSON.parse(body.toString('utf8')) as { code?: unknown };
     return typeof code === 'string' ? code : undefined;
   } catch {
-    return undefined;
+    return undefined; // the body is not JSON, so it has no code
   }
 }

@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnswerHead, AnswerReader } from './answer.reader.js';
+import { type ResponseHead, ResponseReader } from './response.reader.js';
 import type { Part, Wire } from './wire.js';
 
 /** The result of a request. */
 export interface Exchange {
-  head?: AnswerHead;
+  head?: ResponseHead;
   body: Buffer;
-  /** The sizes of the answer and of the request in bytes. */
+  /** The sizes of the response and of the request in bytes. */
   received: number;
   sent: number;
-  /** The time from the last byte of the request to the last byte of the answer, or to the timeout. */
+  /** The time from the last byte of the request to the last byte of the response, or to the timeout. */
   ms: number;
   /** The server neither answered nor closed the connection in time. */
   timedOut: boolean;
   /**
    * The server answered and closed the connection before it had the whole request. Node then destroys the socket of this
-   * client, sometimes before the answer is read; other clients read it.
+   * client, sometimes before the response is read; other clients read it.
    */
   brokenPipe?: boolean;
   fault?: string;
@@ -26,20 +26,20 @@ export interface Exchange {
 export interface SendOptions {
   port: number;
   method: string;
-  /** The head of the answer is enough. */
+  /** The head of the response is enough. */
   headOnly: boolean;
   waitMs: number;
 }
 
-/** The minimum wait for an answer to a request that may stay unanswered. */
+/** The minimum wait for a response to a request that may stay unanswered. */
 const MIN_WAIT_MS = 100;
 
-/** Sends the bytes on a new connection and reads one answer. */
+/** Sends the bytes on a new connection and reads one response. */
 export async function send(wire: Wire, options: SendOptions): Promise<Exchange> {
   const socket = await open(options.port);
   let brokenPipe = false;
   socket.on('error', ({ code }: NodeJS.ErrnoException) => (brokenPipe = code === 'EPIPE'));
-  const reader = new AnswerReader(options.method);
+  const reader = new ResponseReader(options.method);
   const over = reading(socket, reader, options.headOnly);
   const sent = await sendParts(socket, wire.parts, reader);
   const sentAt = performance.now();
@@ -59,12 +59,12 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
 export async function open(port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
   await once(socket, 'connect');
-  socket.on('error', () => socket.destroy()); // an answer was already read
+  socket.on('error', () => socket.destroy()); // a response was already read
   return socket;
 }
 
-/** Resolves to false when the answer is complete or the connection is closed. */
-async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean): Promise<false> {
+/** Resolves to false when the response is complete or the connection is closed. */
+async function reading(socket: Socket, reader: ResponseReader, headOnly: boolean): Promise<false> {
   return await new Promise((resolve) => {
     const done = (): void => resolve(false);
     socket.on('data', (chunk: Buffer) => {
@@ -83,7 +83,7 @@ async function reading(socket: Socket, reader: AnswerReader, headOnly: boolean):
 }
 
 /** Stops early when the server has answered or closed the connection. */
-async function sendParts(socket: Socket, parts: readonly Part[], reader: AnswerReader): Promise<number> {
+async function sendParts(socket: Socket, parts: readonly Part[], reader: ResponseReader): Promise<number> {
   let sent = 0;
   for (const { bytes, afterMs } of parts) {
     if (afterMs > 0) await delay(afterMs);

@@ -1,5 +1,5 @@
 /** Slots are placeholders in a case for ids and secrets that the server creates in this run. */
-export const SLOTS = [
+const SLOTS = [
   'agent',
   'lease',
   'generation',

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AnswerReader } from './answer.reader.js';
+import { ResponseReader } from './response.reader.js';
 import { readFrames, type ServerFrame, toFrame } from './frames.js';
 import type { SocketCase } from './fuzz-case.js';
 import { type Fault, judge, LATE_MS, leaksStack } from './oracle.js';
@@ -21,7 +21,7 @@ const CLOSE = 8;
 /** Opens a socket, sends the frames of the case and a valid frame, and judges every frame of the server. */
 export async function runSession(socketCase: SocketCase, port: number, values: SlotValues): Promise<SessionResult> {
   const socket = await open(port);
-  const reader = new AnswerReader('GET');
+  const reader = new ResponseReader('GET');
   const state = { over: false };
   socket.on('data', (chunk: Buffer) => reader.push(chunk));
   for (const event of ['end', 'close']) socket.once(event, () => (state.over = true));
@@ -58,12 +58,12 @@ function handshakeOf({ target, headers }: SocketCase, port: number, values: Slot
   return Buffer.from(`GET ${fill(target, values)} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${lines}\r\n`, 'latin1');
 }
 
-function exchangeOf(reader: AnswerReader, startedAt: number, timedOut: boolean): Exchange {
+function exchangeOf(reader: ResponseReader, startedAt: number, timedOut: boolean): Exchange {
   const { head, body, size: received, fault } = reader;
   return { head, body, received, sent: 500, ms: performance.now() - startedAt, timedOut, ...(fault && { fault }) };
 }
 
-/** After an incomplete message, the server treats the last frame as a part of it, so no answer is expected. */
+/** After an incomplete message, the server treats the last frame as a part of it, so no response is expected. */
 function isAnswered({ frames: sent }: SocketCase, frames: ServerFrame[], before: number): boolean {
   const hangs = sent.some(({ fin, announced }) => fin === false || announced !== undefined);
   return hangs || frames.length > before || frames.some(({ opcode }) => opcode === CLOSE);

@@ -1,7 +1,7 @@
 /** A bare `ws` server that sends given frames to all connected clients as fast as they read. */
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';
 
 const BUFFER = 1 << 20;
@@ -11,7 +11,7 @@ const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDefla
 async function broadcast(): Promise<void> {
   for (const frame of frames) {
     for (const client of server.clients) client.send(frame, { binary: false });
-    while ([...server.clients].some((client) => client.bufferedAmount > BUFFER)) await turn();
+    while ([...server.clients].some((client) => client.bufferedAmount > BUFFER)) await nextTick();
   }
 }
 

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
 import { servePeer } from './peer.server.js';
 
-/** As large as the answer of `GET /v1/me`, so that both sides serialise the same amount of JSON. */
+/** As large as the response of `GET /v1/me`, so that both sides serialise the same amount of JSON. */
 const OK = {
   id: 'key:4fT9sKq2Lm',
   kind: 'key',
@@ -11,7 +11,7 @@ const OK = {
   expiresAt: null,
 };
 
-/** As large as the answer to a heartbeat. */
+/** As large as the response to a heartbeat. */
 const BEATEN = { beatAt: '2026-02-24T10:30:00.000Z', nextIntervalMs: 9_412 };
 
 @Controller('noop')

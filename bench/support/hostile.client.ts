@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { HostileRequest } from './hostile.requests.js';
 
-/** Called with each answer, such as `A1 401` or `A2 no answer`. */
+/** Called with each response, such as `A1 401` or `A2 no response`. */
 export type Answered = (finding: string, status: string) => void;
 
 const READ_BYTES = 65_536;
@@ -9,8 +9,8 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const TIMEOUT_MS = 5_000;
 
 /**
- * A client that sends one request after the other, each after the previous answer. It reads as little of an answer as possible,
- * because it shares two cores with the server. An answer without a known length ends the connection.
+ * A client that sends one request after the other, each after the previous response. It reads as little of a response as possible,
+ * because it shares two cores with the server. A response without a known length ends the connection.
  */
 export class HostileClient {
   private socket?: Socket;
@@ -72,7 +72,7 @@ export class HostileClient {
     const end = chunk.indexOf(END_OF_HEAD);
     this.head += chunk.toString('latin1', 0, Math.max(end, 0) || chunk.length);
     const length = /^content-length: (\d+)/im.exec(this.head)?.[1];
-    // Without a length, the answer ends with the connection, so the connection is closed here.
+    // Without a length, the response ends with the connection, so the connection is closed here.
     this.missing = length === undefined ? 0 : end + END_OF_HEAD.length + Number(length) - chunk.length;
     if (length === undefined) this.head += '\nconnection: close';
   }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { AnswerReader } from './answer.reader.js';
+import { ResponseReader } from './response.reader.js';
 
 const READ_BYTES = 65_536;
 
@@ -15,7 +15,7 @@ export class LoadConnection {
   readonly broken: Promise<never>;
   private readonly socket: Socket;
   private readonly fail: (reason: Error) => void;
-  private readonly reader = new AnswerReader();
+  private readonly reader = new ResponseReader();
   private sentAt = 0;
   private closed = false;
   private finished?: () => void;

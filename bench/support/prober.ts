@@ -15,7 +15,7 @@ export interface Probe {
 
 const PAUSE_MS = 20;
 
-/** Repeats a request on one connection, with a short pause after each answer, and measures the latency. */
+/** Repeats a request on one connection, with a short pause after each response, and measures the latency. */
 export async function probe(url: string, what: LoadRequest, isOver: () => boolean): Promise<Probe> {
   const latencies = createHistogram();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -47,7 +47,7 @@ async function send(url: string, what: LoadRequest, agent: Agent, latencies: Rec
     await once(answer.resume(), 'end');
     return answer.statusCode === 200;
   } catch {
-    return false;
+    return false; // a request without a response counts as failed
   } finally {
     latencies.record(Math.max(1, Math.round((performance.now() - started) * 1_000)));
   }

@@ -4,7 +4,7 @@ import { CLOSED_CIRCUIT, NEVER_FLAPPED } from '#rollcall/registry';
 export const CAPABILITIES = 200;
 export const ZONES = ['eu', 'us', 'ap'] as const;
 export const TIERS = ['gold', 'silver', 'basic'] as const;
-export const CAPACITY = 8;
+const CAPACITY = 8;
 const TOKEN_LENGTH = 43;
 
 /** Agents are numbered from 1. */

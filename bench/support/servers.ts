@@ -18,7 +18,7 @@ const V8_FLAGS = ['--max-semi-space-size=64'];
 /** Connections to Postgres, for Rollcall (in two pools) and for its peers (in one). */
 const POOL_SIZE = 20;
 const RESERVED_POOL_SIZE = 3;
-/** For comparisons: no lease ends during a run, and on a busy machine an answer is late instead of 503. */
+/** For comparisons: no lease ends during a run, and on a busy machine a response is late instead of 503. */
 export const LONG_TIMEOUTS = { ROLLCALL_HEARTBEAT_EVERY: '1h', ROLLCALL_DATABASE_TIMEOUT: '10s' };
 
 const DIST = fileURLToPath(new URL('../../', import.meta.url));

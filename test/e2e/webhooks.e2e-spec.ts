@@ -115,7 +115,7 @@ describe('a webhook', () => {
       state: 'parked',
       attempts: 3,
       status: 422,
-      error: 'The endpoint answered 422.',
+      error: 'The endpoint responded with 422.',
       type: 'agent.joined',
       subject: 'poison',
     });

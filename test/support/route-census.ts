@@ -9,7 +9,7 @@ export interface RouteFacts {
   /** `POST /v1/keys/:id/rotate` */
   route: string;
   access: RouteAccess | 'UNDECLARED';
-  /** The audit name, `not audited`, or undefined when the route is not a mutation. */
+  /** The audit name, `not audited` or `repeatable`; undefined when the route declares no mutation. */
   mutation?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * An expected error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Each
+ * An expected error with a stable code. It does not depend on a transport. The message states what to do next. Each
  * library has its own closed union of codes, and each transport maps every code in one exhaustive table.
  */
 export abstract class DomainError extends Error {

@@ -65,14 +65,14 @@ export interface ProviderErrorOptions extends ErrorOptions {
   retryable?: boolean;
   /** How long to wait before a retry can succeed, in milliseconds. */
   retryAfterMs?: number;
-  /** The HTTP status of the answer, for logs. */
+  /** The HTTP status of the response, for logs. */
   status?: number;
   /** The known usage of the failed attempt. Every attempt is charged. */
   usage?: ModelUsage;
 }
 
 /**
- * An error with a stable code. It does not depend on a transport. The message tells the caller what to do next. Neither
+ * An error with a stable code. It does not depend on a transport. The message states what to do next. Neither
  * the message nor the cause ever contains a key: errors of libraries are not used as cause, because they contain
  * requests and responses.
  */

@@ -71,7 +71,7 @@ export {
   CLOSED_CIRCUIT,
   DEFAULT_CIRCUIT_POLICY,
 } from './circuit/circuit.breaker.js';
-export { type AgentQuery, LARGEST_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
+export { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
 export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
 export { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';

@@ -16,7 +16,7 @@ export class QuotaWatch {
   constructor(private readonly quota: Quota) {}
 
   /** Whether the caller must count before it adds `added` objects. If not, this subtracts them from the free ones. */
-  isDue(credential: string, added = 1): boolean {
+  mustCount(credential: string, added = 1): boolean {
     if (this.quota.limit === 0) return false;
     const free = this.free.get(credential) ?? 0;
     if (free < added) return true;

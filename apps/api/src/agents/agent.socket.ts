@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentRecord, BeatResult, LeaseClaim } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
 import type { FrameSocket } from '../events/frame.socket.js';
+import { heartbeatJson } from './liveness.view.js';
 import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../events/stream.end.js';
 import type { StreamConnection } from '../events/stream.connections.js';
 
@@ -17,7 +18,7 @@ const CLOSE_CODES: Record<string, number> = {
   REGISTER_AGAIN: 4404,
   STALE_GENERATION: 4409,
 };
-/** An agent that sends beats without reading the answers is disconnected. */
+/** An agent that sends beats without reading the results is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1_024;
 
 /**
@@ -43,11 +44,10 @@ export class AgentSocket implements StreamConnection {
     this.send('welcome', { agentId, generation, desiredState, heartbeat });
   }
 
-  /** The frame is built as text because there are tens of thousands each second. */
-  answer(result: BeatResult, nextIntervalMs: number): void {
+  sendResult(result: BeatResult, nextIntervalMs: number): void {
     if (!result.ok) return this.sendError(result.error);
     const beatAt = new Date(result.beatAt).toISOString();
-    this.write(`{"event":"beaten","data":{"beatAt":"${beatAt}","nextIntervalMs":${nextIntervalMs}}}`);
+    this.write(`{"event":"beaten","data":${heartbeatJson({ beatAt, nextIntervalMs })}}`);
   }
 
   control(control: Control): void {

@@ -17,12 +17,12 @@ export const IfMatch = createParamDecorator((_: unknown, context: ExecutionConte
   versionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match']),
 );
 
-/** `*` means any existing record, and the route requires an existing record anyway. */
+/** `*` accepts any version; a missing agent is 404 anyway. */
 function versionIn(header: string | undefined): string | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = ONE_VERSION.exec(header)?.[1];
   if (version !== undefined) return version;
-  const message = 'If-Match must be one ETag: the one that was returned with the record';
+  const message = 'If-Match must be * or the ETag of the record, for example "3.7"';
   throw validationFailed([{ field: 'If-Match', message }]);
 }
 

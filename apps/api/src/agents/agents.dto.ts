@@ -20,6 +20,14 @@ import {
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
+import {
+  IsAgentName,
+  IsAgentVersion,
+  IsCapacity,
+  IsDeclaredLatency,
+  IsEndpoint,
+  IsSandboxLevel,
+} from './declaration.rules.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 import { OVERRIDES } from './protection.view.js';
 
@@ -33,7 +41,7 @@ export class ProviderBody {
   @IsString()
   @Length(1, 100)
   adapter: string;
-  @ApiProperty({ example: 'subscription', description: 'How it is paid: `subscription`, `api`, `local`, …' })
+  @ApiProperty({ example: 'subscription', description: 'How usage is paid: for example api, local or subscription.' })
   @IsString()
   @Length(1, 50)
   type: string;
@@ -49,7 +57,7 @@ export class ProviderBody {
   plan?: string | null;
 }
 
-export class BudgetBody {
+class BudgetBody {
   @ApiPropertyOptional({
     type: 'integer',
     nullable: true,
@@ -114,9 +122,7 @@ export class RegisterBody {
   leaseToken?: string;
 
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
-  @Matches(/\S/, { message: 'name must not be blank' })
-  @IsString()
-  @Length(1, 200)
+  @IsAgentName()
   name: string;
 
   @ApiPropertyOptional({
@@ -126,8 +132,7 @@ export class RegisterBody {
     description: 'The URL at which the agent is called. Null or absent: it has none.',
   })
   @IsOptional()
-  @IsString()
-  @Length(1, 2_000)
+  @IsEndpoint()
   endpoint?: string | null;
 
   @ApiPropertyOptional({
@@ -152,9 +157,7 @@ export class RegisterBody {
     description: 'How strictly the agent is isolated; 0 is not at all.',
   })
   @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(100)
+  @IsSandboxLevel()
   sandboxLevel?: number;
   @ApiPropertyOptional({ type: ProviderBody, description: 'Who provides the model.' })
   @IsOptional()
@@ -173,20 +176,15 @@ export class RegisterBody {
   costModel?: CostModelBody;
   @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at the same time.' })
   @IsOptional()
-  @IsInt()
-  @Min(1)
-  @Max(1e6)
+  @IsCapacity()
   capacity?: number;
   @ApiPropertyOptional({ type: 'integer', example: 1_200, description: 'How long a response usually takes, in ms.' })
   @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(1e9)
+  @IsDeclaredLatency()
   declaredMs?: number;
   @ApiPropertyOptional({ example: '1.4.2', description: 'The version of the agent.' })
   @IsOptional()
-  @IsString()
-  @Length(1, 100)
+  @IsAgentVersion()
   version?: string;
   @ApiPropertyOptional({
     type: 'object',
@@ -226,7 +224,7 @@ export class BeatBody {
 }
 
 class BatchBeat extends BeatBody {
-  @ApiProperty({ example: 'builder-01', description: 'The agent that is alive.' }) agentId: string;
+  @ApiProperty({ example: 'builder-01', description: 'The id of the agent.' }) agentId: string;
   @ApiProperty({
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
     description: 'The lease token of that agent.',

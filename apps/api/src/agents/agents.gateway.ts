@@ -63,7 +63,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       const { agentId, generation, tokenHash } = agent.claim;
       const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
       this.heartbeats.beat(beat, (result) => {
-        agent.answer(result, nextIntervalMs(this.lease, Math.random()));
+        agent.sendResult(result, nextIntervalMs(this.lease, Math.random()));
         this.sockets.onBeat(result);
       });
     } catch (error) {

@@ -2,7 +2,9 @@ import { registerDecorator } from 'class-validator';
 
 const MAX_LEVEL = 100;
 
-export const LEVELS_RULE = `A level, or a range {"min", "max"} with one or both limits. Levels are whole numbers from 0 to ${MAX_LEVEL}.`;
+const LEVELS = `a whole number from 0 to ${MAX_LEVEL}, or an object with min, max or both, where min <= max`;
+
+export const LEVELS_RULE = `The level: ${LEVELS}.`;
 
 /** A level, or a range of levels that is not empty. */
 export function IsLevels(): PropertyDecorator {
@@ -11,7 +13,7 @@ export function IsLevels(): PropertyDecorator {
       name: 'isLevels',
       target: target.constructor,
       propertyName: String(propertyName),
-      validator: { validate: areLevels, defaultMessage: () => `sandboxLevel: ${LEVELS_RULE}` },
+      validator: { validate: areLevels, defaultMessage: (context) => `${context?.property} must be ${LEVELS}` },
     });
 }
 

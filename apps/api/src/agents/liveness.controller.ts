@@ -20,7 +20,14 @@ import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBatch, readBeat } from './beat.reader.js';
-import { CircuitView, HeartbeatBatchView, HeartbeatResultView, HeartbeatView, ProbeView } from './liveness.view.js';
+import {
+  CircuitView,
+  HeartbeatBatchView,
+  heartbeatJson,
+  HeartbeatResultView,
+  HeartbeatView,
+  ProbeView,
+} from './liveness.view.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 
@@ -53,7 +60,7 @@ export class LivenessController {
     const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
     this.heartbeats.beat(beat, (result) => {
       if (!result.ok) return replyProblem(reply, result.error);
-      const json = `{"beatAt":"${this.isoTime(result.beatAt)}","nextIntervalMs":${this.nextIntervalMs()}}`;
+      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
       return void reply.type(JSON_TYPE).send(json);
     });
   }
@@ -74,7 +81,7 @@ export class LivenessController {
     const beats = readBatch(body);
     const results = await this.heartbeats.beatAll(beats);
     return {
-      results: results.map((result, index) => this.toAnswer(beats[index].agentId, result)),
+      results: results.map((result, index) => this.toResultView(beats[index].agentId, result)),
       nextIntervalMs: this.nextIntervalMs(),
     };
   }
@@ -111,7 +118,7 @@ export class LivenessController {
     return await this.circuits.claimProbe(agentId, probeId);
   }
 
-  private toAnswer(agentId: string, result: BeatResult): HeartbeatResultView {
+  private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {
     if (result.ok) return { agentId, ok: true, beatAt: this.isoTime(result.beatAt) };
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }

@@ -14,7 +14,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
-import { type AgentQuery, LARGEST_LIMIT, MAX_CAPABILITIES } from '#rollcall/registry';
+import { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from '#rollcall/registry';
 import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 
@@ -24,7 +24,10 @@ class ProviderFilter {
   @IsString()
   @Length(1, 100)
   adapter?: string;
-  @ApiPropertyOptional({ example: 'subscription', description: 'How it is paid.' })
+  @ApiPropertyOptional({
+    example: 'subscription',
+    description: 'How usage is paid: for example api, local or subscription.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, 50)
@@ -84,21 +87,24 @@ class FilterBody {
 }
 
 export class QueryBody {
-  @ApiPropertyOptional({ example: ['build'], description: 'The agent must claim all of these.' })
+  @ApiPropertyOptional({ example: ['build'], description: 'The agent must claim all of these capabilities.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
   @ArrayMaxSize(MAX_CAPABILITIES)
   capabilities?: string[];
-  @ApiPropertyOptional({ example: ['plan', 'review'], description: 'The agent must claim at least one of these.' })
+  @ApiPropertyOptional({
+    example: ['plan', 'review'],
+    description: 'The agent must claim at least one of these capabilities.',
+  })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
   @IsArray()
   @ArrayMaxSize(MAX_CAPABILITIES)
   any?: string[];
-  @ApiPropertyOptional({ example: ['deploy'], description: 'The agent must claim none of these.' })
+  @ApiPropertyOptional({ example: ['deploy'], description: 'The agent must claim none of these capabilities.' })
   @IsOptional()
   @IsString({ each: true })
   @Length(1, 100, { each: true })
@@ -124,13 +130,13 @@ export class QueryBody {
     example: 10,
     default: 10,
     minimum: 1,
-    maximum: LARGEST_LIMIT,
+    maximum: MAX_LIMIT,
     description: 'The maximum number of candidates to return.',
   })
   @IsOptional()
   @IsInt()
   @Min(1)
-  @Max(LARGEST_LIMIT)
+  @Max(MAX_LIMIT)
   limit?: number;
   @ApiPropertyOptional({
     default: false,
@@ -151,7 +157,8 @@ export class QueryBody {
   @ApiPropertyOptional({
     enum: ['directory', 'strong'],
     default: 'directory',
-    description: '`strong` compares the directory with Postgres first.',
+    example: 'directory',
+    description: '`directory`: answers from memory. `strong`: first reads all committed changes from Postgres.',
   })
   @IsOptional()
   @IsIn(['directory', 'strong'])

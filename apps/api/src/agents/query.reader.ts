@@ -14,7 +14,7 @@ const MAX_PLANS = 5_000;
 const MAX_CACHED_LENGTH = 2_000;
 
 /**
- * Validates and plans the body of a query. Validation takes longer than the answer and clients repeat their queries, so
+ * Validates and plans the body of a query. Validation takes longer than the query itself and clients repeat their queries, so
  * plans are cached by the text of the body. A plan does not depend on the agents listed and never goes stale. Invalid
  * bodies are not cached.
  */

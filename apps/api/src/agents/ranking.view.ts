@@ -9,7 +9,7 @@ import type {
 } from '#rollcall/registry';
 import { CandidateAgentView } from './agent.view.js';
 
-/** All codes. The compiler reports missing and unknown codes. */
+/** All codes and all marks. The compiler reports missing and unknown ones. */
 const EXCLUSION_CODES = Object.keys({
   quarantined: 0,
   draining: 0,
@@ -26,10 +26,16 @@ const EXCLUSION_CODES = Object.keys({
   tokens_too_few: 0,
   label_mismatch: 0,
 } satisfies Record<ExclusionCode, 0>);
-const MARKS: CandidateMark[] = ['low_budget', 'saturated', 'suspect', 'probe', 'fuzzy_match'];
+const MARKS = Object.keys({
+  low_budget: 0,
+  saturated: 0,
+  suspect: 0,
+  probe: 0,
+  fuzzy_match: 0,
+} satisfies Record<CandidateMark, 0>);
 
 class CandidateView implements RankedCandidate {
-  @ApiProperty({ type: 'integer', example: 1, description: 'From 1.' }) rank: number;
+  @ApiProperty({ type: 'integer', example: 1, description: 'Position, starting at 1.' }) rank: number;
   @ApiProperty({
     type: Number,
     nullable: true,
@@ -46,7 +52,7 @@ class CandidateView implements RankedCandidate {
   marks: CandidateMark[];
   @ApiProperty({
     type: [String],
-    example: ['$0 a task', '376k tokens remaining'],
+    example: ['subscription, $0/task', '376k tokens remaining'],
     description: 'Why it has this rank.',
   })
   reasons: string[];
@@ -54,7 +60,7 @@ class CandidateView implements RankedCandidate {
 }
 
 class EligibilityView {
-  @ApiProperty({ example: 'its circuit lets a probe through', description: 'What has to happen.' }) text: string;
+  @ApiProperty({ example: 'its circuit admits a probe in 8 s', description: 'What has to happen.' }) text: string;
   @ApiPropertyOptional({
     type: 'integer',
     example: 8_000,
@@ -64,8 +70,10 @@ class EligibilityView {
 }
 
 class ExclusionView implements Exclusion {
-  @ApiProperty({ enum: EXCLUSION_CODES, example: 'circuit_open', description: 'Stable.' }) code: ExclusionCode;
-  @ApiProperty({ example: 'calls to it failed 5 times in a row', description: 'The reason as a text.' }) text: string;
+  @ApiProperty({ enum: EXCLUSION_CODES, example: 'circuit_open', description: 'A stable code for programs.' })
+  code: ExclusionCode;
+  @ApiProperty({ example: 'its circuit is open after 5 failures in a row', description: 'The reason as a text.' })
+  text: string;
   @ApiProperty({ type: EligibilityView, description: 'What would make it eligible.' }) eligibleWhen: EligibilityView;
 }
 
@@ -84,7 +92,10 @@ class UnclaimedView {
 
 export class RankingView implements Ranking {
   @ApiProperty({ example: 'cheapest', description: 'The strategy that ranked the candidates.' }) prefer: string;
-  @ApiProperty({ example: 'US dollars for a task of 2000 tokens; less is better', description: 'The unit of `score`.' })
+  @ApiProperty({
+    example: 'US dollars for a task of 10000 tokens; lower is better',
+    description: 'The unit of `score`.',
+  })
   scoreMeaning: string;
   @ApiProperty({ type: [CandidateView], description: 'Routable agents that match, best first.' })
   candidates: CandidateView[];
@@ -93,12 +104,12 @@ export class RankingView implements Ranking {
     nullable: true,
     example: null,
     description:
-      'Without candidates: the time until the first agent becomes routable without a change; null if none does.',
+      'Only without candidates: milliseconds until an excluded agent becomes routable by waiting alone; null if waiting does not help.',
   })
   retryAfterMs: number | null;
   @ApiPropertyOptional({
     type: [ExcludedAgentView],
-    description: 'With `explain`: agents that are not candidates, those that match the query best first.',
+    description: 'With `explain`: agents that are not candidates, sorted by how closely they match the query.',
   })
   excluded?: ExcludedAgentView[];
   @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })

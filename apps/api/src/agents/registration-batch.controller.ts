@@ -39,7 +39,7 @@ export class RegistrationBatchController {
     operationId: 'agents.registerBatch',
     summary: 'Register many agents',
     description:
-      'Up to 1,000 registrations. Each has its own result, in the order of the request: `status` 201 and the answer of ' +
+      'Up to 1,000 registrations. Each has its own result, in the order of the request: `status` 201 and the response of ' +
       '`POST /v1/agents` as `registration`, or another status and a `problem`. An invalid registration does not affect the others.',
   })
   @ApiBody({ type: RegisterBatchBody, examples: REGISTER_BATCH_EXAMPLES })

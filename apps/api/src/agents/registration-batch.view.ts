@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ProblemView } from '../http/problem.view.js';
 import { RegistrationView } from './agent.view.js';
 
-/** The answer of `POST /v1/agents` to one registration. */
+/** The response of `POST /v1/agents` to one registration. */
 export class RegistrationResultView {
   @ApiProperty({ type: 'integer', example: 201, description: 'The status that a single registration would have.' })
   status: number;

@@ -3,8 +3,8 @@ import { type BeatResult, type LeasePolicy } from '#rollcall/registry';
 import type { AgentSocket } from './agent.socket.js';
 
 /** Fractions of the heartbeat interval. Both are much shorter than a lease, which lasts at least three intervals. */
-const PATIENCE = 0.25;
-const SPREAD = 0.5;
+const CLOSE_DELAY = 0.25;
+const CLOSE_SPREAD = 0.5;
 
 const REASON = {
   code: 'DATABASE_UNAVAILABLE',
@@ -15,7 +15,7 @@ const REASON = {
 /**
  * Closes the sockets of agents when this replica cannot record their beats: otherwise the agents would stay connected here until
  * another replica evicts them. The sockets close at random times, so that agents do not reconnect all at once. A recorded beat
- * stops this: the database works again, and reconnecting agents would only add load.
+ * stops the evacuation: the database works again, and reconnecting agents would only add load.
  */
 export class SocketEvacuation {
   private running?: AbortController;
@@ -36,13 +36,13 @@ export class SocketEvacuation {
     const run = new AbortController();
     this.running = run;
     const { intervalMs } = this.lease;
-    const later = (share: number, act: () => void): void => {
-      setTimeout(() => !run.signal.aborted && act(), share * intervalMs).unref();
+    const later = (fraction: number, act: () => void): void => {
+      setTimeout(() => !run.signal.aborted && act(), fraction * intervalMs).unref();
     };
-    later(PATIENCE, () => {
-      for (const socket of this.sockets()) later(Math.random() * SPREAD, () => socket.open && socket.end(REASON));
+    later(CLOSE_DELAY, () => {
+      for (const socket of this.sockets()) later(Math.random() * CLOSE_SPREAD, () => socket.open && socket.end(REASON));
     });
-    later(PATIENCE + SPREAD, () => this.stop());
+    later(CLOSE_DELAY + CLOSE_SPREAD, () => this.stop());
   }
 
   private stop(): void {

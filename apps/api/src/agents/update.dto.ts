@@ -1,20 +1,17 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
-import {
-  IsInt,
-  IsObject,
-  IsOptional,
-  IsString,
-  Length,
-  Matches,
-  Max,
-  Min,
-  ValidateIf,
-  ValidateNested,
-} from 'class-validator';
+import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf, ValidateNested } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
 import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
+import {
+  IsAgentName,
+  IsAgentVersion,
+  IsCapacity,
+  IsDeclaredLatency,
+  IsEndpoint,
+  IsSandboxLevel,
+} from './declaration.rules.js';
 import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
 
 /** The field may be absent but not null, because every agent has a value. */
@@ -36,9 +33,7 @@ export class UpdateBody {
 
   @ApiPropertyOptional({ example: 'swarm-builder', description: 'A name for people.' })
   @RejectNull()
-  @Matches(/\S/, { message: 'name must not be blank' })
-  @IsString()
-  @Length(1, 200)
+  @IsAgentName()
   name?: string;
 
   @ApiPropertyOptional({
@@ -48,8 +43,7 @@ export class UpdateBody {
     description: 'The URL at which the agent is called. Null: it has none.',
   })
   @IsOptional()
-  @IsString()
-  @Length(1, 2_000)
+  @IsEndpoint()
   endpoint?: string | null;
 
   @ApiPropertyOptional({
@@ -74,9 +68,7 @@ export class UpdateBody {
     description: 'How strictly the agent is isolated; 0 is not at all.',
   })
   @RejectNull()
-  @IsInt()
-  @Min(0)
-  @Max(100)
+  @IsSandboxLevel()
   sandboxLevel?: number;
 
   @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces all three fields.' })
@@ -100,9 +92,7 @@ export class UpdateBody {
     description: 'How many tasks it accepts at the same time.',
   })
   @IsOptional()
-  @IsInt()
-  @Min(1)
-  @Max(1e6)
+  @IsCapacity()
   capacity?: number | null;
 
   @ApiPropertyOptional({
@@ -112,15 +102,12 @@ export class UpdateBody {
     description: 'How long a response usually takes, in ms.',
   })
   @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(1e9)
+  @IsDeclaredLatency()
   declaredMs?: number | null;
 
   @ApiPropertyOptional({ type: String, nullable: true, example: '1.4.3', description: 'The version of the agent.' })
   @IsOptional()
-  @IsString()
-  @Length(1, 100)
+  @IsAgentVersion()
   version?: string | null;
 
   @ApiPropertyOptional({

@@ -21,7 +21,7 @@ export class AuditStore {
   async append(entry: NewAuditEntry): Promise<void> {
     const { action, target, actorId, actorName, fingerprint, requestId, ip, details } = entry;
     const parameters = [action, target, actorId, actorName, fingerprint, requestId, ip, details];
-    if (this.db.inTransaction) this.db.withCommit({ sql: APPEND, parameters });
+    if (this.db.inTransaction) this.db.sendWithCommit({ sql: APPEND, parameters });
     else await this.db.query(APPEND, parameters);
   }
 

@@ -113,7 +113,7 @@ export class Authenticator {
     return key && keyPrincipal(key);
   }
 
-  /** The answer to an unknown token is always the same. It does not reveal whether an agent exists. */
+  /** The response to an unknown token is always the same. It does not reveal whether an agent exists. */
   private async verifyLease(authorization: string, token: string): Promise<Principal> {
     const hash = hashOfToken(token);
     if (!(await this.leaseTokens.isKnown(hash))) throw unauthenticated(UNKNOWN);

@@ -14,7 +14,7 @@ import { rejectUpgrade } from './upgrade.rejection.js';
 const LIMITS = { maxPayload: 64 * 1_024, perMessageDeflate: false };
 
 /**
- * WebSockets with limits. Clients are authenticated before the answer 101. Every rejected upgrade request gets an HTTP answer:
+ * WebSockets with limits. Clients are authenticated before the response 101. Every rejected upgrade request gets an HTTP response:
  * without one, a proxy would count the closed connection as a failure of the replica.
  */
 export class SocketAdapter extends WsAdapter {

@@ -7,7 +7,7 @@ import { API_HEADERS } from '../http/security.headers.js';
 
 const log = new Logger('socket');
 
-/** Rejects an upgrade request with an ordinary HTTP answer and closes the connection. */
+/** Rejects an upgrade request with an ordinary HTTP response and closes the connection. */
 export function rejectUpgrade(socket: Duplex, error: unknown): void {
   const requestId = newRequestId();
   const { status, headers, body, unexpected } = toProblem(error, requestId);

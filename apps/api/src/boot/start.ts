@@ -67,7 +67,7 @@ export function databaseOptions({ database, http }: Config, url: string): Databa
   };
 }
 
-/** The server cannot listen on the configured address. The message tells the operator what to change. */
+/** The server cannot listen on the configured address. The message states what to do next. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }

@@ -6,7 +6,7 @@ import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
 
 /** The usage as the vendor reports it. An unknown count is absent. */
-export class ModelUsageBody {
+class ModelUsageBody {
   @ApiPropertyOptional({ ...AMOUNT, example: 1_200, description: 'Input tokens.' })
   @Optional()
   @IsAmount()

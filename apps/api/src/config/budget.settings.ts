@@ -47,7 +47,7 @@ export const budgets = z.strictObject({
   keepReservations: setting(duration('7d'), {
     env: 'ROLLCALL_KEEP_RESERVATIONS',
     about:
-      'How long ended reservations are kept. For this time, a repeated request with the same key gets the same answer.',
+      'How long ended reservations are kept. For this time, a repeated request with the same key gets the same response.',
     expects: DURATION_FORMAT,
     defaultText: '7d',
   }),

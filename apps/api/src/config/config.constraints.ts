@@ -10,7 +10,7 @@ export function constraintErrors(config: Config): string[] {
   if (database.operationTimeout >= http.handlerTimeout) {
     errors.push(
       `database.operationTimeout (${database.operationTimeout}ms) must be shorter than http.handlerTimeout ` +
-        `(${http.handlerTimeout}ms): otherwise requests end with 503 before the database can answer`,
+        `(${http.handlerTimeout}ms): otherwise requests end with 503 before the database can respond`,
     );
   }
   if (http.handlerTimeout > http.requestTimeout) {

@@ -48,7 +48,7 @@ const http = z.strictObject({
   }),
   handlerTimeout: setting(duration('15s'), {
     env: 'ROLLCALL_HANDLER_TIMEOUT',
-    about: 'How long the processing of a request may take before the answer is 503.',
+    about: 'How long the processing of a request may take before the response is 503.',
     expects: DURATION_FORMAT,
     defaultText: '15s',
   }),
@@ -109,7 +109,7 @@ const database = z.strictObject({
   }),
   operationTimeout: setting(duration('1500ms'), {
     env: 'ROLLCALL_DATABASE_TIMEOUT',
-    about: 'Maximum time of one statement. After it, the request is answered with 503.',
+    about: 'Maximum time of one statement. After it, the response is 503.',
     expects: DURATION_FORMAT,
     defaultText: '1500ms',
   }),
@@ -241,7 +241,7 @@ const shutdown = z.strictObject({
 const idempotency = z.strictObject({
   keep: setting(duration('24h'), {
     env: 'ROLLCALL_IDEMPOTENCY_KEEP',
-    about: 'How long the answer to an `Idempotency-Key` is stored.',
+    about: 'How long the response to an `Idempotency-Key` is stored.',
     expects: DURATION_FORMAT,
     defaultText: '24h',
   }),

@@ -4,7 +4,7 @@ import { DURATION_FORMAT, decimal, duration, integer, json, setting } from './se
 export const registry = z.strictObject({
   heartbeatEvery: setting(duration('10s'), {
     env: 'ROLLCALL_HEARTBEAT_EVERY',
-    about: 'How often agents must send a heartbeat. Every answer to a heartbeat contains the interval.',
+    about: 'How often agents must send a heartbeat. Every response to a heartbeat contains the interval.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
@@ -32,7 +32,7 @@ export const discovery = z.strictObject({
   staleAfter: setting(duration('60s'), {
     env: 'ROLLCALL_DIRECTORY_STALE_AFTER',
     about:
-      'How long a replica that cannot read the event log answers queries from its directory, with the header `Age`. After that, the answer is 503 `DIRECTORY_STALE`.',
+      'How long a replica that cannot read the event log answers queries from its directory, with the header `Age`. After that, the response is 503 `DIRECTORY_STALE`.',
     expects: DURATION_FORMAT,
     defaultText: '60s',
   }),

@@ -21,7 +21,7 @@ export const webhooksConfig = z.strictObject({
   }),
   timeout: setting(duration('10s'), {
     env: 'ROLLCALL_WEBHOOK_TIMEOUT',
-    about: 'How long a webhook may take to answer.',
+    about: 'How long a webhook may take to respond.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),

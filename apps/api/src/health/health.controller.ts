@@ -66,7 +66,7 @@ export class HealthController {
     } catch (error) {
       throw new ApiError('NOT_READY', 'The database does not respond.', { retryAfterMs: 2_000 }, { cause: error });
     }
-    return this.roundTrips.note(Math.round((performance.now() - started) * 10) / 10);
+    return this.roundTrips.record(Math.round((performance.now() - started) * 10) / 10);
   }
 }
 

@@ -1,7 +1,7 @@
 import { RoundTrips } from './round-trips.js';
 
 const slowAfter = (times: readonly number[], trips = new RoundTrips(500)): boolean[] =>
-  times.map((ms) => trips.note(ms).slow);
+  times.map((ms) => trips.record(ms).slow);
 
 describe('round trips to the database', () => {
   it('D6 reports a slow database after three consecutive round trips above the limit', () => {
@@ -16,6 +16,6 @@ describe('round trips to the database', () => {
   });
 
   it('D6 reports the time of the last round trip and the limit', () => {
-    expect(new RoundTrips(500).note(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
+    expect(new RoundTrips(500).record(12)).toEqual({ roundTripMs: 12, limitMs: 500, slow: false });
   });
 });

@@ -18,7 +18,7 @@ export class RoundTrips {
 
   constructor(private readonly limitMs: number) {}
 
-  note(roundTripMs: number): RoundTripVerdict {
+  record(roundTripMs: number): RoundTripVerdict {
     this.contrary = roundTripMs > this.limitMs === this.slow ? 0 : this.contrary + 1;
     if (this.contrary >= CONSECUTIVE) {
       this.slow = !this.slow;

@@ -51,6 +51,6 @@ const KIND_TEXT: Record<RequestKind, string> = {
 };
 
 function tooMany(kind: RequestKind, limit: number): ApiError {
-  const detail = `This replica accepts at most ${limit} ${KIND_TEXT[kind]} from you. Wait for an answer before you send more.`;
+  const detail = `This replica accepts at most ${limit} ${KIND_TEXT[kind]} from you. Wait for a response before you send more.`;
   return new ApiError('TOO_MANY_CONCURRENT_REQUESTS', detail, { retryAfterMs: RETRY_AFTER_MS });
 }

@@ -1,2 +1,2 @@
-/** The content type of answers that are already serialised. */
+/** The content type of responses that are already serialised. */
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -5,7 +5,7 @@ import { replyProblem } from './problem.reply.js';
 import { bodyTooLarge } from './route.limits.js';
 import type { RouteTable } from './route.table.js';
 
-/** Converts every error that Nest catches to an HTTP answer. */
+/** Converts every error that Nest catches to an HTTP response. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly routes: RouteTable) {}

@@ -4,7 +4,7 @@ import { type Problem, toProblem } from './problem.js';
 
 const log = new Logger('http');
 
-/** Converts an error to a problem. Unexpected errors are logged in full, because the answer has no details. */
+/** Converts an error to a problem. Unexpected errors are logged in full, because the response has no details. */
 export function problemOf(error: unknown, requestId: string): Problem {
   const problem = toProblem(error, requestId);
   if (problem.unexpected) log.error({ event: 'http.unexpected_error', requestId, err: error });

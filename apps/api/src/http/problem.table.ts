@@ -78,6 +78,6 @@ export const PROBLEMS = {
   IDENTITY_PROVIDER_UNAVAILABLE: { status: 503, title: 'The identity provider does not respond' },
   NOT_READY: { status: 503, title: 'This replica is not ready' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
-  TIMED_OUT: { status: 503, title: 'The request took too long to answer' },
+  TIMED_OUT: { status: 503, title: 'The request timed out' },
   ...PROVIDER_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

@@ -15,13 +15,13 @@ export interface Problem {
   status: number;
   headers: Record<string, string>;
   body: Record<string, unknown>;
-  /** The error has no known code. Log it in full, because the answer has no details. */
+  /** The error has no known code. Log it in full, because the response has no details. */
   unexpected: boolean;
 }
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json; charset=utf-8';
 
-/** Converts any thrown value to an answer as defined in RFC 9457. */
+/** Converts any thrown value to a response as defined in RFC 9457. */
 export function toProblem(error: unknown, requestId: string): Problem {
   const known = recognise(error);
   if (known) return render(known.code, known.message, known.extras, requestId);
@@ -72,7 +72,7 @@ function frameworkCode(status: number): ApiErrorCode | undefined {
   return FRAMEWORK_CODES[status] ?? (status >= 400 && status < 500 ? 'MALFORMED_REQUEST' : undefined);
 }
 
-/** Whether the client closed the connection before its request had arrived. Then nobody reads the answer. */
+/** Whether the client closed the connection before its request had arrived. Then nobody reads the response. */
 function isAborted(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return code === 'ECONNRESET' || message === 'aborted';

@@ -28,7 +28,7 @@ export function releaseOnAnswer(reply: FastifyReply): void {
   if (response[HELD]?.kind === 'requests' || response.closed) release(response);
 }
 
-/** If no answer was sent, the client closed the connection, and the slot is held until the request is processed. */
+/** If no response was sent, the client closed the connection, and the slot is held until the request is processed. */
 function onClose(this: Holder): void {
   if (this.headersSent) release(this);
 }

@@ -41,7 +41,7 @@ export class RouteTable {
     return [...new Set(matches.map((route) => route.method))].toSorted();
   }
 
-  /** The answer to a request without a route. The path may support other methods. */
+  /** The response to a request without a route. The path may support other methods. */
   notFound(method: string, url: string): ApiError {
     const path = url.split('?', 1)[0] ?? '';
     const allowed = this.methodsOf(path);

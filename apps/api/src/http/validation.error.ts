@@ -19,7 +19,7 @@ export function unknownField(path: string, name: string): FieldError {
   return { field: path + shown, message: `${shown} is not a known field` };
 }
 
-/** Shortens a name that the caller chose, so that an answer can repeat it. */
+/** Shortens a name that the caller chose, so that a response can repeat it. */
 export function shortened(name: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH)}…`;
 }

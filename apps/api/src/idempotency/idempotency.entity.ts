@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * The stored answer to a request. It is encrypted with the Idempotency-Key, of which only a hash is stored, and with a secret
+ * The stored response to a request. It is encrypted with the Idempotency-Key, of which only a hash is stored, and with a secret
  * that is not in the database.
  */
 @Entity('idempotency_key')

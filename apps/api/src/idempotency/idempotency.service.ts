@@ -6,18 +6,18 @@ import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
 import { IdempotencyStore, type KeySlot } from './idempotency.store.js';
-import { type Seal, seal, unseal } from './sealed-answer.js';
+import { type Seal, seal, unseal } from './sealed-response.js';
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
 const UNDEFINED = '';
 
 export interface OnceResult {
-  answer: unknown;
+  response: unknown;
   replayed: boolean;
 }
 
 /**
- * Guarantees one effect for one Idempotency-Key. Only the answer of a successful request is stored: a failed request changed
+ * Guarantees one effect for one Idempotency-Key. Only the response of a successful request is stored: a failed request changed
  * nothing, so a repetition with its key is executed.
  */
 @Injectable()
@@ -37,10 +37,10 @@ export class IdempotencyService {
     const fingerprint = sha256(`${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`);
     return await this.db.transaction(async () => {
       if (!(await this.claim(slot, fingerprint)))
-        return { answer: await this.replay(slot, seals, fingerprint), replayed: true };
-      const answer = await act();
-      this.store.save(slot, seal(answer === undefined ? UNDEFINED : JSON.stringify(answer), seals[0]));
-      return { answer, replayed: false };
+        return { response: await this.replay(slot, seals, fingerprint), replayed: true };
+      const response = await act();
+      this.store.save(slot, seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]));
+      return { response, replayed: false };
     });
   }
 
@@ -82,7 +82,7 @@ export class IdempotencyService {
 function notDecrypted(): ApiError {
   return new ApiError(
     'IDEMPOTENCY_KEY_REUSED',
-    'This request was executed, but its stored answer can be decrypted only with the credential of the first request. Repeat ' +
+    'This request was executed, but its stored response can be decrypted only with the credential of the first request. Repeat ' +
       'it with that credential, or read the changed objects. If ROLLCALL_SEALING_KEY is set, a renewed token works too.',
   );
 }

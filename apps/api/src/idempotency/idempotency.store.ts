@@ -12,7 +12,7 @@ export class IdempotencyStore {
 
   /**
    * Claims the key for this transaction; returns false if it was used. A second request with the same key waits here until the
-   * first one ends. Then it finds the answer or, if the first one failed, a free key.
+   * first one ends. Then it finds the response or, if the first one failed, a free key.
    */
   async claim({ callerId, keyHash }: KeySlot, fingerprint: Buffer, keepMs: number): Promise<boolean> {
     const rows = await this.db.query(
@@ -27,9 +27,9 @@ export class IdempotencyStore {
     return rows.length > 0;
   }
 
-  /** Stores the answer together with the COMMIT of the open transaction. */
+  /** Stores the response together with the COMMIT of the open transaction. */
   save({ callerId, keyHash }: KeySlot, answer: Buffer): void {
-    this.db.withCommit({
+    this.db.sendWithCommit({
       sql: 'UPDATE idempotency_key SET answer = $3 WHERE caller_id = $1 AND key_hash = $2',
       parameters: [callerId, keyHash, answer],
     });

@@ -9,7 +9,7 @@ import { IdempotencyService } from '../idempotency/idempotency.service.js';
 import type { Effect } from './effect.js';
 import { MUTATION, type MutationOptions } from './mutation.options.js';
 
-/** Commits the effect of a route, its audit record and its stored answer in one transaction. */
+/** Commits the effect of a route, its audit record and its stored response in one transaction. */
 @Injectable()
 export class MutationInterceptor implements NestInterceptor {
   constructor(
@@ -58,14 +58,14 @@ export class MutationInterceptor implements NestInterceptor {
     reply: FastifyReply,
     act: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { answer, replayed } = await this.idempotency.once(callerOf(request).id, key, request, act);
+    const { response, replayed } = await this.idempotency.once(callerOf(request).id, key, request, act);
     if (replayed) void reply.header('idempotency-replayed', 'true');
-    return answer;
+    return response;
   }
 }
 
 /**
- * With an Idempotency-Key, a failed preparation does not throw immediately, because a repeated request must get the stored answer.
+ * With an Idempotency-Key, a failed preparation does not throw immediately, because a repeated request must get the stored response.
  * The effect throws the error instead.
  */
 async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<() => Promise<unknown>> {

@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 /** From a heartbeat (about 1 ms) to the longest request timeout. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Records the answers of one route. */
+/** Records the responses of one route. */
 export interface RouteTimer {
   observe(status: number, milliseconds: number): void;
 }
@@ -18,7 +18,7 @@ export class HttpMetrics {
     collectDefaultMetrics({ register: this.registry, prefix: 'rollcall_' });
     this.durations = new Histogram({
       name: 'rollcall_http_request_duration_seconds',
-      help: 'Time from the arrival of a request to its answer.',
+      help: 'Time from the arrival of a request to its response.',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS_S,
       registers,

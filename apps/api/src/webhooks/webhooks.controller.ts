@@ -51,10 +51,10 @@ export class WebhooksController {
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
   @Problems('QUOTA_EXCEEDED', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
-  async create(@Body() body: CreateWebhookBody, @Caller() { id: by }: Principal): Promise<IssuedWebhookView> {
+  async create(@Body() body: CreateWebhookBody, @Caller() { id: createdBy }: Principal): Promise<IssuedWebhookView> {
     const fields = { ...toFields(body), url: this.checkedUrl(body.url) };
     const { seq: after } = await this.events.locate(body.after);
-    return toIssuedView(await this.webhooks.create({ fields, paused: body.paused ?? false, after, by }));
+    return toIssuedView(await this.webhooks.create({ fields, paused: body.paused ?? false, after, createdBy }));
   }
 
   @Get()

@@ -76,7 +76,7 @@ export class EventStore {
   stage(events: readonly StagedEvent[]): void {
     if (events.some(hasNul))
       throw new Error('an event cannot contain a NUL character: Postgres cannot store it in text');
-    this.db.withCommit({ sql: STAGE, parameters: [JSON.stringify(events)] });
+    this.db.sendWithCommit({ sql: STAGE, parameters: [JSON.stringify(events)] });
   }
 
   async hasStaged(): Promise<boolean> {

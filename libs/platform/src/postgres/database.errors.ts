@@ -1,21 +1,21 @@
 import { PlatformError } from '../errors.js';
 
 /**
- * Postgres did not answer in time, or the connection broke. The transaction was rolled back, unless its COMMIT was
- * already sent: then it may have been committed although the answer is missing.
+ * Postgres did not respond in time, or the connection broke. The transaction was rolled back, unless its COMMIT was
+ * already sent: then it may have been committed although the response is missing.
  */
 export class DatabaseUnavailableError extends PlatformError {
   readonly code = 'DATABASE_UNAVAILABLE';
   override readonly retryAfterMs = 2_000;
 
   constructor(cause: unknown) {
-    super('The database does not answer. Try again later; a retry with an Idempotency-Key is always safe.', {
+    super('The database does not respond. Try again later; a retry with an Idempotency-Key is always safe.', {
       cause,
     });
   }
 }
 
-/** Postgres answered, but a row was locked for too long, or the statement exceeded its time limit. */
+/** Postgres responded, but a row was locked for too long, or the statement exceeded its time limit. */
 export class DatabaseBusyError extends PlatformError {
   readonly code = 'DATABASE_BUSY';
   override readonly retryAfterMs = 1_000;

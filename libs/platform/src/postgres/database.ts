@@ -79,9 +79,9 @@ export class Database {
   }
 
   /** Sends a statement together with the COMMIT of the open transaction, so that it costs no round trip of its own. */
-  withCommit(statement: Statement): void {
+  sendWithCommit(statement: Statement): void {
     const scope = this.scopes.getStore();
-    if (!scope) throw new Error('withCommit needs an open transaction');
+    if (!scope) throw new Error('sendWithCommit needs an open transaction');
     scope.withCommit.push(statement);
   }
 

@@ -37,7 +37,7 @@ export class Operation {
     }
   }
 
-  /** The server has answered, so the time limit of the next statement starts now. */
+  /** The server has responded, so the time limit of the next statement starts now. */
   progress(): void {
     if (!this.failure) this.statementTimer.refresh();
   }
@@ -60,7 +60,7 @@ export class Operation {
   }
 
   private expire(ms: number): void {
-    this.failure = new DatabaseUnavailableError(`no answer within ${ms} ms`);
+    this.failure = new DatabaseUnavailableError(`no response within ${ms} ms`);
     this.release(this.failure);
     this.expired.reject(this.failure);
   }

@@ -39,7 +39,7 @@ describe('named statements', () => {
 
 describe('statements sent with the COMMIT', () => {
   const NOTE = { name: 'note', text: 'INSERT INTO noted (text) VALUES ($1)' };
-  const note = (text: string | null): void => database.db.withCommit({ sql: NOTE, parameters: [text] });
+  const note = (text: string | null): void => database.db.sendWithCommit({ sql: NOTE, parameters: [text] });
 
   it('statements sent with the COMMIT run in order after all other statements of the transaction', async () => {
     await database.db.transaction(async () => {
@@ -78,7 +78,7 @@ describe('a transaction', () => {
     const roundTrips = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
-        db.withCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: ['one'] });
+        db.sendWithCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: ['one'] });
       });
     });
     expect(roundTrips).toBe(2);

@@ -36,7 +36,7 @@ export class DeliveryEntity {
   @Column({ type: 'text' })
   subject: string;
 
-  /** The HTTP status of the last answer; null if there was no answer. */
+  /** The HTTP status of the last response; null if there was no response. */
   @Column({ type: 'int', nullable: true })
   status: number | null;
 

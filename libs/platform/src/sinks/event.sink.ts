@@ -3,7 +3,7 @@ import type { RegistryEvent } from '../events/event.types.js';
 import type { RetryPolicy } from './retry.policy.js';
 
 export interface Receipt {
-  /** The status of the answer, if the protocol has one. */
+  /** The status of the response, if the protocol has one. */
   status?: number;
 }
 
@@ -26,7 +26,7 @@ export interface EventSink {
 /** Creates the sink with this id from its current settings; undefined if it was deleted. */
 export type SinkFactory = (id: string) => Promise<EventSink | undefined>;
 
-/** The error of a sink that knows the status of the answer, or when to retry. */
+/** The error of a sink that knows the status of the response, or when to retry. */
 export class DeliveryError extends Error {
   override readonly name = 'DeliveryError';
 

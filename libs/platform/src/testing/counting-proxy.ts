@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 /**
  * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after an
- * answer of the server. Pipelined statements share one round trip. The proxy delays answers a little, so that all
- * statements that a client sends without waiting arrive before the first answer.
+ * response of the server. Pipelined statements share one round trip. The proxy delays responses a little, so that all
+ * statements that a client sends without waiting arrive before the first response.
  */
 export class CountingProxy {
   private readonly sockets = new Set<Socket>();
@@ -50,7 +50,7 @@ export class CountingProxy {
       setTimeout(() => {
         isAnswered = true;
         client.write(data);
-      }, ANSWER_DELAY_MS);
+      }, RESPONSE_DELAY_MS);
     });
     this.closeTogether(client, upstream);
     this.closeTogether(upstream, client);
@@ -63,4 +63,4 @@ export class CountingProxy {
   }
 }
 
-const ANSWER_DELAY_MS = 5;
+const RESPONSE_DELAY_MS = 5;

@@ -8,14 +8,14 @@ import { type AddressInfo, connect, createServer, type NetConnectOpts, type Serv
 type Condition = 'open' | 'cut' | 'stalled';
 
 /**
- * A TCP proxy whose connections can be cut or stalled. It distributes connections to several targets in turn and skips
+ * A TCP proxy whose connections can be cut or stalled. It distributes connections to several targets round-robin and skips
  * a target that rejects the connection.
  */
 export class CuttableProxy {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
   private condition: Condition = 'open';
-  private turn = 0;
+  private nextTarget = 0;
 
   private constructor(private readonly targets: readonly NetConnectOpts[]) {
     this.server = createServer({ pauseOnConnect: true }, (client) => void this.accept(client));
@@ -76,7 +76,7 @@ export class CuttableProxy {
   }
 
   private async dial(): Promise<Socket | undefined> {
-    const first = this.turn++;
+    const first = this.nextTarget++;
     for (let tried = 0; tried < this.targets.length; tried++) {
       const target = this.targets[(first + tried) % this.targets.length];
       const socket = await dial(target);

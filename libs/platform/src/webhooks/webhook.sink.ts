@@ -40,7 +40,7 @@ export class WebhookSink implements EventSink {
     const headers = { ...CONTENT_TYPE, ...this.signatureOf(event, body) };
     const { status, retryAfterMs } = await this.transport.post({ url, headers, body, signal });
     if (status >= 200 && status < 300) return { status };
-    throw new DeliveryError(`The endpoint answered ${status}.`, { status, retryAfterMs });
+    throw new DeliveryError(`The endpoint responded with ${status}.`, { status, retryAfterMs });
   }
 
   async close(): Promise<void> {

@@ -92,7 +92,7 @@ async function loggedEvent(): Promise<RegistryEvent> {
 describe('a webhook', () => {
   it('posts a CloudEvent that both secrets sign during the overlap after a rotation', async () => {
     const { service, sinks } = webhooks();
-    const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, by: 'key:a' });
+    const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, createdBy: 'key:a' });
     const { secret: current, row: rotated } = await service.rotate(row.id, 60_000);
     const event = await loggedEvent();
     const sink = await sinks.create(row.id);
@@ -112,7 +112,7 @@ describe('a webhook', () => {
 
   it('reports the status and the requested delay of a failed delivery', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ fields: FIELDS, paused: true, by: 'key:a' });
+    const { row } = await service.create({ fields: FIELDS, paused: true, createdBy: 'key:a' });
     answer = { status: 503, retryAfterMs: 2_000 };
     const event = await loggedEvent();
     const delivery = (await sinks.create(row.id))?.deliver([event], new AbortController().signal);
@@ -121,7 +121,7 @@ describe('a webhook', () => {
 
   it('a removed webhook has no sink and is not found', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ fields: FIELDS, paused: false, by: 'key:a' });
+    const { row } = await service.create({ fields: FIELDS, paused: false, createdBy: 'key:a' });
     await service.remove(row.id);
     expect(await sinks.create(row.id)).toBeUndefined();
     await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
@@ -129,7 +129,8 @@ describe('a webhook', () => {
 
   it('A6 rejects a webhook beyond the quota of its creator, also when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
-    const create = async (by: string): Promise<unknown> => await service.create({ fields: FIELDS, paused: true, by });
+    const create = async (by: string): Promise<unknown> =>
+      await service.create({ fields: FIELDS, paused: true, createdBy: by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     await expect(create('key:a')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', details: { limit: 3 } });

@@ -22,9 +22,9 @@ export interface NewWebhook {
   /** The caller has checked that the url may be called. */
   fields: WebhookFields;
   paused: boolean;
-  /** The webhook receives the events after this sequence number; without it, it starts with the next event. */
+  /** Delivery starts after this sequence number, or with the next event if absent. */
   after?: number;
-  by: string;
+  createdBy: string;
 }
 
 export const WEBHOOK_KIND = 'webhook';
@@ -40,12 +40,12 @@ export class WebhooksService {
     private readonly quota: WebhookQuota,
   ) {}
 
-  async create({ fields, paused, after, by }: NewWebhook): Promise<IssuedWebhook> {
+  async create({ fields, paused, after, createdBy }: NewWebhook): Promise<IssuedWebhook> {
     const id = `wh_${randomBytes(12).toString('hex')}`;
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
-      await this.quota.check(by);
-      await this.store.insert(id, fields, this.secrets.seal(secret, id), by);
+      await this.quota.check(createdBy);
+      await this.store.insert(id, fields, this.secrets.seal(secret, id), createdBy);
       await this.sinks.add(id, WEBHOOK_KIND, { after, paused });
       return { ...(await this.get(id)), secret };
     });

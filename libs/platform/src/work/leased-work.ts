@@ -25,7 +25,7 @@ export interface Worker<Claim extends WorkClaim> {
   readonly claim: Claim;
   /** Resolves when the work has ended. */
   run(): Promise<WorkEnd>;
-  /** Tells the worker to stop, and resolves when it has ended. */
+  /** Stops the worker, and resolves when it has ended. */
   stop(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { readRetryAfter } from '../retry-after.js';
 /** Converts an HTTP error of an agent. The message does not contain the body, because it may contain the key. */
 export function agentErrorOf(response: Response, label: string): ProviderError {
   const retryAfterMs = readRetryAfter(Object.fromEntries(response.headers));
-  return agentErrorOfStatus(response.status, `${label} answered with status ${response.status}.`, { retryAfterMs });
+  return agentErrorOfStatus(response.status, `${label} responded with status ${response.status}.`, { retryAfterMs });
 }
 
 export function agentErrorOfStatus(status: number, message: string, options: ProviderErrorOptions = {}): ProviderError {
@@ -29,7 +29,7 @@ function codeOf(status: number): ProviderErrorCode {
 export function unreachable(error: unknown, label: string): unknown {
   const inner = findProviderError(error);
   if (inner?.code !== 'EGRESS_UNREACHABLE' && inner?.code !== 'EGRESS_TIMED_OUT') return inner ?? error;
-  return new ProviderError('AGENT_UNREACHABLE', `${label} does not answer: ${inner.message}`, { cause: inner });
+  return new ProviderError('AGENT_UNREACHABLE', `${label} does not respond: ${inner.message}`, { cause: inner });
 }
 
 /** Finds a ProviderError in the chain of causes, because libraries wrap it. */

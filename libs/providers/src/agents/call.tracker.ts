@@ -48,7 +48,7 @@ export class CallTracker {
       yield event;
       if (event.type === 'finished') return;
     }
-    throw new ProviderError('AGENT_CRASHED', `${this.label} ended its answer without a result.`);
+    throw new ProviderError('AGENT_CRASHED', `${this.label} ended its response without a result.`);
   }
 
   private explain(error: unknown, caller?: AbortSignal): unknown {

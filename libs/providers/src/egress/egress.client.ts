@@ -7,7 +7,7 @@ import type { EgressPolicy } from './egress.policy.js';
 
 export interface EgressLimits {
   connectMs: number;
-  /** The time until the headers of the answer arrive. */
+  /** The time until the headers of the response arrive. */
   headersMs: number;
   /** The time between two parts of the body. */
   idleMs: number;
@@ -65,7 +65,7 @@ export class EgressClient {
     });
   }
 
-  /** The number of requests whose answer was neither read to the end nor aborted. */
+  /** The number of requests whose response was neither read to the end nor aborted. */
   get inFlight(): number {
     return this.timers.size;
   }
@@ -122,7 +122,7 @@ function partsOf({ method, headers, body, signal }: Request): RequestInit {
 function redirected(url: URL, status: number): ProviderError {
   return new ProviderError(
     'EGRESS_REDIRECTED',
-    `${url.host} answered ${status} with a redirect, which is not followed. Use the target of the redirect as the address.`,
+    `${url.host} responded with ${status}, a redirect, which is not followed. Use the target of the redirect as the address.`,
     { status },
   );
 }
@@ -135,7 +135,7 @@ class RequestTimer {
 
   constructor(host: string, totalMs: number) {
     this.timer = setTimeout(() => {
-      this.expired = new ProviderError('EGRESS_TIMED_OUT', `${host} did not finish its answer within ${totalMs} ms.`);
+      this.expired = new ProviderError('EGRESS_TIMED_OUT', `${host} did not finish its response within ${totalMs} ms.`);
       this.controller.abort();
     }, totalMs).unref();
   }

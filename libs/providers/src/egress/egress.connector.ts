@@ -6,7 +6,7 @@ import type { EgressPolicy } from './egress.policy.js';
 type Resolve = (
   host: string,
   options: { all: true },
-  done: (error: Error | null, found: LookupAddress[]) => void,
+  done: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
 
 export interface ConnectorOptions {
@@ -16,8 +16,8 @@ export interface ConnectorOptions {
 }
 
 /**
- * Opens connections and checks the address of each of them at that time, because a name may resolve to another address than
- * before. A literal address needs no lookup, so it is checked first.
+ * Checks the resolved address of every connection, because a name can resolve to another address later (DNS rebinding). Literal
+ * addresses are checked without a lookup.
  */
 export function guardedConnector({
   policy,
@@ -44,9 +44,9 @@ export function guardedConnector({
 /** Returns only addresses that may be called. */
 function guardedLookup(policy: EgressPolicy, protocol: string, resolve: Resolve): LookupFunction {
   return (host, options, callback) => {
-    resolve(host, { ...options, all: true }, (error, found) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, '');
-      const allowed = found.filter(({ address }) => policy.allows(address, protocol));
+      const allowed = addresses.filter(({ address }) => policy.allows(address, protocol));
       const [first] = allowed;
       if (!first) return callback(policy.denial(host), '');
       if (options.all) return callback(null, allowed);

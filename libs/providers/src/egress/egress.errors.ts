@@ -9,7 +9,7 @@ export function toEgressError(error: unknown, host: string): ProviderError {
   const { code, name } = (deepest ?? {}) as { code?: string; name?: string };
   const reason = code ?? name ?? 'unknown'; // not the message, which contains the value of an invalid header
   if (code && TIMEOUTS.has(code))
-    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not answer in time (${code}).`);
+    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not respond in time (${code}).`);
   return new ProviderError('EGRESS_UNREACHABLE', `${host} cannot be reached, or closed the connection (${reason}).`);
 }
 

@@ -37,5 +37,5 @@ export function guardedBody(body: ReadableStream<Uint8Array>, guard: BodyGuard):
 }
 
 function tooLarge({ host, limit }: BodyGuard): ProviderError {
-  return new ProviderError('EGRESS_TOO_LARGE', `The answer of ${host} is larger than the limit of ${limit} bytes.`);
+  return new ProviderError('EGRESS_TOO_LARGE', `The response of ${host} is larger than the limit of ${limit} bytes.`);
 }

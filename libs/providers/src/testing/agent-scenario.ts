@@ -4,7 +4,7 @@ import type { AgentUsage } from '../agents/agent.js';
 export type AgentScenario =
   | { does: 'answer'; pieces: string[]; usage?: AgentUsage }
   | { does: 'fail'; message: string }
-  /** Starts an answer and never ends it. */
+  /** Starts a response and never ends it. */
   | { does: 'hang'; pieces: string[] }
-  /** Starts an answer and crashes. */
+  /** Starts a response and crashes. */
   | { does: 'crash'; pieces: string[] };

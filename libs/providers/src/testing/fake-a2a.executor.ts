@@ -6,7 +6,7 @@ import type { AgentScenario } from './agent-scenario.js';
 export class FakeA2aExecutor implements AgentExecutor {
   begun = 0;
   dropConnection: () => void = () => undefined;
-  /** The ids of crashed tasks. Requests for them get no answer. */
+  /** The ids of crashed tasks. Requests for them get no response. */
   readonly crashed: string[] = [];
   private readonly hanging = new Map<string, () => void>();
 

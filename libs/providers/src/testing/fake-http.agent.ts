@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { AgentScenario } from './agent-scenario.js';
 import { LocalServer, type RecordedRequest } from './local-server.js';
 
-/** The format of the answer. */
+/** The format of the response. */
 export type HttpDialect = 'json' | 'ndjson' | 'sse';
 
 const CONTENT_TYPES = { json: 'application/json', ndjson: 'application/x-ndjson', sse: 'text/event-stream' };

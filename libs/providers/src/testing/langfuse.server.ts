@@ -23,7 +23,7 @@ export class LangfuseServer {
   readonly traced: TracedCall[] = [];
   /** If it is set, every request fails with this status. */
   fault?: { status: number; headers?: Record<string, string> };
-  /** Whether answers start but never end. */
+  /** Whether responses start but never end. */
   stalls = false;
   /** Whether it offers only the first version of the metrics API. */
   isOld = false;

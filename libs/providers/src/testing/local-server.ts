@@ -48,7 +48,7 @@ export class LocalServer {
     return this.sockets.size;
   }
 
-  /** The number of requests whose answer has neither ended nor been aborted. */
+  /** The number of requests whose response has neither ended nor been aborted. */
   get busyConnections(): number {
     return this.busy.size;
   }

@@ -84,7 +84,7 @@ export class LangfuseUsage {
     });
     try {
       const { data } = await this.call(query);
-      if (!Array.isArray(data)) throw unreadable('the answer has no data');
+      if (!Array.isArray(data)) throw unreadable('the response has no data');
       return data;
     } catch (error) {
       throw this.explain(error);
@@ -95,7 +95,7 @@ export class LangfuseUsage {
   private async call(query: string): Promise<{ data: MetricsRow[] }> {
     const { metrics, legacy } = this.client.api;
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.options;
-    // the timeout of the library ends with the headers of the answer; this one includes the body
+    // the timeout of the library ends with the headers of the response; this one includes the body
     const options = { maxRetries: 0, abortSignal: AbortSignal.timeout(timeoutMs) };
     if (!this.isLegacy) {
       try {
@@ -130,8 +130,9 @@ export class LangfuseUsage {
         `${label} limits the rate of requests (429). Increase the refresh interval.`,
         options,
       );
-    if (status >= 500) return new ProviderError('USAGE_SOURCE_UNAVAILABLE', `${label} answered ${status}.`, options);
-    return unreadable(`${label} answered ${status} to a metrics query`);
+    if (status >= 500)
+      return new ProviderError('USAGE_SOURCE_UNAVAILABLE', `${label} responded with ${status}.`, options);
+    return unreadable(`${label} responded with ${status} to a metrics query`);
   }
 }
 

@@ -50,7 +50,7 @@ export class StaleGenerationError extends RegistryError {
 }
 
 /** The generation does not exist yet: the number is wrong, or the database was restored from a backup. */
-export class GenerationAheadError extends RegistryError {
+class GenerationAheadError extends RegistryError {
   readonly code = 'GENERATION_AHEAD';
 
   constructor(agentId: string, given: number, current: number) {

@@ -6,15 +6,12 @@ import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
 import type { AgentRow } from './agent.row.js';
 
-/** The registration of an agent that an event is about. */
+/** Identifies the registration that an event is about. */
 export interface AgentGeneration {
   agentId: string;
   generation: string;
   capabilities: readonly string[];
 }
-
-/** An agent whose health a sweep changed. */
-export type SweptAgent = AgentGeneration;
 
 /** One effective update of an agent. */
 export interface AgentUpdated {
@@ -45,7 +42,7 @@ export class AgentEvents {
     private readonly outbox: EventOutbox,
   ) {}
 
-  /** The listener is called after each commit of this replica, with the agents whose rows it changed and did not read. */
+  /** The listener is called after each commit of this replica, with the ids of changed agents whose new rows were not read back. */
   onChange(listener: (agentIds: string[]) => void): void {
     this.listeners.push(listener);
   }
@@ -69,7 +66,7 @@ export class AgentEvents {
       return before?.leftAt === null ? [leftDraft(before, 'replaced'), joined] : [joined];
     });
     await this.outbox.appendAll(drafts);
-    this.announceRows(
+    this.notifyRows(
       all.flatMap(({ row }) => row ?? []),
       now,
     );
@@ -79,7 +76,7 @@ export class AgentEvents {
     await this.append(agents.map((agent) => leftDraft(agent, reason)));
   }
 
-  async suspected(agents: readonly SweptAgent[], missedBeats: number): Promise<void> {
+  async suspected(agents: readonly AgentGeneration[], missedBeats: number): Promise<void> {
     await this.append(
       agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.suspect',
@@ -90,7 +87,7 @@ export class AgentEvents {
     );
   }
 
-  async recovered(agents: readonly SweptAgent[]): Promise<void> {
+  async recovered(agents: readonly AgentGeneration[]): Promise<void> {
     await this.append(
       agents.map(({ agentId, generation, capabilities }) => ({
         type: 'agent.recovered',
@@ -111,7 +108,7 @@ export class AgentEvents {
         capabilities: [...new Set([...row.capabilities, ...before])],
       })),
     );
-    this.announceRows(
+    this.notifyRows(
       all.map(({ row }) => row),
       now,
     );
@@ -131,8 +128,8 @@ export class AgentEvents {
     transitions: readonly CircuitTransition[],
     state: CircuitState,
   ): Promise<void> {
-    await this.append(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
-    this.notify([agentId]);
+    await this.outbox.appendAll(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
+    this.notifyIds([agentId]);
   }
 
   async protectionChanged(before: ProtectionMode, { state, numbers }: ProtectionExplanation): Promise<void> {
@@ -151,14 +148,14 @@ export class AgentEvents {
 
   private async append(drafts: readonly EventDraft[]): Promise<void> {
     await this.outbox.appendAll(drafts);
-    this.notify(drafts.map(({ subject }) => subject));
+    this.notifyIds(drafts.map(({ subject }) => subject));
   }
 
-  private notify(agentIds: string[]): void {
+  private notifyIds(agentIds: string[]): void {
     if (agentIds.length > 0) this.db.afterCommit(() => this.listeners.forEach((listener) => listener(agentIds)));
   }
 
-  private announceRows(rows: readonly AgentRow[], now: number): void {
+  private notifyRows(rows: readonly AgentRow[], now: number): void {
     if (rows.length > 0) this.db.afterCommit(() => this.rowListeners.forEach((listener) => listener(rows, now)));
   }
 }

@@ -9,12 +9,17 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { AgentEvents } from './agent.events.js';
+import { AgentLifecycle } from './agent.lifecycle.js';
 import { AgentSnapshots } from './agent.snapshots.js';
 import { AgentStore } from './agent.store.js';
 import { AgentsService } from './agents.service.js';
 import { LeaseTokenStore } from './lease-token.store.js';
+import { RegistrationGroup } from './registration.group.js';
+import { RegistrationStore } from './registration.store.js';
+import { RegistrationWriter } from './registration.writer.js';
+import { UpdateGroup } from './update.group.js';
 
-const STORES = [AgentStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
+const STORES = [AgentStore, RegistrationStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
 
 /** The providers for agents, leases and circuits. */
 export function agentProviders(options: RegistryOptions): Provider[] {
@@ -22,13 +27,16 @@ export function agentProviders(options: RegistryOptions): Provider[] {
   return [
     ...STORES,
     AgentEvents,
+    AgentLifecycle,
     AgentSnapshots,
+    AgentsService,
+    RegistrationWriter,
+    UpdateGroup,
     HeartbeatBatcher,
     {
-      provide: AgentsService,
-      inject: [Database, AgentStore, AgentEvents, AgentBudgets],
-      useFactory: (db: Database, store: AgentStore, events: AgentEvents, budgets: AgentBudgets) =>
-        new AgentsService(db, store, events, { flap, quota }, budgets),
+      provide: RegistrationGroup,
+      inject: [Database, RegistrationWriter],
+      useFactory: (db: Database, writer: RegistrationWriter) => new RegistrationGroup(db, writer, { flap, quota }),
     },
     {
       provide: CircuitService,

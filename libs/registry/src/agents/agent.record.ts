@@ -109,8 +109,8 @@ export interface AgentRecord {
 }
 
 /**
- * Combines three separate facts into one status: the first that applies of left, quarantined, draining, suspect, active. The
- * desired state takes precedence over the observed health. The circuit is not part of the status.
+ * Returns the first status that applies, in this order: left, quarantined, draining, suspect, active. The desired state takes
+ * precedence over the observed health. The circuit is not part of the status.
  */
 export function agentStatus(facts: { left: boolean; desiredState: DesiredState; health: HealthState }): AgentStatus {
   if (facts.left) return 'left';

@@ -8,7 +8,7 @@ import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.ro
 const MAX_OPEN = 4;
 const SLICE = 500;
 
-export class SnapshotsBusyError extends RegistryError {
+class SnapshotsBusyError extends RegistryError {
   readonly code = 'SNAPSHOTS_BUSY';
   override readonly retryAfterMs = 1_000;
 

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, inBatches, StopsIn } from '#rollcall/platform';
-import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
-import { AgentEvents } from './agent.events.js';
+import { AgentLifecycle } from './agent.lifecycle.js';
 import {
   type AgentRecord,
   type DesiredState,
@@ -16,9 +15,8 @@ import { type AgentListFilter, AgentStore } from './agent.store.js';
 import type { AgentUpdate } from './agent.update.js';
 import { claimError } from './claim.check.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
-import type { AgentRules, Joining } from './registration.batch.js';
+import type { Joining } from './registration.batch.js';
 import { type Joined, type JoinResult, RegistrationGroup } from './registration.group.js';
-import { RegistrationStore } from './registration.store.js';
 import type { AgentClaim, Registration } from './registration.js';
 import { UpdateGroup, type VersionedAgent } from './update.group.js';
 
@@ -39,20 +37,13 @@ const PRUNE_BATCH = 500;
 /** Registers, updates and removes agents, and stores the desired state that operators set. Postgres decides every race. */
 @Injectable()
 export class AgentsService {
-  private readonly registrations: RegistrationGroup;
-  private readonly updates: UpdateGroup;
-
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
-    private readonly events: AgentEvents,
-    rules: AgentRules,
-    private readonly budgets: AgentBudgets,
-  ) {
-    const stores = { agents: store, registrations: new RegistrationStore(db) };
-    this.registrations = new RegistrationGroup(db, stores, events, budgets, rules);
-    this.updates = new UpdateGroup(db, store, events);
-  }
+    private readonly lifecycle: AgentLifecycle,
+    private readonly registrations: RegistrationGroup,
+    private readonly updates: UpdateGroup,
+  ) {}
 
   async register(request: JoinRequest): Promise<Joined> {
     const [result] = await this.registerAll([request]);
@@ -109,14 +100,14 @@ export class AgentsService {
   async deregister(claim: AgentClaim, given: DeregistrationReason = 'deregistered'): Promise<void> {
     await this.db.transaction(async () => {
       const record = toRecord(await this.lockFor(claim), await this.store.now());
-      await this.leave(claim.agentId, leaveReasonOf(given, record));
+      await this.lifecycle.leave(claim.agentId, leaveReasonOf(given, record));
     });
   }
 
   /** Removes the agent whatever its generation, on behalf of an operator or a supervisor. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
     await this.db.transaction(async () => {
-      if (!(await this.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
+      if (!(await this.lifecycle.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
     });
   }
 
@@ -127,21 +118,15 @@ export class AgentsService {
     note: string | null,
     by: string,
   ): Promise<AgentRecord> {
-    return await this.db.transaction(async () => {
-      if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
-      const before = await this.get(agentId);
-      await this.store.setIntent(agentId, desiredState, note, by);
-      const record = await this.get(agentId);
-      if (before.desiredState !== desiredState) await this.events.desiredStateChanged(record, by, note);
-      return record;
-    });
+    const change = { desiredState, note, by };
+    return await this.db.transaction(async () => await this.lifecycle.setDesiredState(agentId, change));
   }
 
   /** Quarantines the agent and ends its registration. If it registers again, it is still quarantined. */
   async quarantineAndRemove(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
-      await this.setDesiredState(agentId, 'quarantined', note, by);
-      await this.leave(agentId, 'quarantined');
+      await this.lifecycle.setDesiredState(agentId, { desiredState: 'quarantined', note, by });
+      await this.lifecycle.leave(agentId, 'quarantined');
       return await this.get(agentId);
     });
   }
@@ -149,15 +134,6 @@ export class AgentsService {
   /** Deletes agents that left longer than `keepMs` ago. Returns how many it deleted. */
   async prune(keepMs: number): Promise<number> {
     return await inBatches(PRUNE_BATCH, async (limit) => await this.store.prune(keepMs, limit));
-  }
-
-  /** Returns whether a live agent left. */
-  private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
-    const left = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
-    if (!left) return false;
-    await this.budgets.applyLastReports([left]);
-    await this.events.left([left], reason);
-    return true;
   }
 
   /** Locks the agent until the transaction ends, and returns it if the claim may act for it. */

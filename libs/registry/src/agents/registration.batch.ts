@@ -8,7 +8,7 @@ import type { Registration } from './registration.js';
 /** A registration with its agentId, lease token and capability keys, before it is decided. */
 export interface Joining {
   agentId: string;
-  /** False when the registry has just made the agentId up: then nobody has registered it before. */
+  /** False if the registry generated the agentId; it then has no earlier registration. */
   isProposed: boolean;
   leaseToken: string;
   tokenHash: string;

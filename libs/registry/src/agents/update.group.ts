@@ -1,12 +1,14 @@
-import { Database, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import { Injectable } from '@nestjs/common';
+import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentChangedError, TooManyLabelsError } from './agent.errors.js';
-import type { AgentEvents, AgentUpdated } from './agent.events.js';
+import { AgentEvents, type AgentUpdated } from './agent.events.js';
 import type { AgentRecord } from './agent.record.js';
 import { type AgentRow, toRecord, versionOf } from './agent.row.js';
-import type { AgentStore } from './agent.store.js';
+import { AgentStore } from './agent.store.js';
 import { type AgentUpdate, applyUpdate, declarationOf, MAX_LABELS } from './agent.update.js';
 import { claimError } from './claim.check.js';
+import { MAX_ATTEMPTS } from './contention.js';
 import type { AgentClaim } from './registration.js';
 
 /** A record and its version, for conditional updates. */
@@ -32,6 +34,7 @@ const LARGEST_BATCH = 250;
  * A batch never waits for a row that another transaction has locked: a separate transaction decides that update. A claim that
  * may not act is rejected without waiting.
  */
+@Injectable()
 export class UpdateGroup {
   private readonly group: GroupCommit<UpdateRequest, UpdateResult>;
 
@@ -60,7 +63,9 @@ export class UpdateGroup {
     let result: UpdateResult = this.db.inTransaction
       ? (await this.attempt([request], false))[0]
       : await this.group.run(request);
-    while (result.state === 'contended') [result] = await this.attempt([request], true);
+    for (let attempts = 0; result.state === 'contended' && attempts < MAX_ATTEMPTS; attempts++)
+      [result] = await this.attempt([request], true);
+    if (result.state === 'contended') throw new DatabaseBusyError('several callers update this agent at the same time');
     if (result.state === 'rejected') throw result.error;
     return result.agent;
   }

@@ -181,7 +181,7 @@ export class BudgetLedger {
   private ownersToCount(ops: readonly LedgerOp[]): string[] {
     const added = new Map<string, number>();
     for (const op of ops) if (op.op === 'reserve') added.set(op.request.owner, (added.get(op.request.owner) ?? 0) + 1);
-    return [...added].filter(([owner, count]) => this.watch.isDue(owner, count)).map(([owner]) => owner);
+    return [...added].filter(([owner, count]) => this.watch.mustCount(owner, count)).map(([owner]) => owner);
   }
 
   /** A rejected request may repeat a reservation that was granted before. Then the batch must be decided again. */

@@ -25,13 +25,13 @@ export interface AgentQuery {
   /** The name of a strategy; the default is `cheapest`. */
   prefer?: string;
   limit?: number;
-  /** Whether the answer also lists the excluded agents, with the reasons and what would make them eligible. */
+  /** Whether the result also lists the excluded agents, with the reasons and what would make them eligible. */
   explain?: boolean;
   /** Whether similarly spelled capabilities match if no agent claims the requested one. */
   fuzzy?: boolean;
 }
 
 export const DEFAULT_LIMIT = 10;
-export const LARGEST_LIMIT = 100;
+export const MAX_LIMIT = 100;
 export const MAX_CAPABILITIES = 32;
 export const DEFAULT_STRATEGY = 'cheapest';

@@ -33,7 +33,7 @@ function budgetText({ remaining }: AgentBudget): string {
   return remaining === null ? 'unlimited tokens' : `${compactCount(remaining)} tokens remaining`;
 }
 
-/** Formats a count as 376k, 1.2M or 999. Rounds down, so that an answer never shows more than is left. */
+/** Formats a count as 376k, 1.2M or 999. Rounds down, so that a result never shows more than is left. */
 function compactCount(count: number): string {
   if (count >= 1_000_000) return `${Math.floor(count / 100_000) / 10}M`;
   return count >= 1_000 ? `${Math.floor(count / 1_000)}k` : String(count);

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, StopsIn } from '#rollcall/platform';
 import { type AgentRow, toEntry } from '../agents/agent.row.js';
-import type { AgentStore } from '../agents/agent.store.js';
+import { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
-import type { BudgetStore } from '../budgets/budget.store.js';
+import { BudgetStore } from '../budgets/budget.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
-import type { BeatRow, LeaseStore } from '../leases/lease.store.js';
+import { type BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
 import { type DirectoryEntry, isNewer, type Revision, type Vitals } from './directory.entry.js';
 import { ChangeReader } from './change.reader.js';
@@ -21,10 +21,13 @@ const OVERLAP_MS = 5_000;
 const CLOCK_ERROR_MS = 1_000;
 
 /** The stores that the directory is loaded from. */
-export interface DirectoryStores {
-  agents: AgentStore;
-  leases: LeaseStore;
-  budgets: BudgetStore;
+@Injectable()
+export class DirectoryStores {
+  constructor(
+    readonly agents: AgentStore,
+    readonly leases: LeaseStore,
+    readonly budgets: BudgetStore,
+  ) {}
 }
 
 /**

@@ -30,7 +30,7 @@ export class DirectoryStaleError extends RegistryError {
 
   constructor() {
     super(
-      'This replica has not received changes for some seconds, so its answer could contain agents that have left. ' +
+      'This replica has not received changes for some seconds, so its results could contain agents that have left. ' +
         'Try again in a second, send the query to another replica, or set consistency to "strong".',
     );
   }

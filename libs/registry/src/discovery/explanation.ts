@@ -12,7 +12,7 @@ const MAX_SHOWN = 50;
 /** An explanation checks every agent that has a requested capability; more than this would delay other requests. */
 const MAX_CHECKED = 10_000;
 
-/** Returns the agents that are not in the answer, with the reasons and what would make each of them eligible. */
+/** Returns the agents that are not in the result, with the reasons and what would make each of them eligible. */
 export function explain(
   plan: QueryPlan,
   search: Search,

@@ -60,7 +60,7 @@ export class Listing {
     return record === this.entry.record ? this.entry : { ...this.entry, record };
   }
 
-  /** The agent as it appears in an answer. */
+  /** The agent as it appears in a result. */
   view(): CandidateView {
     const { agentCard: _, ...view } = this.withLastBeat(this.latest.record);
     return view;

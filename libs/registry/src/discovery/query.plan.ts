@@ -1,5 +1,5 @@
 import {
-  LARGEST_LIMIT,
+  MAX_LIMIT,
   MAX_CAPABILITIES,
   DEFAULT_LIMIT,
   DEFAULT_STRATEGY,
@@ -34,8 +34,8 @@ export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strateg
   const strategy = strategies.get(query.prefer ?? DEFAULT_STRATEGY);
   const queryKey = JSON.stringify([strategy.name, all, any, none, sortedFilter(query), query.fuzzy === true]);
   const { limit = DEFAULT_LIMIT, explain = false, fuzzy = false } = query;
-  if (!Number.isInteger(limit) || limit < 1 || limit > LARGEST_LIMIT) {
-    throw new InvalidQueryError(`limit must be a whole number from 1 to ${LARGEST_LIMIT}.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw new InvalidQueryError(`limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   }
   return { all, any, none, filters: filtersOf(query.filter), strategy, limit, explain, fuzzy, queryKey };
 }

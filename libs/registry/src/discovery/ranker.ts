@@ -1,7 +1,8 @@
+import { Injectable } from '@nestjs/common';
 import type { AgentQuery } from './agent.query.js';
-import { rankingJson, toRanking, type Answer } from './answer.js';
+import { rankingJson, toRanking, type QueryResult } from './query.result.js';
 import type { Match } from './candidate.js';
-import type { Directory } from './directory.js';
+import { Directory } from './directory.js';
 import { explain, retryAfterMs, unclaimed } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import type { Ranking } from './ranking.js';
@@ -11,8 +12,9 @@ import { Strategies } from './strategies/strategies.js';
 
 /**
  * Answers queries from a directory: ranked candidates with reasons and, on request, the excluded agents. `rank` returns objects,
- * `rankJson` returns the same answer as JSON. A plan depends only on the query and the configuration, so callers may cache it.
+ * `rankJson` returns the same result as JSON. A plan depends only on the query and the configuration, so callers may cache it.
  */
+@Injectable()
 export class Ranker {
   private readonly rotation = new Rotation();
 
@@ -26,14 +28,14 @@ export class Ranker {
   }
 
   rank(query: AgentQuery, now: number): Ranking {
-    return toRanking(this.answer(this.plan(query), now));
+    return toRanking(this.resultOf(this.plan(query), now));
   }
 
   rankJson(plan: QueryPlan, now: number): string {
-    return rankingJson(this.answer(plan, now));
+    return rankingJson(this.resultOf(plan, now));
   }
 
-  private answer(plan: QueryPlan, now: number): Answer {
+  private resultOf(plan: QueryPlan, now: number): QueryResult {
     const at = this.directory.advance(now);
     const search = new Search(plan, this.directory.index);
     const matches = this.match(plan, search);
@@ -47,7 +49,7 @@ export class Ranker {
     return matches;
   }
 
-  private factsOf(plan: QueryPlan, search: Search, matches: readonly Match[], now: number): Answer['facts'] {
+  private factsOf(plan: QueryPlan, search: Search, matches: readonly Match[], now: number): QueryResult['facts'] {
     const { name: prefer, scoreMeaning } = plan.strategy;
     const facts = { prefer, scoreMeaning, retryAfterMs: matches.length === 0 ? retryAfterMs(plan, search, now) : null };
     if (!plan.explain) return facts;

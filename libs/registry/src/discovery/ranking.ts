@@ -2,7 +2,7 @@ import type { AgentRecord } from '../agents/agent.record.js';
 import type { CandidateMark } from './assessment.js';
 import type { Exclusion } from './routability.js';
 
-/** An agent in an answer: the record without the card, which may be large and can be read with GET. */
+/** An agent in a result: the record without the card, which may be large and can be read with GET. */
 export type CandidateView = Omit<AgentRecord, 'agentCard'>;
 
 export interface RankedCandidate {
@@ -21,7 +21,7 @@ export interface ExcludedAgent {
   exclusions: Exclusion[];
 }
 
-/** The answer to a query: the candidates, best first. The caller chooses one of them. */
+/** The result of a query: the candidates, best first. The caller chooses one of them. */
 export interface Ranking {
   prefer: string;
   scoreMeaning: string;

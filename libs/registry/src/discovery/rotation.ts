@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 const MAX_QUERIES = 10_000;
 
 /**
- * The state of round-robin on this replica: the agent that was first in the last answer to each query. The next answer starts
+ * The state of round-robin on this replica: the agent that was first in the last result of each query. The next result starts
  * with the next agentId. There are no counters, so agents that join or leave do not change the order of the others.
  */
 export class Rotation {

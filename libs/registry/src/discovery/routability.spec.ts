@@ -28,7 +28,7 @@ describe('routability', () => {
     expect(exclusion).toEqual({
       code: 'circuit_open',
       text: 'its circuit is open after 5 failures in a row',
-      eligibleWhen: { text: 'its circuit lets a probe through in 4 s', inMs: 4_000 },
+      eligibleWhen: { text: 'its circuit admits a probe in 4 s', inMs: 4_000 },
     });
     expect(isRoutable(given.entry({ circuit: OPEN }), NOW + 4_000)).toBe(true);
   });

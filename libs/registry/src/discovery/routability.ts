@@ -93,7 +93,7 @@ function circuitState({ circuit: state }: DirectoryEntry, now: number): Exclusio
   if (phase === 'open') {
     const text = `its circuit is open after ${state.consecutiveFailures} failures in a row`;
     const inMs = (state.openUntil ?? now) - now;
-    return { code: 'circuit_open', text, eligibleWhen: waiting('its circuit lets a probe through', inMs) };
+    return { code: 'circuit_open', text, eligibleWhen: waiting('its circuit admits a probe', inMs) };
   }
   const inMs = (state.probe?.expiresAt ?? now) - now;
   const text = 'its circuit is half open and another caller is probing it';

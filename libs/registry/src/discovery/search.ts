@@ -22,7 +22,7 @@ interface Pass {
 
 /**
  * Runs one plan against the index. It walks the smallest group in the strategy's order and checks the other groups, so it
- * reads only as many agents as it needs to fill the answer. Exact matches come before matches by similarity.
+ * reads only as many agents as it needs to fill the result. Exact matches come before matches by similarity.
  */
 export class Search {
   /** Requested capabilities that no agent claims. */

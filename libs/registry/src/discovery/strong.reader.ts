@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { AgentQuery } from './agent.query.js';
 import { CandidateStore, type MatchedRow } from './candidate.store.js';
-import type { Directory } from './directory.js';
+import { Directory } from './directory.js';
 import { isNewer, type DirectoryEntry } from './directory.entry.js';
 import { DirectorySync } from './directory.sync.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import { Search } from './search.js';
-import type { Strategies } from './strategies/strategies.js';
+import { Strategies } from './strategies/strategies.js';
 
 /** The number of agents that one statement reads. */
 const SLICE = 2_000;

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { SweptAgent } from '../agents/agent.events.js';
+import type { AgentGeneration } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { LeftAgent } from '../agents/agent.store.js';
 import type { Heartbeat } from './heartbeat.js';
@@ -144,18 +144,18 @@ export class LeaseStore {
     );
   }
 
-  async markSuspects(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+  async markSuspects(policy: LeasePolicy, most: number): Promise<AgentGeneration[]> {
     return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
   /** A suspect agent recovers only by a beat, not by forgiven silence. */
-  async markRecovered(policy: LeasePolicy, most: number): Promise<SweptAgent[]> {
+  async markRecovered(policy: LeasePolicy, most: number): Promise<AgentGeneration[]> {
     return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
 
   /** Locks the agent before its lease, like all writers of both. Skips agents that are locked; the next sweep marks them. */
-  private async mark(suspect: boolean, which: string, limits: number[]): Promise<SweptAgent[]> {
-    return await this.db.query<SweptAgent>(
+  private async mark(suspect: boolean, which: string, limits: number[]): Promise<AgentGeneration[]> {
+    return await this.db.query<AgentGeneration>(
       `WITH candidates AS (
          SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${which} LIMIT $2
        ), locked AS (

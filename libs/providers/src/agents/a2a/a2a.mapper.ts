@@ -1,7 +1,7 @@
 import { Message, TaskState, type Part, type SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
 
-/** Converts a message to A2A. `task.reader.ts` converts the answers. No other code knows the concept of A2A tasks. */
+/** Converts a message to A2A; `task.reader.ts` converts the responses. */
 export function toSendMessage({ text, data }: AgentMessage, options: HandleOptions): SendMessageRequest {
   const message = Message.fromJSON({
     messageId: options.callId ?? crypto.randomUUID(),
@@ -39,7 +39,7 @@ export function dataOf(parts: readonly Part[] = []): unknown[] {
   return parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value] : []));
 }
 
-/** Reduces the states of A2A to those that make a difference for a caller. */
+/** Maps A2A task states to the phases that a caller distinguishes. */
 export function phaseOf(state = TaskState.TASK_STATE_UNSPECIFIED): TaskPhase {
   return PHASES[state];
 }

@@ -26,7 +26,7 @@ export function toModelError(error: unknown, context: CallContext): ProviderErro
     return new ProviderError(code, `The call to ${context.label} failed: ${reason}`);
   }
   const code = NO_CREDIT.test(responseBody) ? 'MODEL_QUOTA_EXHAUSTED' : codeOfStatus(status);
-  const message = `${context.label} answered ${status}: ${reason}${ADVICE[code] ?? ''}`;
+  const message = `${context.label} responded with ${status}: ${reason}${ADVICE[code] ?? ''}`;
   return new ProviderError(code, message, { status, retryAfterMs: readRetryAfter(responseHeaders) });
 }
 

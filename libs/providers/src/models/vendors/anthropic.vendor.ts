@@ -6,7 +6,6 @@ import type { ModelConnection, ModelVendor } from '../model.vendor.js';
 /** Always passed to the SDK, which would otherwise read an address from the environment. */
 const DEFAULT_BASE_URL = 'https://api.anthropic.com/v1';
 
-/** Anthropic's Messages API. */
 export class AnthropicVendor implements ModelVendor {
   readonly name = 'anthropic';
   readonly about = "Anthropic's Messages API";

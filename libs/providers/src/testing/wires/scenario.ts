@@ -13,11 +13,11 @@ export type Scenario =
   | { does: 'refuse'; pieces: string[]; usage: ModelUsage }
   | { does: 'run out of tokens'; pieces: string[]; usage: ModelUsage }
   | { does: 'fail'; status: number; headers?: Record<string, string> }
-  /** Starts an answer, and then closes the connection abruptly. */
+  /** Starts a response, and then closes the connection abruptly. */
   | { does: 'drop'; pieces: string[] }
-  /** Starts an answer and ends the stream normally, but before the answer is complete. */
+  /** Starts a response and ends the stream normally, but before the response is complete. */
   | { does: 'stop short'; pieces: string[] }
-  /** Starts an answer and never ends it. */
+  /** Starts a response and never ends it. */
   | { does: 'hang'; pieces: string[] };
 
 export type Answered = Extract<Scenario, { usage: ModelUsage }>;

@@ -13,7 +13,7 @@ export class CheapestStrategy implements SelectionStrategy {
   readonly scoreMeaning: string;
 
   constructor(private readonly taskTokens: number = DEFAULT_TASK_TOKENS) {
-    this.scoreMeaning = `US dollars for a task of ${taskTokens} tokens; less is better`;
+    this.scoreMeaning = `US dollars for a task of ${taskTokens} tokens; lower is better`;
   }
 
   compare(one: Assessment, other: Assessment): number {
@@ -26,7 +26,8 @@ export class CheapestStrategy implements SelectionStrategy {
   }
 
   reason({ price, record }: Assessment): string {
-    return `${record.provider.type}, ${priceText(price)}`;
+    const { type } = record.provider;
+    return `${type === 'unknown' ? 'provider type unknown' : type}, ${priceText(price)}`;
   }
 
   private micros({ price }: Assessment): number {

@@ -4,7 +4,7 @@ import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './sele
 /** Ranks the lowest latency first: the observed one, else the declared one. Agents without a latency rank last. */
 export class FastestStrategy implements SelectionStrategy {
   readonly name = 'fastest';
-  readonly scoreMeaning = 'milliseconds of latency; less is better';
+  readonly scoreMeaning = 'milliseconds of latency; lower is better';
 
   compare(one: Assessment, other: Assessment): number {
     return compareNumbers(one.latencyMs, other.latencyMs) || compareRoughLoad(one, other);

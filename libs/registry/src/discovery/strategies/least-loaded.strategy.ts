@@ -4,7 +4,7 @@ import { compareNumbers, loadText, type SelectionStrategy } from './selection.st
 /** Ranks the smallest share of used capacity first; among equals, the agent with the fewest running tasks. */
 export class LeastLoadedStrategy implements SelectionStrategy {
   readonly name = 'least-loaded';
-  readonly scoreMeaning = 'share of capacity in use; less is better';
+  readonly scoreMeaning = 'share of capacity in use; lower is better';
 
   compare(one: Assessment, other: Assessment): number {
     return compareNumbers(one.load, other.load) || one.record.load.inFlight - other.record.load.inFlight;

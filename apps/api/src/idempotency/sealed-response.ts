@@ -6,7 +6,7 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * The key material of an encrypted answer. An Idempotency-Key may be easy to guess, and its hash is stored with the answer. So
+ * The key material of an encrypted response. An Idempotency-Key may be easy to guess, and its hash is stored with the response. So
  * a secret that is not in the database is needed, too.
  */
 export interface Seal {
@@ -14,16 +14,16 @@ export interface Seal {
   secret: string;
 }
 
-/** Encrypts an answer, which may contain a secret that is shown only once. The database alone does not reveal it. */
-export function seal(answer: string, by: Seal): Buffer {
+/** Encrypts a response, which may contain a secret that is shown only once. The database alone does not reveal it. */
+export function seal(response: string, by: Seal): Buffer {
   const salt = randomBytes(SALT);
   const iv = randomBytes(IV);
   const cipher = createCipheriv(CIPHER, derive(by, salt), iv);
-  const text = Buffer.concat([cipher.update(answer, 'utf8'), cipher.final()]);
+  const text = Buffer.concat([cipher.update(response, 'utf8'), cipher.final()]);
   return Buffer.concat([salt, iv, cipher.getAuthTag(), text]);
 }
 
-/** Decrypts an answer. Returns undefined when none of the seals encrypted it. */
+/** Decrypts a response. Returns undefined when none of the seals encrypted it. */
 export function unseal(sealed: Buffer, seals: readonly Seal[]): string | undefined {
   for (const by of seals) {
     const text = tryToOpen(sealed, by);

@@ -3,7 +3,7 @@ import type { Ranking } from './ranking.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
 /** The result of a query before it is converted to objects or JSON. */
-export interface Answer {
+export interface QueryResult {
   strategy: SelectionStrategy;
   /** Best first. */
   matches: readonly Match[];
@@ -11,13 +11,13 @@ export interface Answer {
   facts: Omit<Ranking, 'candidates'>;
 }
 
-export function toRanking({ strategy, matches, facts }: Answer): Ranking {
+export function toRanking({ strategy, matches, facts }: QueryResult): Ranking {
   const candidates = matches.map((match, at) => ({ ...judge(match, strategy, at + 1), agent: match.listing.view() }));
   return { ...facts, candidates };
 }
 
-/** Returns the same ranking as JSON. It reuses the serialised agents instead of serialising them for every answer. */
-export function rankingJson({ strategy, matches, facts }: Answer): string {
+/** Returns the same ranking as JSON. It reuses the serialised agents instead of serialising them for every query. */
+export function rankingJson({ strategy, matches, facts }: QueryResult): string {
   const { prefer, scoreMeaning, ...rest } = facts;
   const candidates = matches.map((match, at) =>
     withMember(JSON.stringify(judge(match, strategy, at + 1)), 'agent', match.listing.document()),

@@ -1,19 +1,19 @@
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;
 
-export interface AnswerHead {
+export interface ResponseHead {
   status: number;
   headers: Map<string, string>;
 }
 
-/** Reads one HTTP answer from the bytes of a socket. HTTP clients cannot be used, because they do not send malformed requests. */
-export class AnswerReader {
-  head?: AnswerHead;
-  /** The whole answer has arrived. */
+/** Reads one HTTP response from the bytes of a socket. HTTP clients cannot be used, because they do not send malformed requests. */
+export class ResponseReader {
+  head?: ResponseHead;
+  /** The whole response has arrived. */
   complete = false;
-  /** Why the answer is not valid HTTP. */
+  /** Why the response is not valid HTTP. */
   fault?: string;
-  /** The bytes after the answer: frames, after a 101. */
+  /** The bytes after the response: frames, after a 101. */
   rest: Buffer = Buffer.alloc(0);
   private waiting: Buffer = Buffer.alloc(0);
   private bytes = 0;
@@ -35,7 +35,7 @@ export class AnswerReader {
   end(): void {
     if (!this.head || this.complete) return;
     if (this.lengthOf(this.head) === undefined && !this.isChunked(this.head)) this.complete = true;
-    else this.fault = 'the connection ended before the answer did';
+    else this.fault = 'the connection ended before the response did';
   }
 
   get body(): Buffer {
@@ -43,7 +43,7 @@ export class AnswerReader {
     return this.isChunked(this.head) ? joinChunks(this.waiting) : this.waiting.subarray(0, this.lengthOf(this.head));
   }
 
-  /** The number of bytes of the whole answer, including the head. */
+  /** The number of bytes of the whole response, including the head. */
   get size(): number {
     return this.bytes;
   }
@@ -54,13 +54,13 @@ export class AnswerReader {
     const [first = '', ...lines] = this.waiting.toString('latin1', 0, end).split('\r\n');
     this.waiting = this.waiting.subarray(end + END_OF_HEAD.length);
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1] ?? Number.NaN);
-    if (Number.isNaN(status)) this.fault = `not an HTTP answer: ${first.slice(0, 100)}`;
-    if (status >= 100 && status < 200 && status !== 101) return true; // an interim answer
+    if (Number.isNaN(status)) this.fault = `not an HTTP response: ${first.slice(0, 100)}`;
+    if (status >= 100 && status < 200 && status !== 101) return true; // an interim response
     this.head = { status, headers: new Map(lines.map(toHeader)) };
     return false;
   }
 
-  private readBody(head: AnswerHead): void {
+  private readBody(head: ResponseHead): void {
     const { status } = head;
     const length = this.lengthOf(head);
     if (status === 101) {
@@ -71,12 +71,12 @@ export class AnswerReader {
     else if (this.isChunked(head)) this.complete = this.waiting.subarray(-7).toString('latin1').endsWith('0\r\n\r\n');
   }
 
-  private lengthOf({ headers }: AnswerHead): number | undefined {
+  private lengthOf({ headers }: ResponseHead): number | undefined {
     const length = headers.get('content-length');
     return length === undefined ? undefined : Number(length);
   }
 
-  private isChunked({ headers }: AnswerHead): boolean {
+  private isChunked({ headers }: ResponseHead): boolean {
     return headers.get('transfer-encoding') === 'chunked';
   }
 }
