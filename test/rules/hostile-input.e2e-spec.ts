@@ -8,7 +8,7 @@ import { parseJsonBody } from '../../apps/api/src/http/json-body.parser.js';
 import { readCursor } from '../../apps/api/src/http/page.js';
 import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation.pipe.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { type DtoClass, propertiesOf, receivedDtos, validatedDtos } from '../support/dto-census.js';
+import { type DtoClass, nestedPropertiesOf, propertiesOf, receivedDtos, validatedDtos } from '../support/dto-census.js';
 import { HOSTILE_LISTS, HOSTILE_STRINGS, manyKeys, quickest } from '../support/hostile-values.js';
 
 /** No input may keep a replica busy for longer than this. */
@@ -59,6 +59,15 @@ describe('hostile input', () => {
     const without = receivedDtos(api.app).filter((dto) => propertiesOf(dto).length === 0);
     expect(without).toEqual(WITH_READERS);
     expect(dtos.length).toBeGreaterThan(30);
+  });
+
+  it('every property that holds an object rejects a list of objects', () => {
+    const nested = dtos.flatMap((dto) => nestedPropertiesOf(dto).map((property) => ({ dto, property })));
+    const accepted = nested.filter(
+      ({ dto, property }) => !validate(dto, { [property]: [{}] }).some((error) => error.property === property),
+    );
+    expect(nested.length).toBeGreaterThan(8);
+    expect(accepted.map(({ dto, property }) => `${dto.name}.${property}`)).toEqual([]);
   });
 
   it('A1 A18 every property of every DTO rejects a string of 100 KB within 50 ms, alone and in a list', async () => {

@@ -51,6 +51,14 @@ export function propertiesOf(dto: DtoClass): string[] {
   return [...new Set(rules.map(({ propertyName }) => propertyName))];
 }
 
+/** Returns the properties whose type is a class of ours. */
+export function nestedPropertiesOf(dto: DtoClass): string[] {
+  return propertiesOf(dto).filter((property) => {
+    const type = Reflect.getMetadata('design:type', dto.prototype as object, property) as unknown;
+    return typeof type === 'function' && !PLAIN.has(type);
+  });
+}
+
 /** Returns every class that has validation rules: the received classes and the classes nested in them. */
 export function validatedDtos(): DtoClass[] {
   const storage = getMetadataStorage() as unknown as { validationMetadatas: Map<DtoClass, unknown> };

@@ -1,5 +1,4 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
@@ -15,9 +14,9 @@ import {
   Max,
   MaxLength,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
+import { Nested } from '../http/nested.js';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import {
@@ -161,18 +160,15 @@ export class RegisterBody {
   sandboxLevel?: number;
   @ApiPropertyOptional({ type: ProviderBody, description: 'Who provides the model.' })
   @IsOptional()
-  @ValidateNested()
-  @Type(() => ProviderBody)
+  @Nested(() => ProviderBody)
   provider?: ProviderBody;
   @ApiPropertyOptional({ type: BudgetBody, description: 'What the agent may spend.' })
   @IsOptional()
-  @ValidateNested()
-  @Type(() => BudgetBody)
+  @Nested(() => BudgetBody)
   budget?: BudgetBody;
   @ApiPropertyOptional({ type: CostModelBody, description: 'What the agent costs.' })
   @IsOptional()
-  @ValidateNested()
-  @Type(() => CostModelBody)
+  @Nested(() => CostModelBody)
   costModel?: CostModelBody;
   @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at the same time.' })
   @IsOptional()

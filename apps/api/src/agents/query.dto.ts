@@ -1,5 +1,4 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
@@ -12,9 +11,9 @@ import {
   Length,
   Max,
   Min,
-  ValidateNested,
 } from 'class-validator';
 import { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from '#rollcall/registry';
+import { Nested } from '../http/nested.js';
 import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 
@@ -42,8 +41,7 @@ class ProviderFilter {
 class FilterBody {
   @ApiPropertyOptional({ type: ProviderFilter, description: 'Only agents of this provider.' })
   @IsOptional()
-  @ValidateNested()
-  @Type(() => ProviderFilter)
+  @Nested(() => ProviderFilter)
   provider?: ProviderFilter;
   @ApiPropertyOptional({
     oneOf: [
@@ -113,8 +111,7 @@ export class QueryBody {
   none?: string[];
   @ApiPropertyOptional({ type: FilterBody, description: 'Further conditions.' })
   @IsOptional()
-  @ValidateNested()
-  @Type(() => FilterBody)
+  @Nested(() => FilterBody)
   filter?: FilterBody;
   @ApiPropertyOptional({
     example: 'cheapest',

@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf, ValidateNested } from 'class-validator';
+import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
+import { Nested } from '../http/nested.js';
 import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import {
@@ -73,16 +73,12 @@ export class UpdateBody {
 
   @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces all three fields.' })
   @RejectNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => ProviderBody)
+  @Nested(() => ProviderBody)
   provider?: ProviderBody;
 
   @ApiPropertyOptional({ type: CostModelBody, description: 'The prices to change.' })
   @RejectNull()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => CostModelBody)
+  @Nested(() => CostModelBody)
   costModel?: CostModelBody;
 
   @ApiPropertyOptional({

@@ -1,19 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import {
-  IsIn,
-  IsInt,
-  IsNumberString,
-  IsObject,
-  IsString,
-  Length,
-  Matches,
-  Max,
-  MaxLength,
-  Min,
-  ValidateNested,
-} from 'class-validator';
+import { IsIn, IsInt, IsNumberString, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
 import { BUDGET_KINDS, BUDGET_WINDOWS, type BudgetKind, type BudgetWindow } from '#rollcall/registry';
+import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { QueryNumber } from '../http/query-number.js';
@@ -48,17 +36,14 @@ export class OpenBudgetBody {
   @Length(1, 64)
   timeZone?: string;
   @ApiProperty({ type: LimitBody, description: 'What may be spent in a window.' })
-  @IsObject()
-  @ValidateNested()
-  @Type(() => LimitBody)
+  @Nested(() => LimitBody)
   limit: LimitBody;
   @ApiPropertyOptional({
     type: LimitBody,
     description: 'Below this amount, `condition` is `low`. Absent: the settings decide.',
   })
   @Optional()
-  @ValidateNested()
-  @Type(() => LimitBody)
+  @Nested(() => LimitBody)
   low?: LimitBody;
   @ApiPropertyOptional({ example: 'run-7', description: 'For a run: the run that delegated it.' })
   @Optional()
@@ -91,9 +76,7 @@ export class OpenRunBody {
     description: 'For the run and all runs below it. Absent: only the limits of the runs above apply.',
   })
   @Optional()
-  @IsObject()
-  @ValidateNested()
-  @Type(() => LimitBody)
+  @Nested(() => LimitBody)
   limit?: LimitBody;
 }
 
@@ -124,16 +107,14 @@ export class TopUpBody extends AmountBody {
 export class AdjustBody {
   @ApiPropertyOptional({ type: LimitBody, description: 'The new limits. Absent fields are not changed.' })
   @Optional()
-  @ValidateNested()
-  @Type(() => LimitBody)
+  @Nested(() => LimitBody)
   limit?: LimitBody;
   @ApiPropertyOptional({
     type: AmountBody,
     description: 'The amount used in this window. Absent fields are not changed.',
   })
   @Optional()
-  @ValidateNested()
-  @Type(() => AmountBody)
+  @Nested(() => AmountBody)
   used?: AmountBody;
   @ApiProperty({ example: 'as billed by the vendor', description: 'The reason, for the ledger.' })
   @IsString()

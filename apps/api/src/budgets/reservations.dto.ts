@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { IsInt, IsOptional, IsString, Length, Matches, Max, Min, ValidateNested } from 'class-validator';
+import { IsInt, IsOptional, IsString, Length, Matches, Max, Min } from 'class-validator';
 import { LONGEST_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
+import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
 
@@ -104,8 +104,7 @@ export class SettleBody {
     description: 'The usage as the vendor reports it, instead of `tokens`.',
   })
   @Optional()
-  @ValidateNested()
-  @Type(() => ModelUsageBody)
+  @Nested(() => ModelUsageBody)
   usage?: ModelUsageBody;
 }
 

@@ -50,7 +50,7 @@ const SOCKET_CODES = new Set([
 ]);
 /** node-postgres reports these errors without a code. */
 const DRIVER_MESSAGES =
-  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|not queryable/;
+  /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Client has encountered a connection error|not queryable/;
 
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof DatabaseUnavailableError) return true;
