@@ -47,15 +47,17 @@ async function readPage(key: string): Promise<string> {
 it(`A8 ${PAGES} concurrent pages of events do not block the liveness check until all are read`, async () => {
   const keys = await Promise.all(Array.from({ length: CALLERS }, newKey));
   const callers = keys.flatMap((key) => Array.from({ length: PAGES_PER_CALLER }, () => key));
-  const answers: string[] = [];
-  const pages = Promise.all(callers.map(async (key) => answers.push(await readPage(key))));
+  const statuses: string[] = [];
+  const pagesRead = (): number => statuses.filter((status) => status === '200').length; // a rejection costs nothing
+  const pages = Promise.all(callers.map(async (key) => statuses.push(await readPage(key))));
   const duringOneCheck: number[] = [];
-  while (answers.length < PAGES) {
-    const before = answers.length;
+  while (statuses.length < PAGES) {
+    const before = pagesRead();
     expect((await call(rollcall.url, 'GET', '/health/live', {})).status).toBe(200);
-    duringOneCheck.push(answers.length - before);
+    duringOneCheck.push(pagesRead() - before);
   }
   await pages;
-  expect(answers.filter((status) => status !== '200' && status !== '429')).toEqual([]);
-  expect(Math.max(...duringOneCheck)).toBeLessThan(PAGES / 2);
+  expect(statuses.filter((status) => status !== '200' && status !== '429')).toEqual([]);
+  expect(pagesRead()).toBeGreaterThan(CALLERS);
+  expect(Math.max(...duringOneCheck)).toBeLessThan(pagesRead() / 2);
 });
