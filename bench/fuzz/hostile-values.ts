@@ -97,6 +97,8 @@ const NUMBERS = [
   ],
 ].flat();
 const ARRAY_LENGTHS = [0, 2, 17, 65, 101, 201, 1_001, 5_000];
+/** Several times the largest body that a server accepts. Without a limit, repeated long items exceed the longest string of V8. */
+const MAX_ARRAY_CHARS = 5_000_000;
 
 export function hostileText(random: Random): string {
   if (random.chance(0.65)) return random.pick(random.chance(0.15) ? INHERITED_NAMES : SHORT_TEXTS);
@@ -117,7 +119,8 @@ export function hostileNumber(random: Random): string {
 }
 
 export function hostileArray(random: Random, items: readonly unknown[]): unknown[] {
-  const length = random.pick(ARRAY_LENGTHS);
+  const itemChars = JSON.stringify(items).length / Math.max(1, items.length);
+  const length = Math.min(random.pick(ARRAY_LENGTHS), Math.ceil(MAX_ARRAY_CHARS / itemChars));
   const hostile = random.chance(0.5) ? hostileText(random).slice(0, 300) : undefined;
   return Array.from({ length }, (_, index) => hostile ?? items[index % Math.max(1, items.length)] ?? `item-${index}`);
 }
