@@ -7,22 +7,24 @@ import type { Answer } from '../support/call.js';
 type Resolved = (error: Error | null, found: LookupAddress[]) => void;
 
 let api: TestApi;
-/** The pending lookups; the test answers them. */
+/** The pending lookups. The test completes them with `resolveTo`. */
 let waiting: Resolved[];
 
 beforeEach(async () => {
   api = await startApi();
   waiting = [];
-  Object.assign(api.app.nest.get(EndpointCheck, { strict: false }), {
-    withinMs: 60_000,
+  Object.assign(endpointCheck(), {
+    timeoutMs: 60_000,
     resolve: (_host: string, _options: unknown, done: Resolved) => void waiting.push(done),
   });
 });
 afterEach(async () => await api.stop());
 
+const endpointCheck = (): EndpointCheck => api.app.nest.get(EndpointCheck, { strict: false });
+
 const body = { agentId: 'builder-1', name: 'builder', capabilities: ['build'], endpoint: 'https://builder.example' };
 
-/** Answers the oldest lookup. */
+/** Completes the oldest lookup. */
 function resolveTo(address: string): void {
   waiting.shift()?.(null, [{ address, family: 4 }]);
 }
@@ -90,5 +92,24 @@ describe('the endpoint of an agent', () => {
     const answer = await api.call('PATCH', '/v1/agents/builder-1', { key: leaseToken, body: late });
     expect(answer).toMatchObject({ status: 409, body: { code: 'GENERATION_AHEAD' } });
     expect(waiting).toEqual([]);
+  });
+
+  it('rejects the registrations of a batch whose host names are not resolved in time, and registers the others', async () => {
+    Object.assign(endpointCheck(), { timeoutMs: 20, totalTimeoutMs: 1 });
+    const agent = (agentId: string, endpoint = `https://${agentId}.example`): object => ({
+      ...body,
+      agentId,
+      endpoint,
+    });
+    const agents = [
+      ...['slow-1', 'slow-2', 'late-1', 'late-2'].map((id) => agent(id)),
+      agent('local', 'http://127.0.0.1:5091'),
+    ];
+    const answer = await api.call<{ results: unknown[] }>('POST', '/v1/agents/batch', {
+      body: { agents },
+    });
+    const late = { status: 503, problem: { code: 'ENDPOINT_NOT_CHECKED' } };
+    expect(answer.status).toBe(200);
+    expect(answer.body.results).toMatchObject([{ status: 201 }, { status: 201 }, late, late, { status: 201 }]);
   });
 });

@@ -54,6 +54,8 @@ const TRAITS = {
   USAGE_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
 
   EGRESS_DENIED: { retryable: false, fault: 'caller' },
+  /** Checking the endpoints of one request took too long. */
+  ENDPOINT_NOT_CHECKED: { retryable: true, fault: 'remote' },
   EGRESS_REDIRECTED: { retryable: false, fault: 'remote' },
   EGRESS_TOO_LARGE: { retryable: false, fault: 'remote' },
   EGRESS_TIMED_OUT: { retryable: true, fault: 'remote' },

@@ -41,7 +41,7 @@ function egressProviders(options: ProvidersOptions): Provider[] {
     {
       provide: EndpointCheck,
       inject: [EgressPolicy],
-      useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy }),
+      useFactory: (policy: EgressPolicy) => new EndpointCheck({ policy, totalTimeoutMs: options.checkTimeoutMs }),
     },
     {
       provide: EgressClient,

@@ -5,6 +5,8 @@ import type { SecretSource } from './secret.js';
 
 export interface ProvidersOptions {
   egress: EgressRules;
+  /** The time limit for checking all endpoints of one request. */
+  checkTimeoutMs?: number;
   models: ModelsConfig;
   agents: AgentProviderOptions;
   /** Finds any key of the environment; the keyring decides what each key may be used for. */

@@ -7,13 +7,8 @@ import { RegisterBatchBody, RegisterBody } from './agents.dto.js';
 /** One registration of a batch: valid, or rejected with an error. */
 export type BatchItem = { ok: true; body: RegisterBody } | { ok: false; error: unknown };
 
-/** The endpoint to store, or why it is rejected. */
-type CheckedEndpoint = { endpoint: string } | { error: unknown };
-
 /** After this many items, the reader yields to other requests. */
 const ITEMS_WITHOUT_PAUSE = 50;
-/** As many as `EndpointCheck` resolves at a time; it accepts the names of further ones unresolved. */
-const ENDPOINTS_AT_ONCE = 2;
 
 /** Validates each registration of a batch with the rules of a single registration. */
 @Injectable()
@@ -31,33 +26,14 @@ export class RegistrationBatchReader {
   }
 
   private async withEndpoints(items: readonly BatchItem[]): Promise<BatchItem[]> {
-    const checked = await this.checkAll(items.flatMap((item) => (item.ok && item.body.endpoint) || []));
+    const checked = await this.endpoints.checkAll(items.flatMap((item) => (item.ok && item.body.endpoint) || []));
     return items.map((item) => {
       const result = item.ok && item.body.endpoint ? checked.get(item.body.endpoint) : undefined;
       if (!item.ok || !result) return item;
       if ('error' in result) return { ok: false, error: result.error };
-      item.body.endpoint = result.endpoint;
+      item.body.endpoint = result.url;
       return item;
     });
-  }
-
-  /** Checks each address once. */
-  private async checkAll(addresses: readonly string[]): Promise<Map<string, CheckedEndpoint>> {
-    const checked = new Map<string, CheckedEndpoint>();
-    const waiting = new Set(addresses).values();
-    const worker = async (): Promise<void> => {
-      for (const address of waiting) checked.set(address, await this.check(address));
-    };
-    await Promise.all(Array.from({ length: ENDPOINTS_AT_ONCE }, worker));
-    return checked;
-  }
-
-  private async check(address: string): Promise<CheckedEndpoint> {
-    try {
-      return { endpoint: await this.endpoints.check(address) };
-    } catch (error) {
-      return { error };
-    }
   }
 }
 

@@ -31,7 +31,7 @@ export function registryOptions(config: Config): RegistryOptions {
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
   const { models, providers: agents } = config;
   const egress = { ...egressRules(config), howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)' };
-  return { egress, models, agents, secrets };
+  return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, secrets };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /** What the documentation and the error messages contain about a setting. */
@@ -34,6 +35,8 @@ export function listSettings(schema: z.ZodType, path: string[] = []): SettingEnt
 
 /** The `expects` text of every duration. */
 export const DURATION_FORMAT = 'a duration such as 500ms, 30s, 5m or 24h';
+/** The `expects` text of every list of networks. */
+export const NETWORKS_FORMAT = 'addresses or CIDR ranges separated by commas, such as 10.0.0.0/8';
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const SIZES: Record<string, number> = { '': 1, B: 1, KB: 1_024, MB: 1_048_576 };
@@ -69,6 +72,17 @@ export function list(fallback: string[]) {
       .map((item) => item.trim())
       .filter(Boolean);
   return z.union([z.array(z.string()), z.string().transform(split)]).default(fallback);
+}
+
+export function networks() {
+  return list([]).refine((all) => all.every(isNetwork));
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (!family || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
 export function integer(min: number, max: number, fallback: number) {

@@ -6,6 +6,7 @@ function checkWith(addresses: string[] | Error | 'never', rules: EgressRules = {
   return new EndpointCheck({
     policy: new EgressPolicy({ howToOpen: 'with ROLLCALL_EGRESS_ALLOW', ...rules }),
     timeoutMs: 20,
+    totalTimeoutMs: 1,
     resolve: (_host, _options, done) => {
       if (addresses === 'never') return;
       if (addresses instanceof Error) return done(addresses, []);
@@ -86,6 +87,20 @@ describe('the check of an endpoint', () => {
     const check = checkWith('never');
     const checks = Array.from({ length: 10 }, async () => await check.check('https://slow.example/'));
     expect(await Promise.all(checks)).toHaveLength(10);
+  });
+
+  it('S3.2 checks each of many URLs, and resolves no further host name after the total time limit', async () => {
+    const slow = ['https://a.example', 'https://b.example'];
+    const late = ['https://c.example', 'https://d.example'];
+    const literals = ['https://93.184.216.34', 'https://10.0.0.5'];
+    const checked = await checkWith('never').checkAll([...slow, ...slow, ...late, ...literals]);
+    expect([...checked.keys()].toSorted()).toEqual([...slow, ...late, ...literals].toSorted());
+    for (const url of [...slow, 'https://93.184.216.34']) expect(checked.get(url)).toEqual({ url });
+    expect(checked.get('https://10.0.0.5')).toMatchObject({ error: { code: 'EGRESS_DENIED' } });
+    for (const url of late) {
+      const message = expect.stringMatching(/^[cd]\.example was not checked: .* fewer host names/) as string;
+      expect(checked.get(url)).toMatchObject({ error: { code: 'ENDPOINT_NOT_CHECKED', retryable: true, message } });
+    }
   });
 
   it.each(['http://localhost:5091', 'http://a.localhost/', 'https://127.0.0.1:5091'])(

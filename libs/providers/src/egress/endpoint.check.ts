@@ -1,17 +1,24 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
+import { ProviderError } from '../errors.js';
 import type { ConnectorOptions } from './egress.connector.js';
 import { type EgressPolicy, normalizeUrl } from './egress.policy.js';
 
 export interface EndpointCheckOptions {
   policy: EgressPolicy;
-  /** The time limit for the name resolution. After it, the URL is accepted, and each connection is checked. */
+  /** The time limit for the resolution of one name. After it, the URL is accepted, and each connection is checked. */
   timeoutMs?: number;
+  /** The time limit of `checkAll`. After it, no further name is resolved, and the URLs of these names are rejected. */
+  totalTimeoutMs?: number;
   /** Replaces the name resolution of the system. */
   resolve?: ConnectorOptions['resolve'];
 }
 
+/** The URL to store, or the reason why it is rejected. */
+export type CheckedUrl = { url: string } | { error: unknown };
+
 const DEFAULT_TIMEOUT_MS = 500;
+const DEFAULT_TOTAL_TIMEOUT_MS = 10_000;
 /** The limit of concurrent resolutions, because the system has few threads for them. */
 const MAX_CONCURRENT = 2;
 
@@ -23,24 +30,55 @@ const MAX_CONCURRENT = 2;
 export class EndpointCheck {
   private readonly policy: EgressPolicy;
   private readonly timeoutMs: number;
+  private readonly totalTimeoutMs: number;
   private readonly resolve: NonNullable<ConnectorOptions['resolve']>;
   private inFlight = 0;
 
-  constructor({ policy, timeoutMs = DEFAULT_TIMEOUT_MS, resolve = systemLookup }: EndpointCheckOptions) {
-    this.policy = policy;
-    this.timeoutMs = timeoutMs;
-    this.resolve = resolve;
+  constructor(options: EndpointCheckOptions) {
+    this.policy = options.policy;
+    this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.totalTimeoutMs = options.totalTimeoutMs ?? DEFAULT_TOTAL_TIMEOUT_MS;
+    this.resolve = options.resolve ?? systemLookup;
   }
 
-  /** Returns the URL in the form in which it is stored, or throws EGRESS_DENIED. */
-  async check(text: string): Promise<string> {
+  /** Returns the URL in the form in which it is stored. Throws EGRESS_DENIED, or ENDPOINT_NOT_CHECKED after the timeout. */
+  async check(text: string, timeout?: AbortSignal): Promise<string> {
     const url = this.policy.checkUrl(text);
     const { hostname, host, protocol } = url;
     if (isIP(hostname.replace(/^\[|\]$/g, ''))) return normalizeUrl(url);
+    if (timeout?.aborted) throw this.notChecked(host);
     const addresses = await this.addressesOf(hostname);
     if (addresses.length === 0 || addresses.some((address) => this.policy.allows(address, protocol)))
       return normalizeUrl(url);
     throw this.policy.denial(host);
+  }
+
+  /** Checks each URL once. */
+  async checkAll(urls: readonly string[]): Promise<Map<string, CheckedUrl>> {
+    const checked = new Map<string, CheckedUrl>();
+    const timeout = AbortSignal.timeout(this.totalTimeoutMs);
+    const waiting = new Set(urls).values();
+    const worker = async (): Promise<void> => {
+      for (const url of waiting) checked.set(url, await this.checkOne(url, timeout));
+    };
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
+    return checked;
+  }
+
+  private async checkOne(url: string, timeout: AbortSignal): Promise<CheckedUrl> {
+    try {
+      return { url: await this.check(url, timeout) };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  private notChecked(host: string): ProviderError {
+    return new ProviderError(
+      'ENDPOINT_NOT_CHECKED',
+      `${host} was not checked: the host names of this request took longer than ${this.totalTimeoutMs} ms to resolve. ` +
+        'Send it again, with fewer host names in one request.',
+    );
   }
 
   /** Returns no address if the name cannot be resolved in time. */

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { DURATION_FORMAT, NETWORKS_FORMAT, duration, networks, setting } from './setting.js';
+
+export const egress = z.strictObject({
+  allow: setting(networks(), {
+    env: 'ROLLCALL_EGRESS_ALLOW',
+    about:
+      'Networks that requests may be sent to beside the public Internet. Loopback addresses are also allowed with the embedded Postgres.',
+    expects: NETWORKS_FORMAT,
+  }),
+  checkTimeout: setting(duration('10s'), {
+    env: 'ROLLCALL_EGRESS_CHECK_TIMEOUT',
+    about:
+      'Total time for resolving the host names in one batch of registrations, below `http.handlerTimeout`. Registrations with further host names are rejected with `ENDPOINT_NOT_CHECKED`.',
+    expects: DURATION_FORMAT,
+    defaultText: '10s',
+  }),
+});
