@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '#rollcall/test-support';
+import { freePort, until } from '#rollcall/test-support';
 import type { LoadRequest } from './load.js';
-import { freePort } from './nginx.js';
 
 /** Whether etcd is installed. */
 export const HAS_ETCD = spawnSync('etcd', ['--version']).status === 0;

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '#rollcall/test-support';
+import { freePort, until } from '#rollcall/test-support';
 
 /** Whether nginx is installed. */
 export const HAS_NGINX = spawnSync('nginx', ['-v']).status === 0;
@@ -61,15 +61,6 @@ function replaceEach(text: string, pairs: [string, string][]): string {
     if (!result.includes(from)) throw new Error(`deploy/nginx.conf has no "${from}"`);
     return result.replace(from, to);
   }, text);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function isListening(port: number): Promise<boolean> {

@@ -1,22 +1,19 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { setPriority, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { setPriority } from 'node:os';
 import { pino } from 'pino';
-import { Database, EmbeddedPostgres, KeysService, migrate } from '#rollcall/platform';
+import { Database, KeysService, migrate } from '#rollcall/platform';
+import { FreezablePostgres } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { SHORT_DATABASE_TIMEOUT } from '../support/api.js';
 import { type Answer, call } from '../support/call.js';
-import { signalIfAlive } from '../support/process.js';
 import { EventClient } from '../support/event-client.js';
 import { joined, appendEvents, upTo } from '../support/events.js';
 
 const config = loadConfig({ ...SHORT_DATABASE_TIMEOUT, ROLLCALL_RATE_LIMIT: '0' }, '/nowhere');
 
-let folder: string;
-let postgres: EmbeddedPostgres;
+let postgres: FreezablePostgres;
 let database: Database;
 let app: App;
 let url: string;
@@ -25,9 +22,8 @@ let client: EventClient;
 const restarts: string[] = [];
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'rollcall-outage-'));
-  postgres = await EmbeddedPostgres.start({ folder, onRestart: (reason) => restarts.push(reason) });
-  const options = databaseOptions(config, postgres.url());
+  postgres = await FreezablePostgres.start((reason) => restarts.push(reason));
+  const options = databaseOptions(config, postgres.url);
   await migrate(options, SCHEMA);
   database = new Database(options);
   app = await createApp({ config, database, pino: pino({ level: 'silent' }) });
@@ -43,31 +39,11 @@ afterAll(async () => {
   await app.nest.close();
   await database.close();
   await postgres.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Gives this suite priority over suites that run at the same time. Only root may do that. */
 function raisePriority(raised: boolean): void {
   if (process.getuid?.() === 0) setPriority(raised ? -10 : 0);
-}
-
-/** Returns the process ids of the server and of its children. */
-function postgresProcesses(): number[] {
-  const server = Number.parseInt(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => parentOf(pid) === server);
-  return [server, ...children];
-}
-
-function parentOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return undefined; // the process ended in the meantime
-  }
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -106,8 +82,7 @@ function expectUnavailable(answer: Answer): void {
 describe('when Postgres freezes', () => {
   it('B3 requests fail with 503, liveness stays 200, and requests and streams recover without a restart', async () => {
     expect(await serves()).toBe(true);
-    const frozen = postgresProcesses();
-    for (const pid of frozen) signalIfAlive(pid, 'SIGSTOP');
+    postgres.freeze();
     try {
       expectUnavailable(await ask('GET', '/v1/events/snapshot')); // first, while the key is known: it connects on its own
       const reads = await Promise.all(Array.from({ length: 60 }, async () => await ask('GET', '/v1/keys')));
@@ -117,7 +92,7 @@ describe('when Postgres freezes', () => {
       const ready = await ask('GET', '/health/ready');
       expect(ready).toMatchObject({ status: 503, body: { code: 'NOT_READY' } });
     } finally {
-      for (const pid of frozen) signalIfAlive(pid, 'SIGCONT');
+      postgres.thaw();
     }
     await until('the replica serves requests', serves);
     expect((await ask('GET', '/health/ready')).status).toBe(200);
@@ -127,7 +102,7 @@ describe('when Postgres freezes', () => {
 
 describe('when Postgres dies', () => {
   it('requests fail with 503, the embedded server is restarted, and requests and streams recover', async () => {
-    for (const pid of postgresProcesses().toReversed()) signalIfAlive(pid, 'SIGKILL');
+    postgres.crash();
     expectUnavailable(await ask('GET', '/v1/keys'));
     expect((await ask('GET', '/health/live')).status).toBe(200);
     await until('the replica serves requests', serves);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { until } from '#rollcall/test-support';
+import { freePort, until } from '#rollcall/test-support';
 import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { appendEvents, joined, left } from '../support/events.js';
@@ -26,15 +26,6 @@ afterAll(async () => {
   await api.stop();
   rmSync(folder, { recursive: true });
 });
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return String(port);
-}
 
 async function run<Answer>(script: string, environment: Record<string, string>): Promise<Answer> {
   const env = { PATH: process.env['PATH'] ?? '', ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey, ...environment };
@@ -62,7 +53,7 @@ describe('docs/webhooks.md', () => {
     const [subscribe = '', replay = ''] = examples('sh');
     const script = join(folder, 'receiver.mjs');
     writeFileSync(script, program);
-    const PORT = await freePort();
+    const PORT = String(await freePort());
     await appendEvents(api, joined('builder-1'), left('builder-1'));
     const { id, secret } = await run<IssuedWebhookView>(subscribe, { PORT });
     let output = '';

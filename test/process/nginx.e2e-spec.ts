@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
-import { freePort, HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
+import { freePort } from '#rollcall/test-support';
+import { HAS_NGINX, NginxProxy } from '../../bench/support/nginx.js';
 import { type Answer, call, type CallOptions } from '../support/call.js';
 import { AgentClient, type Registration } from '../support/agent-client.js';
 import { Given } from '../support/given.js';
@@ -40,7 +41,7 @@ async function ask<Body = Record<string, unknown>>(
 
 const register = async (): Promise<Registration> => await Given.at(nginx.url, ADMIN_KEY).agent();
 
-/** Repeats the request until the work is done, and returns the number of answers with each status. */
+/** Repeats the request until the work is done, and returns the number of responses with each status. */
 async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
   const finished = new AbortController();

@@ -85,15 +85,6 @@ export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'rollcall-process-'));
 }
 
-/** Sends a signal to a process that may have ended already. */
-export function signalIfAlive(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
 /** Returns the ids of the Postgres processes that use a data folder. */
 export function serversOn(folder: string): number[] {
   return readdirSync('/proc')

@@ -1,1 +1,2 @@
+export { freePort } from './free-port.js';
 export { until } from './until.js';

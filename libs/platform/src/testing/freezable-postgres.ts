@@ -12,9 +12,10 @@ export class FreezablePostgres {
     private readonly server: EmbeddedPostgres,
   ) {}
 
-  static async start(): Promise<FreezablePostgres> {
+  static async start(onRestart?: (reason: string) => void): Promise<FreezablePostgres> {
     const folder = mkdtempSync(join(tmpdir(), 'rollcall-freeze-'));
-    return new FreezablePostgres(folder, await EmbeddedPostgres.start({ folder, settings: ['fsync=off'] }));
+    const server = await EmbeddedPostgres.start({ folder, settings: ['fsync=off'], onRestart });
+    return new FreezablePostgres(folder, server);
   }
 
   get url(): string {
