@@ -7,6 +7,7 @@ import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
 import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
+import { SweepStores } from '../leases/sweep.stores.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
@@ -26,6 +27,7 @@ export function agentProviders(options: RegistryOptions): Provider[] {
   const { flap, circuit, agentQuota: quota = NO_QUOTA } = options;
   return [
     ...STORES,
+    SweepStores,
     AgentEvents,
     AgentLifecycle,
     AgentSnapshots,
@@ -44,20 +46,11 @@ export function agentProviders(options: RegistryOptions): Provider[] {
       useFactory: (db: Database, store: AgentStore, events: AgentEvents) =>
         new CircuitService(db, store, events, circuit),
     },
-    evictionSweeper(options),
+    {
+      provide: EvictionSweeper,
+      inject: [Database, SweepStores, AgentEvents, AgentBudgets],
+      useFactory: (db: Database, stores: SweepStores, events: AgentEvents, budgets: AgentBudgets) =>
+        new EvictionSweeper(db, stores, events, budgets, options),
+    },
   ];
-}
-
-function evictionSweeper(options: RegistryOptions): Provider {
-  type Stores = [LeaseStore, ProtectionStore, ClockStore];
-  return {
-    provide: EvictionSweeper,
-    inject: [Database, AgentEvents, AgentBudgets, LeaseStore, ProtectionStore, ClockStore],
-    useFactory: (
-      db: Database,
-      events: AgentEvents,
-      budgets: AgentBudgets,
-      ...[leases, protection, clock]: Stores
-    ): EvictionSweeper => new EvictionSweeper(db, { leases, protection, clock }, events, budgets, options),
-  };
 }

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import { Database, DatabaseBusyError, GroupCommit } from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
 import type { AgentRecord } from './agent.record.js';
 import { toRecord } from './agent.row.js';
 import { MAX_ATTEMPTS } from './contention.js';
+import { GROUP_FAILURE } from './group.failure.js';
 import { type AgentRules, type Joining, RegistrationBatch } from './registration.batch.js';
 import { type LockedBatch, RegistrationWriter } from './registration.writer.js';
 
@@ -40,9 +41,7 @@ export class RegistrationGroup {
       largestBatch: LARGEST_BATCH,
       keyOf: ({ agentId }) => agentId,
       commit: async (batch) => await this.attempt(batch, false),
-      failure: (error) => ({ state: 'rejected', error: error instanceof Error ? error : new Error(String(error)) }),
-      failsAll: (error) => error instanceof DatabaseUnavailableError,
-      mayBeOneItem: (error) => !(error instanceof DomainError),
+      ...GROUP_FAILURE,
     });
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import { Database, DatabaseBusyError, GroupCommit } from '#rollcall/platform';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentChangedError, TooManyLabelsError } from './agent.errors.js';
 import { AgentEvents, type AgentUpdated } from './agent.events.js';
@@ -9,6 +9,7 @@ import { AgentStore } from './agent.store.js';
 import { type AgentUpdate, applyUpdate, declarationOf, MAX_LABELS } from './agent.update.js';
 import { claimError } from './claim.check.js';
 import { MAX_ATTEMPTS } from './contention.js';
+import { GROUP_FAILURE } from './group.failure.js';
 import type { AgentClaim } from './registration.js';
 
 /** A record and its version, for conditional updates. */
@@ -27,7 +28,7 @@ export interface UpdateRequest {
 type UpdateResult =
   { state: 'done'; agent: VersionedAgent } | { state: 'rejected'; error: Error } | { state: 'contended' };
 
-const LARGEST_BATCH = 250;
+const MAX_BATCH = 250;
 
 /**
  * Commits updates in groups. One transaction of three round trips locks and reads, decides in memory, and writes rows and events.
@@ -45,11 +46,9 @@ export class UpdateGroup {
   ) {
     this.group = new GroupCommit<UpdateRequest, UpdateResult>(db, {
       name: 'updates',
-      largestBatch: LARGEST_BATCH,
+      largestBatch: MAX_BATCH,
       commit: async (batch) => await this.attempt(batch, false),
-      failure: (error) => ({ state: 'rejected', error: error instanceof Error ? error : new Error(String(error)) }),
-      failsAll: (error) => error instanceof DatabaseUnavailableError,
-      mayBeOneItem: (error) => !(error instanceof DomainError),
+      ...GROUP_FAILURE,
     });
   }
 

@@ -2,13 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database, Periodic, StopsIn } from '#rollcall/platform';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
-import type { ClockStore } from './clock.store.js';
-import type { FleetFacts, LeaseStore } from './lease.store.js';
+import type { FleetFacts } from './lease.store.js';
 import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
 import type { ProtectionDecision } from './protection.explanation.js';
 import { normalProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
-import type { ProtectionStore } from './protection.store.js';
 import { decideProtection } from './self-preservation.js';
+import { SweepStores } from './sweep.stores.js';
 
 export interface SweepResult {
   /** False if another replica is sweeping or has just swept. */
@@ -40,7 +39,7 @@ export class EvictionSweeper {
 
   constructor(
     private readonly db: Database,
-    private readonly stores: { leases: LeaseStore; protection: ProtectionStore; clock: ClockStore },
+    private readonly stores: SweepStores,
     private readonly events: AgentEvents,
     private readonly budgets: AgentBudgets,
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },

@@ -1,0 +1,14 @@
+import { DatabaseUnavailableError, DomainError } from '#rollcall/platform';
+
+/**
+ * How groups of registrations and of updates fail. A domain error rejects the whole batch; after another error, the batch is
+ * split to find the item that caused it. While the database is unavailable, all items that wait are rejected.
+ */
+export const GROUP_FAILURE = {
+  failure: (error: unknown): { state: 'rejected'; error: Error } => ({
+    state: 'rejected',
+    error: error instanceof Error ? error : new Error(String(error)),
+  }),
+  failsAll: (error: unknown): boolean => error instanceof DatabaseUnavailableError,
+  mayBeOneItem: (error: unknown): boolean => !(error instanceof DomainError),
+};
