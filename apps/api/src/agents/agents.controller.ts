@@ -40,13 +40,14 @@ import { Problems } from '../http/problems.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
-import { IfMatch, VersionTag } from './agent.version.js';
 import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from './agent.view.js';
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
+import { IfMatch } from './if-match.js';
 import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
+import { VersionTagInterceptor } from './version-tag.interceptor.js';
 
 /** The fields of an update that the audit log contains. */
 const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];
@@ -126,7 +127,7 @@ export class AgentsController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: AgentView, description: 'The agent.', headers: ETAG })
   @Problems('AGENT_NOT_FOUND')
-  @UseInterceptors(VersionTag)
+  @UseInterceptors(VersionTagInterceptor)
   async get(@Param('id') id: string): Promise<VersionedAgent> {
     return await this.agents.getVersioned(id);
   }
@@ -134,7 +135,7 @@ export class AgentsController {
   @Patch(':id')
   @Permit('agents:self')
   @Mutation({ audit: 'agent.updated', unlessBy: 'lease', record: RECORDED, prepares: true })
-  @UseInterceptors(VersionTag)
+  @UseInterceptors(VersionTagInterceptor)
   @ApiOperation({
     operationId: 'agents.update',
     summary: 'Update an agent',
