@@ -127,7 +127,7 @@ export class EmbeddedPostgres {
   }
 
   private processOptions(): { uid?: number; gid?: number; env: NodeJS.ProcessEnv } {
-    return { uid: this.user.uid, gid: this.user.gid, env: serverEnvironment() };
+    return { uid: this.user.uid, gid: this.user.gid, env: serverEnvironment(process.env) };
   }
 
   private command(): string[] {
