@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 /** @typedef {{ sequence: string, id: string, type: string, subject: string, data: object }} Event */
 /** @typedef {{ status: number, body: Record<string, any> }} ApiResponse */
 
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 const RESPONSE_TIMEOUT_MS = 10_000;
 const WAIT_MS = 25_000;
 /** The server sends something every 15 seconds, so a connection that is silent for this long is dead. */
@@ -179,7 +179,7 @@ class Consumer {
   /** Exponential backoff with jitter, up to a limit. */
   async pause(retryAfterMs = 0) {
     const grown = 250 * 2 ** Math.min(this.failures++, 10);
-    const ms = Math.min(LONGEST_PAUSE_MS, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2);
+    const ms = Math.min(MAX_PAUSE_MS, Math.max(grown, retryAfterMs)) * (0.5 + Math.random() / 2);
     await sleep(ms, undefined, { signal: this.options.signal }).catch(() => {}); // the caller checks the signal
   }
 

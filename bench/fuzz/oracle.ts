@@ -22,9 +22,9 @@ export interface Fault {
 }
 
 export const LATE_MS = 1_000;
-const LARGEST_ERROR = 64 * 1_024;
+const MAX_ERROR_BYTES = 64 * 1_024;
 const SMALL_ERROR = 16 * 1_024;
-const LARGEST_FACTOR = 4;
+const MAX_FACTOR = 4;
 const STACK = /\n\s+at .+[:(]\d+|node:internal\/|node_modules\/|\/dist\/(apps|libs)\//;
 const SHOWN = 600;
 
@@ -69,11 +69,11 @@ export function describeAnswer({ head, body, received, fault }: Exchange): strin
 
 function leaks({ head, body }: Exchange): boolean {
   const page = head?.headers.get('content-type')?.includes('html') ?? false;
-  return !page && leaksStack(body.toString('latin1', 0, LARGEST_ERROR));
+  return !page && leaksStack(body.toString('latin1', 0, MAX_ERROR_BYTES));
 }
 
 function isAmplified({ sent, body }: Exchange): boolean {
-  return body.length > LARGEST_ERROR || (body.length > SMALL_ERROR && body.length > LARGEST_FACTOR * sent);
+  return body.length > MAX_ERROR_BYTES || (body.length > SMALL_ERROR && body.length > MAX_FACTOR * sent);
 }
 
 function isProblem(request: FuzzCase, { head, body }: Exchange): boolean {

@@ -7,7 +7,7 @@ import { slot } from './slots.js';
 import { AGENTS, keepSlots } from './valid-request.js';
 
 const TEXT = 1;
-const LARGEST_FRAME = 64 * 1_024;
+const MAX_FRAME_BYTES = 64 * 1_024;
 
 interface SocketKind {
   path: string;
@@ -121,6 +121,6 @@ function badFrame(random: Random, text: string): FrameSpec {
     () => ({ opcode: TEXT, payload: text, reserved: random.between(1, 7) }),
     () => ({ opcode: TEXT, payload: text, masked: false }),
     () => ({ opcode: TEXT, payload: text, announced: random.pick([1e6, 2 ** 40, 2 ** 62]) }),
-    () => ({ opcode: TEXT, payload: 'x'.repeat(random.pick([LARGEST_FRAME, LARGEST_FRAME + 1, 300_000])) }),
+    () => ({ opcode: TEXT, payload: 'x'.repeat(random.pick([MAX_FRAME_BYTES, MAX_FRAME_BYTES + 1, 300_000])) }),
   ])();
 }

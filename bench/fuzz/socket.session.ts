@@ -14,7 +14,7 @@ export interface SessionResult {
 
 const POLL_MS = 5;
 const FRAME_GAP_MS = 5;
-const LARGEST_ERROR_FRAME = 64 * 1_024;
+const MAX_ERROR_FRAME_BYTES = 64 * 1_024;
 const TEXT = 1;
 const CLOSE = 8;
 
@@ -82,6 +82,6 @@ function judgeFrame({ opcode, payload }: ServerFrame): Fault[] {
   const detail = `${data.status} ${data.code}`;
   if (!data.status || data.status >= 500) faults.push({ kind: 'server-error', detail, answer });
   if (leaksStack(text)) faults.push({ kind: 'stack-trace', detail, answer });
-  if (payload.length > LARGEST_ERROR_FRAME) faults.push({ kind: 'amplified', detail, answer });
+  if (payload.length > MAX_ERROR_FRAME_BYTES) faults.push({ kind: 'amplified', detail, answer });
   return faults;
 }

@@ -16,11 +16,12 @@ export interface FaultWindow {
   to: number;
 }
 
-const SHORTEST_MS = 1_000;
-/** In leases: a fault can be longer than a lease, and between two faults agents have at least one lease to recover. */
-const LONGEST = 1.5;
-const SHORTEST_CALM = 1;
-const LONGEST_CALM = 1.75;
+const MIN_FAULT_MS = 1_000;
+/** In lease times. A fault can last longer than a lease. */
+const MAX_FAULT = 1.5;
+/** The pause between two faults, in lease times. Agents have at least one lease time to recover. */
+const MIN_PAUSE = 1;
+const MAX_PAUSE = 1.75;
 
 /** All kinds of faults. Faults of a replica exist for both replicas. */
 function allFaults({ proxy, postgres, replicas }: Deployment): Fault[] {
@@ -69,14 +70,14 @@ export async function* faultStorm(
   durationMs: number,
 ): AsyncGenerator<FaultWindow> {
   const random = seededRandom(seed);
-  const between = (least: number, most: number): number => least + random() * (most - least);
+  const between = (min: number, max: number): number => min + random() * (max - min);
   const ends = performance.now() + durationMs;
   const faults = allFaults(deployment);
   for (let bag: Fault[] = []; performance.now() < ends;) {
     if (bag.length === 0) bag = shuffled(faults, random);
     const fault = bag.pop() as Fault;
-    await delay(between(SHORTEST_CALM, LONGEST_CALM) * deployment.leaseMs);
-    yield await cause(fault, between(SHORTEST_MS, LONGEST * deployment.leaseMs));
+    await delay(between(MIN_PAUSE, MAX_PAUSE) * deployment.leaseMs);
+    yield await cause(fault, between(MIN_FAULT_MS, MAX_FAULT * deployment.leaseMs));
   }
 }
 

@@ -18,7 +18,7 @@ interface BatchBeat extends Beat {
   leaseToken: string;
 }
 
-export const LARGEST_BATCH = 1_000;
+export const MAX_BEATS = 1_000;
 
 const BEAT_RULES: Record<keyof Beat, Rule> = {
   generation: whole(1, Number.MAX_SAFE_INTEGER),
@@ -29,7 +29,7 @@ const BEAT_RULES: Record<keyof Beat, Rule> = {
 };
 const BATCH_BEAT_RULES: Record<keyof BatchBeat, Rule> = { ...BEAT_RULES, agentId: text(128), leaseToken: text(200) };
 const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128), generation: BEAT_RULES.generation };
-const BATCH_RULES: Record<'beats', Rule> = { beats: list(LARGEST_BATCH) };
+const BATCH_RULES: Record<'beats', Rule> = { beats: list(MAX_BEATS) };
 
 /**
  * Validates a heartbeat without class-validator, which would cost more than the rest of its processing: there are tens of

@@ -7,7 +7,7 @@ interface Waiting {
   failed: (reason: unknown) => void;
 }
 
-const LARGEST_BATCH = 1_000;
+const MAX_BATCH = 1_000;
 
 /**
  * Looks up lease tokens that this replica has not cached. While one look-up is in progress, further tokens collect in a batch.
@@ -33,7 +33,7 @@ export class LeaseTokenVerifier {
   private async run(): Promise<void> {
     this.isRunning = true;
     await new Promise(setImmediate); // requests of the same event loop iteration share a statement
-    while (this.waiting.length > 0) await this.lookUp(this.waiting.splice(0, LARGEST_BATCH));
+    while (this.waiting.length > 0) await this.lookUp(this.waiting.splice(0, MAX_BATCH));
     this.isRunning = false;
   }
 

@@ -3,7 +3,7 @@ import type { Config } from './config.schema.js';
 import { directoryOptions, flapPolicy } from './registry.policies.js';
 
 /** A registration, and a replica that reads its event, need the row of the agent that has left. Both take much less time. */
-const SHORTEST_HISTORY_MS = 15 * 60_000;
+const MIN_HISTORY_MS = 15 * 60_000;
 
 /** Checks settings of the registry that are valid alone but not together. */
 export function registryErrors(config: Config): string[] {
@@ -14,7 +14,7 @@ export function registryErrors(config: Config): string[] {
       `registry.heartbeatEvery (${registry.heartbeatEvery}ms) must be at least 2s: the eviction sweep runs once a second`,
     ],
     [
-      registry.keepLeft >= SHORTEST_HISTORY_MS,
+      registry.keepLeft >= MIN_HISTORY_MS,
       `registry.keepLeft (${registry.keepLeft}ms) must be at least 15m: a replica that reads ` +
         '`agent.left` late must still find the record of the agent',
     ],

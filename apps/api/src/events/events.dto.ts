@@ -21,9 +21,9 @@ import { EVENTS } from './event.catalog.js';
 const MAX_PAGE_SIZE = 1_000;
 const DEFAULT_PAGE_SIZE = 100;
 /** Shorter than the usual timeouts of proxies. */
-const LONGEST_WAIT_MS = 50_000;
+const MAX_WAIT_MS = 50_000;
 const MAX_NAMES = 200;
-const LARGEST_WINDOW = 10_000;
+const MAX_WINDOW = 10_000;
 /** A cursor, `oldest` or `latest`. */
 export const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
 
@@ -118,13 +118,13 @@ export class EventsQuery extends EventFilterQuery {
     default: 0,
     example: 0,
     minimum: 0,
-    maximum: LONGEST_WAIT_MS,
+    maximum: MAX_WAIT_MS,
   })
   @IsOptional()
   @QueryNumber()
   @IsInt()
   @Min(0)
-  @Max(LONGEST_WAIT_MS)
+  @Max(MAX_WAIT_MS)
   waitMs: number = 0;
 }
 
@@ -146,7 +146,7 @@ export class SubscribeBody extends StreamQuery {
   @Optional()
   @IsInt()
   @Min(1)
-  @Max(LARGEST_WINDOW)
+  @Max(MAX_WINDOW)
   window?: number;
 }
 

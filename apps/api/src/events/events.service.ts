@@ -22,7 +22,7 @@ export interface SearchResult {
 }
 
 /** A page that would wait longer is rejected with `EVENTS_BUSY`. */
-const LONGEST_WAIT_MS = 3_000;
+const MAX_WAIT_MS = 3_000;
 
 /** Reads pages of the event log, and waits for new events. */
 @Injectable()
@@ -53,7 +53,7 @@ export class EventsService implements OnModuleDestroy {
   private async search(query: EventsQuery): Promise<SearchResult> {
     const { log } = this;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
-    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), LONGEST_WAIT_MS);
+    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), MAX_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }
 

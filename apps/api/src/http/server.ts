@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler }
 import type { Config } from '../config/config.schema.js';
 import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
-import { urlError, LONGEST_PARAMETER } from './url.check.js';
+import { urlError, MAX_PARAMETER_LENGTH } from './url.check.js';
 import { ApiError } from './api.error.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
@@ -50,7 +50,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
       shouldUpgradeCallback: (request: IncomingMessage) => parts.routes.isSocket(request),
     },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
-    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     return503OnClosing: false,
     logger: false,
     genReqId: requestIdOf,
@@ -68,7 +68,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   return adapter;
 }
 
-/** Node answers an `Expect` header other than 100-continue with 417 and no body. RFC 9110 allows ignoring it. */
+/** Node responds to an `Expect` header other than 100-continue with 417 and no body. RFC 9110 allows ignoring it. */
 function ignoreUnknownExpectations({ server }: FastifyInstance): void {
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
 }

@@ -22,13 +22,13 @@ import { Optional } from '../http/optional.js';
 import { PageView } from '../http/page.js';
 import { validationFailed } from '../http/validation.error.js';
 
-const LONGEST_OVERLAP_S = 7 * 24 * 3_600;
+const MAX_OVERLAP_S = 7 * 24 * 3_600;
 const DEFAULT_OVERLAP_S = 60;
-const SHORTEST_OWN_OVERLAP_S = 30;
+const MIN_OWN_OVERLAP_S = 30;
 /** A date with microseconds and a time zone has 32 characters. */
-const LONGEST_DATE = 40;
+const MAX_DATE_LENGTH = 40;
 const DATE_TIME = /^[^T]{4,15}T[^T]{2,20}(?:Z|[+-]\d\d:\d\d)$/;
-const LONGEST_LIFE_MS = 10 * 365 * 24 * 3_600_000;
+const MAX_LIFETIME_MS = 10 * 365 * 24 * 3_600_000;
 
 export class IssueKeyBody {
   @ApiProperty({ description: 'What the key is for.', example: 'ci-deployer', minLength: 1, maxLength: 100 })
@@ -52,7 +52,7 @@ export class IssueKeyBody {
   @IsOptional()
   @IsISO8601({ strict: true })
   @Matches(DATE_TIME, { message: 'expiresAt must have a time and a zone, such as 2027-06-30T00:00:00Z' })
-  @MaxLength(LONGEST_DATE)
+  @MaxLength(MAX_DATE_LENGTH)
   expiresAt?: string;
 }
 
@@ -62,13 +62,13 @@ export class RotateKeyBody {
     description: 'How long the old secret stays valid.',
     default: DEFAULT_OVERLAP_S,
     minimum: 0,
-    maximum: LONGEST_OVERLAP_S,
+    maximum: MAX_OVERLAP_S,
     example: 3600,
   })
   @Optional(DEFAULT_OVERLAP_S)
   @IsInt()
   @Min(0)
-  @Max(LONGEST_OVERLAP_S)
+  @Max(MAX_OVERLAP_S)
   overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 
@@ -124,8 +124,8 @@ export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
 
 /** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
 export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, caller: Principal): void {
-  if (caller.id !== keyPrincipalId(id) || overlapSeconds >= SHORTEST_OWN_OVERLAP_S) return;
-  const message = `overlapSeconds must be at least ${SHORTEST_OWN_OVERLAP_S} for the key that sends this request: otherwise you cannot repeat it if the response is lost`;
+  if (caller.id !== keyPrincipalId(id) || overlapSeconds >= MIN_OWN_OVERLAP_S) return;
+  const message = `overlapSeconds must be at least ${MIN_OWN_OVERLAP_S} for the key that sends this request: otherwise you cannot repeat it if the response is lost`;
   throw validationFailed([{ field: 'overlapSeconds', message }]);
 }
 
@@ -134,7 +134,7 @@ export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);
   const fromNow = moment.getTime() - Date.now();
-  if (fromNow > 0 && fromNow <= LONGEST_LIFE_MS) return moment;
+  if (fromNow > 0 && fromNow <= MAX_LIFETIME_MS) return moment;
   const message =
     'expiresAt must be in the future, at most ten years from now; leave it out for a key that does not expire';
   throw validationFailed([{ field: 'expiresAt', message }]);

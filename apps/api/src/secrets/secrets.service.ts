@@ -10,7 +10,7 @@ import { ApiError } from '../http/api.error.js';
 import { SecretBox } from './secret.box.js';
 
 const FILE = 'sealing.key';
-const SHORTEST_KEY = 32;
+const MIN_KEY_LENGTH = 32;
 
 /** Seals with the key of the deployment. With the embedded Postgres, a key file in the data folder is created on first use. */
 @Injectable()
@@ -49,7 +49,7 @@ function keyInFolder(folder: string): string {
   mkdirSync(folder, { recursive: true });
   if (!existsSync(file)) createKey(file);
   const key = readFileSync(file, 'utf8').trim();
-  if (key.length >= SHORTEST_KEY) return key;
+  if (key.length >= MIN_KEY_LENGTH) return key;
   throw new Error(`${file} contains no key. Restore it from a backup, or delete it together with all webhooks.`);
 }
 

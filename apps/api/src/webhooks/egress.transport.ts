@@ -5,7 +5,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { VERSION } from '../version.js';
 
-const LARGEST_ANSWER = 64 << 10;
+const MAX_RESPONSE_BYTES = 64 << 10;
 const USER_AGENT = { 'user-agent': `rollcall/${VERSION}` };
 
 /** Sends the deliveries of all webhooks with one guarded client. */
@@ -19,7 +19,7 @@ export class EgressTransport implements WebhookTransport, OnApplicationShutdown 
       headersMs: timeout,
       idleMs: timeout,
       totalMs: timeout,
-      bytes: LARGEST_ANSWER,
+      bytes: MAX_RESPONSE_BYTES,
     };
     this.client = new EgressClient({ policy, limits });
   }

@@ -14,7 +14,7 @@ import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
 const DEFAULT_OVERLAP_S = 24 * 3_600;
-const LONGEST_OVERLAP_S = 30 * 24 * 3_600;
+const MAX_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
 
 class WebhookBody extends EventFilterQuery {
@@ -72,14 +72,14 @@ export class RotateSecretBody {
     type: 'integer',
     default: DEFAULT_OVERLAP_S,
     minimum: 0,
-    maximum: LONGEST_OVERLAP_S,
+    maximum: MAX_OVERLAP_S,
     example: 3_600,
     description: 'How long deliveries also have the signature of the old secret.',
   })
   @Optional(DEFAULT_OVERLAP_S)
   @IsInt()
   @Min(0)
-  @Max(LONGEST_OVERLAP_S)
+  @Max(MAX_OVERLAP_S)
   overlapSeconds: number = DEFAULT_OVERLAP_S;
 }
 

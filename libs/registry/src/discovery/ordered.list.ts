@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** An order consists of short arrays, because inserting into a long array is slow. */
-const LONGEST_CHUNK = 256;
+const MAX_CHUNK = 256;
 /** If more than this many members, and more than a quarter of them, must move, sorting again is faster. */
 const MAX_MOVES = 64;
 
@@ -79,7 +79,7 @@ export class OrderedList {
 
   private sort(): void {
     const sorted = [...this.members].filter(belongs).toSorted((one, other) => this.compare(one, other.assessment));
-    const half = LONGEST_CHUNK / 2; // room to grow
+    const half = MAX_CHUNK / 2; // room to grow
     this.chunks = [];
     this.length = sorted.length;
     for (let at = 0; at < sorted.length; at += half) this.chunks.push(sorted.slice(at, at + half));
@@ -104,7 +104,7 @@ export class OrderedList {
     if (chunk === chunks.length) chunks.push([]);
     const items = chunks[chunk];
     items.splice(offset, 0, listing);
-    if (items.length > LONGEST_CHUNK) chunks.splice(chunk + 1, 0, items.splice(LONGEST_CHUNK / 2));
+    if (items.length > MAX_CHUNK) chunks.splice(chunk + 1, 0, items.splice(MAX_CHUNK / 2));
   }
 
   private placeOf(assessment: Assessment): Place {

@@ -8,10 +8,10 @@ type Listener = (beats: readonly Heartbeat[], committed: OwnBeats) => void;
 /** `moved`: another replica committed the agent's previous beat. */
 type Committed = BeatResult & { moved?: true };
 
-const LARGEST_BATCH = 1_000;
+const MAX_BATCH = 1_000;
 
 /**
- * Commits heartbeats in groups: up to a thousand beats share one transaction, and a beat is answered after its transaction has
+ * Commits heartbeats in groups: up to a thousand beats share one transaction, and a beat gets its result after its transaction has
  * committed. A beat never creates or revives an agent: without a live lease it is rejected with the reason.
  */
 @Injectable()
@@ -25,7 +25,7 @@ export class HeartbeatBatcher {
   ) {
     this.group = new GroupCommit<Heartbeat, Committed>(db, {
       name: 'heartbeats',
-      largestBatch: LARGEST_BATCH,
+      largestBatch: MAX_BATCH,
       keyOf: ({ agentId }) => agentId,
       commit: async (beats) => await this.commit(beats),
       failure: (error) => ({
@@ -46,7 +46,7 @@ export class HeartbeatBatcher {
     return await this.group.runAll(beats);
   }
 
-  /** The listener is called with the accepted beats, after they were answered. */
+  /** The listener is called with the accepted beats, after their callers got the results. */
   onBeats(listener: Listener): void {
     this.listeners.push(listener);
   }
