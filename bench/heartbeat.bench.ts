@@ -8,7 +8,7 @@ import { requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Compares heartbeats over HTTP, authenticated by lease token and durable when answered, with a NestJS route that does nothing,
+ * Compares heartbeats over HTTP, authenticated by lease token and durable when the response is sent, with a NestJS route that does nothing,
  * with one prepared UPDATE for each heartbeat, and with the lease keepalive of etcd over HTTP. Every connection sends the
  * heartbeats of its own agents.
  */

@@ -47,7 +47,7 @@ export interface FrameSpec {
   announced?: number;
 }
 
-/** Opens a WebSocket, sends frames, and at the end one valid frame, which must be answered. */
+/** Opens a WebSocket, sends frames, and at the end one valid frame, to which the server must respond. */
 export interface SocketCase {
   kind: 'socket';
   operation: string;

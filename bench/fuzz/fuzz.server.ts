@@ -74,7 +74,7 @@ export class FuzzServer {
     return Number(new URL(this.url).port);
   }
 
-  /** Bytes in use after a garbage collection; undefined when the server does not answer in time. */
+  /** Bytes in use after a garbage collection; undefined when the server does not respond in time. */
   async heap(): Promise<number | undefined> {
     if (this.exited !== undefined) return undefined;
     this.child.send('heap');

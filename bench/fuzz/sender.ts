@@ -13,10 +13,10 @@ export interface Exchange {
   sent: number;
   /** The time from the last byte of the request to the last byte of the response, or to the timeout. */
   ms: number;
-  /** The server neither answered nor closed the connection in time. */
+  /** The server neither responded nor closed the connection in time. */
   timedOut: boolean;
   /**
-   * The server answered and closed the connection before it had the whole request. Node then destroys the socket of this
+   * The server responded and closed the connection before it had the whole request. Node then destroys the socket of this
    * client, sometimes before the response is read; other clients read it.
    */
   brokenPipe?: boolean;
@@ -82,7 +82,7 @@ async function reading(socket: Socket, reader: ResponseReader, headOnly: boolean
   });
 }
 
-/** Stops early when the server has answered or closed the connection. */
+/** Stops early when the server has responded or closed the connection. */
 async function sendParts(socket: Socket, parts: readonly Part[], reader: ResponseReader): Promise<number> {
   let sent = 0;
   for (const { bytes, afterMs } of parts) {

@@ -23,7 +23,7 @@ export interface Summary {
   unavailableOnce: number;
   brokenPipeOnce: number;
   heap: HeapReport;
-  /** Operations without a 2xx answer: their handlers may not have been reached. */
+  /** Operations without a 2xx response: their handlers may not have been reached. */
   unreached: string[];
   faults: number;
 }

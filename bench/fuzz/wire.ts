@@ -11,7 +11,7 @@ export interface Part {
 export interface Wire {
   parts: Part[];
   after: 'read' | 'end' | 'destroy';
-  /** A missing answer is not a fault: the request is incomplete or not valid HTTP. */
+  /** A missing response is not a fault: the request is incomplete or not valid HTTP. */
   mayStaySilent: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Agents on sockets, in a separate process: each sends a heartbeat as soon as the previous one is answered. */
+/** Agents on sockets, in a separate process: each sends a heartbeat as soon as it has the result of the previous one. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { BenchAgent } from './fleet.js';

@@ -1,6 +1,6 @@
 /**
  * Changes a fleet over HTTP, in a separate process and at a limited rate: heartbeats with new load and latency, updates of prices
- * and labels, agents that join and leave. It answers an order with `started`, and `stop` with a report.
+ * and labels, agents that join and leave. It replies to an order with `started`, and to `stop` with a report.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { agentIdOf, CAPABILITIES, leaseTokenOf, priceOf, TIERS, ZONES } from './query.fleet.js';

@@ -23,7 +23,7 @@ const LEVELS = 16;
 const UNKNOWN_FIELDS = 28_000;
 const VARIANTS = 20;
 
-/** The requests of the findings A1 to A8, serialised once. They have variants, so that no cache answers them. */
+/** The requests of the findings A1 to A8, serialised once. They have variants, so that no cached result is used. */
 export function hostileRequests(host: string, keys: HostileKeys): HostileRequest[] {
   const make = (finding: string, request: Request): HostileRequest => ({ finding, bytes: serialise(host, request) });
   const fields = Object.fromEntries(

@@ -9,7 +9,7 @@ export interface Address {
   port: number;
 }
 
-/** A connection that sends a request as soon as the previous one is answered. */
+/** A connection that sends a request as soon as it has the response to the previous one. */
 export class LoadConnection {
   /** Rejects when the server closes the connection or rejects a request. Never resolves. */
   readonly broken: Promise<never>;
@@ -43,7 +43,7 @@ export class LoadConnection {
     this.socket.write(this.nextRequest());
   }
 
-  /** Sends no further request. Settles when the last one is answered. */
+  /** Sends no further request. Settles when the response to the last one has arrived. */
   async finish(): Promise<void> {
     await new Promise<void>((resolve) => (this.finished = resolve));
   }

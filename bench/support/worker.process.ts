@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Runs a module of this folder in a separate process. The module answers each `ask` with one message. */
+/** Runs a module of this folder in a separate process. The module replies to each `ask` with one message. */
 export class WorkerProcess {
   private readonly child: ChildProcess;
 

@@ -50,7 +50,7 @@ async function simulateOutage(): Promise<void> {
   });
 }
 
-/** Sends a heartbeat and, like an agent, retries it when the answer is 429 or 503. */
+/** Sends a heartbeat and, like an agent, retries it when the response is 429 or 503. */
 async function beat(index: number): Promise<number> {
   for (let tries = 1; ; tries += 1) {
     const response = await fetch(`${api.url}/v1/agents/${idOf(index)}/heartbeat`, {

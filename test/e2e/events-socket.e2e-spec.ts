@@ -277,7 +277,7 @@ describe('an open socket', () => {
     const ping = once(alive.socket, 'ping');
     connections.beat();
     await ping;
-    await alive.subscribe(); // the server handles the pong before this message, so its answer shows that the pong was handled
+    await alive.subscribe(); // the server handles the pong before this message, so its response shows that the pong was handled
     connections.beat();
     await until('the unresponsive socket is closed', () => connections.count === 1);
     expect(alive.end).toBeUndefined();

@@ -219,7 +219,7 @@ describe('the operation of a replica', () => {
     await once(used, 'data');
     const sent = partial.replace('KEY', stopping.adminKey);
     for (const socket of [fresh, used]) socket.on('error', () => undefined).write(sent);
-    await stopping.call('GET', '/health/live'); // its answer shows that the server has received what was sent before
+    await stopping.call('GET', '/health/live'); // its response shows that the server has received what was sent before
     await stopping.stop();
     await until('both connections are closed', () => fresh.closed && used.closed);
   });

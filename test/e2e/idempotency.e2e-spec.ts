@@ -96,7 +96,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('a stored answer', () => {
-  /** Returns the answer as the database stores it. */
+  /** Returns the response as the database stores it. */
   async function stored(key: string): Promise<Buffer> {
     const hash = createHash('sha256').update(key).digest();
     const sql = 'SELECT answer FROM idempotency_key WHERE key_hash = $1';
@@ -104,7 +104,7 @@ describe('a stored answer', () => {
     return row?.answer ?? Buffer.alloc(0);
   }
 
-  /** Decrypts a stored answer with a key that is derived from `secret`. */
+  /** Decrypts a stored response with a key that is derived from `secret`. */
   function decrypted(secret: string, sealed: Buffer, purpose: string): string {
     const key = Buffer.from(hkdfSync('sha256', secret, sealed.subarray(0, 16), purpose, 32));
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(16, 28));

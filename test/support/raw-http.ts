@@ -4,14 +4,14 @@ import { connect } from 'node:net';
 export async function rawHttp(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  socket.on('error', () => undefined); // the server may close before everything is sent; its answer still arrives
+  socket.on('error', () => undefined); // the server may close before everything is sent; its response still arrives
   socket.write(text);
   let answer = '';
   for await (const chunk of socket) answer += String(chunk);
   return answer;
 }
 
-/** Returns a request whose body is announced but never sent: only a server that does not wait for the body answers it. */
+/** Returns a request whose body is announced but never sent: only a server that does not wait for the body responds. */
 export function withoutBody(method: string, path: string, headers: Record<string, string>): string {
   const all = {
     host: 'here',

@@ -21,10 +21,10 @@ interface Reply {
   headers?: Record<string, string>;
 }
 
-/** A webhook endpoint on this machine. It records the deliveries that it confirms, and answers as the test configures. */
+/** A webhook endpoint on this machine. It records the deliveries that it confirms, and responds as the test configures. */
 export class WebhookReceiver {
   readonly received: Received[] = [];
-  /** Returns undefined to send no answer. */
+  /** Returns undefined to send no response. */
   answer: (request: Received) => Reply | undefined = () => ({ status: 204 });
 
   private constructor(private readonly server: Server) {

@@ -38,7 +38,7 @@ async function callOnce<Body>(
   return (await response.json()) as Body;
 }
 
-/** How many agents are routable on a replica; 0 while the replica does not answer. */
+/** How many agents are routable on a replica; 0 while the replica does not respond. */
 export async function routable(replica: Replica, agents: number): Promise<number> {
   let count = 0;
   for (let first = 0; first < agents; first += GROUP_SIZE) {

@@ -89,6 +89,6 @@ function parse(data: RawData | undefined): { event?: unknown; data?: object } | 
   try {
     return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: object };
   } catch {
-    return undefined; // the caller answers with the correct format
+    return undefined; // the caller rejects the frame and states the format
   }
 }

@@ -48,7 +48,7 @@ export class SocketAdapter extends WsAdapter {
 
   /**
    * A gateway without message handlers reads its sockets itself. For other gateways, Nest ignores unknown messages; here they
-   * are answered with an error.
+   * get an error.
    */
   override bindMessageHandlers(...[client, handlers, transform]: Parameters<WsAdapter['bindMessageHandlers']>): void {
     if (handlers.length === 0) return;
@@ -93,7 +93,7 @@ function eventIn(frame: Buffer): string {
   try {
     return String((JSON.parse(frame.toString()) as { event?: unknown } | null)?.event);
   } catch {
-    return ''; // the caller answers with the correct format
+    return ''; // the caller rejects the frame and states the format
   }
 }
 

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 
-/** How long a client may take to answer a close frame. */
+/** How long a client may take to respond to a close frame. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** A WebSocket whose messages are JSON frames, `{"event": …, "data": …}`. It detects dead clients by pings, and every close ends in time. */
@@ -25,7 +25,7 @@ export class FrameSocket {
     if (this.open) this.socket.send(frame, { binary: false }, onSent);
   }
 
-  /** Disconnects a client that did not answer the last ping. Returns whether the client was pinged. */
+  /** Disconnects a client that did not respond to the last ping. Returns whether the client was pinged. */
   ping(): boolean {
     if (this.answered) this.socket.ping();
     else this.socket.terminate();

@@ -5,7 +5,7 @@ import { toProblem } from './problem.js';
 const CHECK_EVERY_MS = 500;
 
 /**
- * The requests in progress, with their start times. A request that takes longer than the limit is answered with `TIMED_OUT`,
+ * The requests in progress, with their start times. A request that takes longer than the limit gets the error `TIMED_OUT`,
  * so that no client waits forever. The handler timeout of Fastify creates a timer and an abort controller for every request;
  * this class uses one timer for all requests.
  */

@@ -8,7 +8,7 @@ const HELD = Symbol('held');
 type Holder = ServerResponse & { [HELD]?: { slots: Slots; kind: RequestKind } };
 
 /**
- * A request holds a slot of its caller until it is answered: a client that closes the connection early does not free a slot
+ * A request holds a slot of its caller until its response is sent: a client that closes the connection early does not free a slot
  * while the server still processes the request. A stream also holds its slot until its connection is closed.
  */
 export function holdSlot(
@@ -22,7 +22,7 @@ export function holdSlot(
   if (kind === 'streams') response.on('close', onClose);
 }
 
-/** Call this when a request is answered, also if the client has closed the connection. */
+/** Call this when the response to a request is sent, also if the client has closed the connection. */
 export function releaseOnAnswer(reply: FastifyReply): void {
   const response: Holder = reply.raw;
   if (response[HELD]?.kind === 'requests' || response.closed) release(response);

@@ -24,7 +24,7 @@ export class RouteTable {
     });
   }
 
-  /** A GET without an upgrade to the path of a WebSocket is answered with 426. */
+  /** A GET without an upgrade to the path of a WebSocket gets 426. */
   addSocket(path: string, server: FastifyInstance): void {
     this.sockets.add(path);
     server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));

@@ -97,7 +97,7 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
 
 /**
  * TypeORM is used only for entities and migrations, on its own connections. A migration may take a long time, but
- * connecting to a server that does not answer fails within seconds.
+ * connecting to a server that does not respond fails within seconds.
  */
 export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
   return {

@@ -30,7 +30,7 @@ interface Scope {
 /**
  * All access to Postgres goes through this class, which owns the connection pools.
  *
- * An operation fails when the server has not answered for `operationTimeoutMs`, even if the server is frozen; its
+ * An operation fails when the server has not responded for `operationTimeoutMs`, even if the server is frozen; its
  * connection is then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller
  * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit.
  * No connection is opened before the first operation.

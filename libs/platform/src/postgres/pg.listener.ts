@@ -103,7 +103,7 @@ export class PgListener implements OnApplicationBootstrap {
   }
 }
 
-/** A frozen server does not answer the termination message, so the wait is limited. */
+/** A frozen server does not respond to the termination message, so the wait is limited. */
 async function close(client: Client): Promise<void> {
   await Promise.race([client.end(), delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
   destroySocket(client);
