@@ -62,7 +62,7 @@ export class AgentSocket implements StreamConnection {
     if (status < 500 && code in CLOSE_CODES) this.close(code);
   }
 
-  /** Disconnects an agent that did not answer the last ping; its lease stays. */
+  /** Sends a ping. Disconnects an agent that did not respond to the previous ping; its lease stays. */
   beat(): void {
     this.socket.ping();
   }

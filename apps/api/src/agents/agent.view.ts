@@ -23,7 +23,7 @@ const HEALTH_STATES: HealthState[] = ['active', 'suspect'];
 
 class AgentProviderView implements AgentProviderFacts {
   @ApiProperty({ example: 'copilot', description: 'The vendor or product behind the agent.' }) adapter: string;
-  @ApiProperty({ example: 'subscription', description: 'How it is paid: `subscription`, `api`, `local`, …' })
+  @ApiProperty({ example: 'subscription', description: 'How the agent is paid for: `subscription`, `api`, `local`, …' })
   type: string;
   @ApiProperty({ type: String, nullable: true, example: 'github-copilot-business', description: 'The plan, if any.' })
   plan: string | null;
@@ -46,7 +46,7 @@ class AgentHealthView implements AgentHealth {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:30:00.000Z',
-    description: 'The last heartbeat; null before the first.',
+    description: 'When the last heartbeat was recorded; null before the first heartbeat.',
   })
   lastHeartbeat: string | null;
   @ApiProperty({ type: 'integer', example: 0, description: 'Consecutive failed calls, as reported by callers.' })
@@ -61,7 +61,7 @@ class AgentLoadView implements AgentLoad {
     type: 'integer',
     nullable: true,
     example: 8,
-    description: 'How many tasks it accepts at the same time.',
+    description: 'How many tasks the agent accepts at the same time.',
   })
   capacity: number | null;
   @ApiProperty({ example: 0.4, description: '0 is idle, 1 is full.' }) ratio: number;
@@ -75,9 +75,14 @@ class CostModelView implements CostModel {
 }
 
 class AgentLatencyView implements AgentLatency {
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_200, description: 'As the agent declares it.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_200, description: 'The latency that the agent declares.' })
   declaredMs: number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'As its heartbeats report it.' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 850,
+    description: 'The latency that the heartbeats of the agent report.',
+  })
   observedMs: number | null;
 }
 
@@ -86,7 +91,7 @@ export class AgentView implements AgentRecord {
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' }) name: string;
   @ApiProperty({
     enum: AGENT_STATUSES,
-    description: 'The first that applies: left, quarantined, draining, suspect, active.',
+    description: 'The first status that applies, in the order left, quarantined, draining, suspect, active.',
   })
   status: AgentStatus;
   @ApiProperty({
@@ -110,7 +115,11 @@ export class AgentView implements AgentRecord {
     description: 'What the agent claims to be able to do.',
   })
   capabilities: readonly string[];
-  @ApiProperty({ type: 'integer', example: 2, description: 'How strictly the agent is isolated; 0 is not at all.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 2,
+    description: 'How strictly the agent is isolated. 0 means no isolation.',
+  })
   sandboxLevel: number;
   @ApiProperty({ type: AgentProviderView, description: 'Who provides the model.' }) provider: AgentProviderView;
   @ApiProperty({ type: AgentBudgetView, description: 'The tightest budget of the agent.' }) budget: AgentBudgetView;
@@ -123,7 +132,7 @@ export class AgentView implements AgentRecord {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:25:00.000Z',
-    description: 'The last successful call that a caller reported.',
+    description: 'When a caller last reported a successful call.',
   })
   lastTaskAt: string | null;
   @ApiProperty({ type: 'integer', example: 1, description: 'Counts the registrations of this agentId.' })
@@ -135,10 +144,12 @@ export class AgentView implements AgentRecord {
     description: 'The definition of an in-process agent, as `name@revision`.',
   })
   definition: string | null;
-  @ApiProperty({ enum: DESIRED_STATES, description: 'What the operator wants.' }) desiredState: DesiredState;
+  @ApiProperty({ enum: DESIRED_STATES, description: 'The state that an operator has requested.' })
+  desiredState: DesiredState;
   @ApiProperty({ type: AgentLoadView, description: 'How busy the agent is.' }) load: AgentLoadView;
   @ApiProperty({ type: CostModelView, description: 'What the agent costs.' }) costModel: CostModelView;
-  @ApiProperty({ type: AgentLatencyView, description: 'How long it takes to respond.' }) latency: AgentLatencyView;
+  @ApiProperty({ type: AgentLatencyView, description: 'How long the agent takes to respond.' })
+  latency: AgentLatencyView;
   @ApiProperty({ type: String, nullable: true, example: '1.4.2', description: 'The version of the agent.' })
   version: string | null;
   @ApiProperty({
@@ -173,13 +184,19 @@ export class AgentPage extends PageView {
 }
 
 class HeartbeatPlanView {
-  @ApiProperty({ type: 'integer', example: 10_000, description: 'Send a heartbeat this often.' }) intervalMs: number;
-  @ApiProperty({ type: 'integer', example: 31_000, description: 'The lease ends this long after the last heartbeat.' })
+  @ApiProperty({ type: 'integer', example: 10_000, description: 'The time between two heartbeats.' })
+  intervalMs: number;
+  @ApiProperty({
+    type: 'integer',
+    example: 31_000,
+    description: 'The time from the last heartbeat to the end of the lease.',
+  })
   leaseMs: number;
 }
 
 export class RegistrationView {
-  @ApiProperty({ example: 'builder-01', description: 'The proposed agentId, or a new one.' }) agentId: string;
+  @ApiProperty({ example: 'builder-01', description: 'The agentId of the request, or a generated one.' })
+  agentId: string;
   @ApiProperty({ type: 'integer', example: 1, description: 'Send it with every write of this agent.' })
   generation: number;
   @ApiProperty({

@@ -153,7 +153,7 @@ export class RegisterBody {
     type: 'integer',
     example: 2,
     default: 0,
-    description: 'How strictly the agent is isolated; 0 is not at all.',
+    description: 'How strictly the agent is isolated. 0 means no isolation.',
   })
   @IsOptional()
   @IsSandboxLevel()
@@ -170,7 +170,11 @@ export class RegisterBody {
   @IsOptional()
   @Nested(() => CostModelBody)
   costModel?: CostModelBody;
-  @ApiPropertyOptional({ type: 'integer', example: 8, description: 'How many tasks it accepts at the same time.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 8,
+    description: 'How many tasks the agent accepts at the same time.',
+  })
   @IsOptional()
   @IsCapacity()
   capacity?: number;

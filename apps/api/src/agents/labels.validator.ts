@@ -4,13 +4,13 @@ import { MAX_LABELS } from '#rollcall/registry';
 const KEY = /^[\w./-]{1,63}$/;
 const MAX_VALUE_LENGTH = 256;
 
-export const LABELS_RULE = `Up to ${MAX_LABELS} pairs of text: keys of 1 to 63 of A-Z a-z 0-9 _ . / -, values of up to ${MAX_VALUE_LENGTH} characters.`;
+export const LABELS_RULE = `Up to ${MAX_LABELS} labels. A key has 1 to 63 characters of A-Z a-z 0-9 _ . / -, and a value has up to ${MAX_VALUE_LENGTH} characters.`;
 
 export function IsLabels(): PropertyDecorator {
   return labelsRule('isLabels', (text) => isValue(text));
 }
 
-/** Changes of labels: null removes a label. */
+/** Validates changes of labels. The value null removes a label. */
 export function IsLabelChanges(): PropertyDecorator {
   return labelsRule('isLabelChanges', (text) => text === null || isValue(text));
 }
@@ -34,7 +34,7 @@ function areLabels(value: unknown, isValid: (value: unknown) => boolean): boolea
   return pairs.length <= MAX_LABELS && pairs.every(([key, text]) => isKey(key) && isValid(text));
 }
 
-/** Rejects names that every object inherits, such as `toString`: a look-up would find them in every record. */
+/** Rejects names that every object inherits, such as `toString`: every agent would seem to have a label with that name. */
 function isKey(key: string): boolean {
   return KEY.test(key) && !(key in Object.prototype);
 }

@@ -5,11 +5,16 @@ import { CIRCUIT_PHASES } from './agent.view.js';
 const NEXT_INTERVAL = {
   type: 'integer',
   example: 9_412,
-  description: 'Send the next heartbeat after this time. It has jitter, so that agents do not send at the same time.',
+  description:
+    'Send the next heartbeat after this time. The time varies randomly, so that agents do not send at the same time.',
 } as const;
 
 export class HeartbeatView {
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When the heartbeat counted.' })
+  @ApiProperty({
+    format: 'date-time',
+    example: '2026-02-24T10:30:00.000Z',
+    description: 'When the heartbeat was recorded.',
+  })
   beatAt: string;
   @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
 }
@@ -25,7 +30,7 @@ export class HeartbeatResultView {
   @ApiPropertyOptional({
     format: 'date-time',
     example: '2026-02-24T10:30:00.000Z',
-    description: 'When the heartbeat counted, if it did.',
+    description: 'When the heartbeat was recorded. Missing if it was rejected.',
   })
   beatAt?: string;
   @ApiPropertyOptional({ example: 'REGISTER_AGAIN', description: 'The error code of a rejected heartbeat.' })
@@ -51,7 +56,7 @@ export class CircuitView implements Circuit {
     format: 'date-time',
     nullable: true,
     example: null,
-    description: 'From then on one probe is allowed; null while the circuit is closed.',
+    description: 'From this time on, one probe is allowed; null while the circuit is closed.',
   })
   openUntil: string | null;
   @ApiProperty({
@@ -71,7 +76,7 @@ export class ProbeView implements ProbeClaim {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:30:30.000Z',
-    description: 'Until when this or another caller holds the probe; null when no caller does.',
+    description: 'When the claim of the probe ends; null if no caller has claimed it.',
   })
   heldUntil: string | null;
 }

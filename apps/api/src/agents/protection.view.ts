@@ -38,7 +38,7 @@ export class ProtectionExplanationView {
     description: 'When `protecting` ends at the latest; null in the other states.',
   })
   until: string | null;
-  @ApiProperty({ enum: REASONS, example: 'mass_silence', description: 'Stable.' })
+  @ApiProperty({ enum: REASONS, example: 'mass_silence', description: 'A stable code for the reason.' })
   reason: ProtectionExplanation['reason'];
   @ApiProperty({
     example:
@@ -51,7 +51,11 @@ export class ProtectionExplanationView {
 }
 
 export class OverrideView {
-  @ApiProperty({ enum: OVERRIDES, description: '`auto`: the share of silent agents decides.' })
+  @ApiProperty({
+    enum: OVERRIDES,
+    description:
+      '`auto`: the share of silent agents decides. `protect`: no agent is evicted. `evict`: all expired agents are evicted.',
+  })
   override: ProtectionOverride;
 }
 

@@ -2,9 +2,13 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ProblemView } from '../http/problem.view.js';
 import { RegistrationView } from './agent.view.js';
 
-/** The response of `POST /v1/agents` to one registration. */
+/** The result of one registration of a batch. */
 export class RegistrationResultView {
-  @ApiProperty({ type: 'integer', example: 201, description: 'The status that a single registration would have.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 201,
+    description: 'The HTTP status of `POST /v1/agents` for the same registration.',
+  })
   status: number;
   @ApiPropertyOptional({ type: RegistrationView, description: 'Status 201: the registration.' })
   registration?: RegistrationView;

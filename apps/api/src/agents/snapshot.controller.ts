@@ -26,7 +26,7 @@ export class SnapshotController {
   @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'events.snapshot',
-    summary: 'Get all agents as of one event',
+    summary: 'Get all agents at one position of the event log',
     description:
       'For consumers that start, or whose cursor has expired: read the snapshot, then follow events after `cursor`. The ' +
       'response is streamed. If it is interrupted, the document is not complete and `count` is missing.',

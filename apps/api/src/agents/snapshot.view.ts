@@ -6,6 +6,10 @@ export class SnapshotView {
   sequence: string;
   @ApiProperty({ example: '1042-9f3c27d1', description: 'Continue with events after this cursor.' }) cursor: string;
   @ApiProperty({ type: [AgentView], description: 'All agents.' }) items: AgentView[];
-  @ApiProperty({ type: 'integer', example: 1, description: 'How many agents there are. Missing: not complete.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 1,
+    description: 'How many agents the snapshot contains. Missing if the snapshot is incomplete.',
+  })
   count: number;
 }

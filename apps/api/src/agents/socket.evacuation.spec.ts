@@ -3,24 +3,24 @@ import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform'
 import { DEFAULT_LEASE_POLICY } from '#rollcall/registry';
 import { SocketEvacuation } from './socket.evacuation.js';
 
-const LOST = { ok: false, error: new DatabaseUnavailableError('cut') } as const;
+const UNAVAILABLE = { ok: false, error: new DatabaseUnavailableError('cut') } as const;
 const BUSY = { ok: false, error: new DatabaseBusyError('locked') } as const;
 const RECORDED = { ok: true, beatAt: 0 } as const;
 const INTERVAL_MS = DEFAULT_LEASE_POLICY.intervalMs;
 
-class RecordedSocket {
+class FakeSocket {
   open = true;
   end(): void {
     this.open = false;
   }
 }
 
-let sockets: RecordedSocket[];
+let sockets: FakeSocket[];
 let evacuation: SocketEvacuation;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  sockets = Array.from({ length: 1_000 }, () => new RecordedSocket());
+  sockets = Array.from({ length: 1_000 }, () => new FakeSocket());
   evacuation = new SocketEvacuation(() => sockets, DEFAULT_LEASE_POLICY);
 });
 afterEach(() => jest.useRealTimers());
@@ -29,7 +29,7 @@ const open = (): number => sockets.filter((socket) => socket.open).length;
 
 describe('evacuation of agent sockets', () => {
   it('D3 closes every socket within one heartbeat interval, and not all at the same time', () => {
-    evacuation.onBeat(LOST);
+    evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS / 2);
     expect(open()).toBeGreaterThan(300);
     expect(open()).toBeLessThan(700);
@@ -38,7 +38,7 @@ describe('evacuation of agent sockets', () => {
   });
 
   it('D3 closes no socket when a heartbeat is recorded soon after a failed one', () => {
-    evacuation.onBeat(LOST);
+    evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS / 5);
     evacuation.onBeat(RECORDED);
     jest.advanceTimersByTime(INTERVAL_MS);
@@ -46,7 +46,7 @@ describe('evacuation of agent sockets', () => {
   });
 
   it('D3 keeps the remaining sockets when a heartbeat is recorded again', () => {
-    evacuation.onBeat(LOST);
+    evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS / 2);
     const remaining = open();
     evacuation.onBeat(RECORDED);
@@ -55,10 +55,10 @@ describe('evacuation of agent sockets', () => {
   });
 
   it('D3 starts again for sockets that were opened during the evacuation', () => {
-    evacuation.onBeat(LOST);
+    evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS);
-    sockets.push(new RecordedSocket());
-    evacuation.onBeat(LOST);
+    sockets.push(new FakeSocket());
+    evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS);
     expect(open()).toBe(0);
   });

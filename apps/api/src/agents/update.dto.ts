@@ -17,7 +17,7 @@ import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
 /** The field may be absent but not null, because every agent has a value. */
 const RejectNull = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
-/** Absent fields are not changed. There is no budget here, because the budget routes change it. */
+/** Absent fields are not changed. The budget is not among the fields, because the budget routes change it. */
 export class UpdateBody {
   @ApiPropertyOptional({
     type: 'integer',
@@ -40,7 +40,7 @@ export class UpdateBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5092',
-    description: 'The URL at which the agent is called. Null: it has none.',
+    description: 'The URL at which the agent is called. Null if the agent has no endpoint.',
   })
   @IsOptional()
   @IsEndpoint()
@@ -65,13 +65,13 @@ export class UpdateBody {
   @ApiPropertyOptional({
     type: 'integer',
     example: 2,
-    description: 'How strictly the agent is isolated; 0 is not at all.',
+    description: 'How strictly the agent is isolated. 0 means no isolation.',
   })
   @RejectNull()
   @IsSandboxLevel()
   sandboxLevel?: number;
 
-  @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces all three fields.' })
+  @ApiPropertyOptional({ type: ProviderBody, description: 'Replaces `adapter`, `type` and `plan`.' })
   @RejectNull()
   @Nested(() => ProviderBody)
   provider?: ProviderBody;
@@ -85,7 +85,7 @@ export class UpdateBody {
     type: 'integer',
     nullable: true,
     example: 8,
-    description: 'How many tasks it accepts at the same time.',
+    description: 'How many tasks the agent accepts at the same time.',
   })
   @IsOptional()
   @IsCapacity()
@@ -110,7 +110,7 @@ export class UpdateBody {
     type: 'object',
     additionalProperties: { type: 'string', nullable: true },
     example: { team: 'platform', canary: null },
-    description: `The labels to change; null removes one. ${LABELS_RULE}`,
+    description: `The labels to change. The value null removes a label. ${LABELS_RULE}`,
   })
   @RejectNull()
   @IsLabelChanges()

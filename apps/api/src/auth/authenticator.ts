@@ -52,7 +52,7 @@ export class Authenticator {
     keys.onChange(() => (this.epoch += 1));
   }
 
-  /** Synchronous when the credential is cached. */
+  /** Returns the principal without a promise when the credential is cached. */
   authenticate(request: RequestCredentials): Principal | Promise<Principal> {
     const { authorization } = request.headers;
     if (!authorization) throw unauthenticated(HOW_TO);
@@ -105,8 +105,9 @@ export class Authenticator {
   }
 
   /**
-   * A key that was valid lately is looked up on a reserved connection: requests that need no database must not wait while writes
-   * use all ordinary ones. An unknown key is not: guesses must not use the connections that heartbeats need.
+   * A key that was valid before is looked up on a reserved connection, so that its requests do not wait while writes use all
+   * ordinary connections. An unknown key is looked up on an ordinary connection, because attackers who guess keys must not use the
+   * connections that heartbeats need.
    */
   private async ownerOf(hash: Buffer, wasValid: boolean): Promise<Principal | undefined> {
     const key = await this.keys.findValid(hash, wasValid ? 'reserved' : 'ordinary');

@@ -27,10 +27,10 @@ export function constraintErrors(config: Config): string[] {
 }
 
 /** Reports a preset with an unknown vendor at the start instead of at its first call. */
-function vendorErrors(book: PresetCatalog): string[] {
+function vendorErrors(presets: PresetCatalog): string[] {
   const vendors = VendorRegistry.withAll();
   const known = vendors.list().map(({ name }) => name);
-  return book
+  return presets
     .list()
     .filter(({ vendor }) => !vendors.has(vendor))
     .map(({ name, vendor }) => `models.presets.${name}: there is no vendor ${vendor}; known: ${known.join(', ')}`);
@@ -38,9 +38,9 @@ function vendorErrors(book: PresetCatalog): string[] {
 
 function presetErrors(models: Config['models']): string[] {
   try {
-    const book = new PresetCatalog(models);
-    resolveModel(null, book);
-    return vendorErrors(book);
+    const presets = new PresetCatalog(models);
+    resolveModel(null, presets);
+    return vendorErrors(presets);
   } catch (error) {
     if (error instanceof ProviderError) return [`models (ROLLCALL_MODELS): ${error.message}`];
     throw error;

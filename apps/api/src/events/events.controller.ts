@@ -89,7 +89,7 @@ export class EventsController {
     const release = this.connections.add(callerOf(request), connection);
     reply.raw.once('close', () => {
       release();
-      connection.closed();
+      connection.onClosed();
     });
     connection.follow(() => open(connection));
   }

@@ -53,7 +53,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     const release = this.connections.add(principal, connection);
     socket.once('close', () => {
       release();
-      connection.closed();
+      connection.onClosed();
     });
   }
 

@@ -54,7 +54,7 @@ export class SocketConnection implements StreamSink, StreamConnection {
   }
 
   /**
-   * A client that did not answer the last ping is disconnected. Clients often cannot see pings, so each beat also sends the
+   * A client that did not respond to the last ping is disconnected. Clients often cannot see pings, so each beat also sends the
    * position, even if it has not changed: a consumer that receives nothing for several beats knows that its connection is dead.
    */
   beat(): void {
@@ -68,7 +68,7 @@ export class SocketConnection implements StreamSink, StreamConnection {
     this.socket.close(CLOSE_CODES[code], { code, after });
   }
 
-  closed(): void {
+  onClosed(): void {
     this.stream?.close();
   }
 

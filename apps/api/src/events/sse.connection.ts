@@ -52,7 +52,7 @@ export class SseConnection implements StreamSink, StreamConnection {
     this.response.end(`event: end\ndata: ${JSON.stringify(reason)}\n\n`);
   }
 
-  closed(): void {
+  onClosed(): void {
     this.stream?.close();
   }
 }

@@ -9,7 +9,7 @@ import { ModelList, ResolvedModelView, ResolveQuery } from './models.dto.js';
 @Permit('models:read')
 export class ModelsController {
   constructor(
-    private readonly book: PresetCatalog,
+    private readonly presets: PresetCatalog,
     private readonly vendors: VendorRegistry,
   ) {}
 
@@ -17,13 +17,13 @@ export class ModelsController {
   @ApiOperation({ operationId: 'models.list', summary: 'List model presets and model vendors' })
   @ApiOkResponse({ type: ModelList, description: 'All presets and vendors of this deployment.' })
   list(): ModelList {
-    return { items: this.book.list(), vendors: this.vendors.list().map(({ name }) => name) };
+    return { items: this.presets.list(), vendors: this.vendors.list().map(({ name }) => name) };
   }
 
   @Get('resolve')
   @ApiOperation({ operationId: 'models.resolve', summary: 'Resolve a model name' })
   @ApiOkResponse({ type: ResolvedModelView, description: 'The model, and the rule that chose it.' })
   resolve(@Query() { model }: ResolveQuery): ResolvedModelView {
-    return resolveModel(model ?? null, this.book);
+    return resolveModel(model ?? null, this.presets);
   }
 }

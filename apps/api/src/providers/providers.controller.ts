@@ -18,7 +18,7 @@ export class ProvidersController {
   constructor(
     private readonly agents: AgentProviderRegistry,
     private readonly vendors: VendorRegistry,
-    private readonly book: PresetCatalog,
+    private readonly presets: PresetCatalog,
     private readonly keys: Keyring,
   ) {}
 
@@ -32,7 +32,7 @@ export class ProvidersController {
   list(@Query() { kind }: ProvidersQuery): ProviderList {
     const all = [
       ...this.agents.list().map(agentProviderView),
-      ...this.vendors.list().map((vendor) => vendorView(vendor, this.book, this.keys.forModels)),
+      ...this.vendors.list().map((vendor) => vendorView(vendor, this.presets, this.keys.forModels)),
     ];
     return { items: all.filter((one) => kind === undefined || one.kind === kind) };
   }

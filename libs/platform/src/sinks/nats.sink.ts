@@ -80,10 +80,14 @@ export class NatsSink implements EventSink {
   }
 
   private async publish(client: JetStreamClient, event: RegistryEvent): Promise<void> {
-    const type = headers();
-    type.set('content-type', 'application/cloudevents+json');
+    const messageHeaders = headers();
+    messageHeaders.set('content-type', 'application/cloudevents+json');
     const subject = `${this.options.subjectPrefix}.${event.type}`;
-    await client.publish(subject, toCloudEventText(event), { msgID: event.id, headers: type, timeout: ACK_MS });
+    await client.publish(subject, toCloudEventText(event), {
+      msgID: event.id,
+      headers: messageHeaders,
+      timeout: ACK_MS,
+    });
   }
 
   private async open(): Promise<OpenStream> {

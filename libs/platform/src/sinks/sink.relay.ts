@@ -47,7 +47,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
   private failures: number;
   private dueInMs: number;
   private running?: Promise<RelayEnd>;
-  private unusable?: Error;
+  private cursorError?: Error;
 
   constructor(
     private readonly claimed: ClaimedSink,
@@ -86,9 +86,9 @@ export class SinkRelay implements Worker<ClaimedSink> {
           return false;
         },
         expired: (error) => {
-          // the database was restored, so its cursor is the correct one: the next claim reads it
+          // the database was restored from a backup: stop, because the next claim reads the restored cursor
           if (error instanceof CursorForeignError) return this.stopping.abort();
-          this.unusable = error;
+          this.cursorError = error;
           this.received.resolve([]);
         },
       });
@@ -125,7 +125,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
     for (let start = 0; start < matching.length && !this.isStopped; start += this.sink.batch)
       await this.deliver(matching.slice(start, start + this.sink.batch));
     if (this.isStopped) return;
-    if (this.unusable) throw this.unusable;
+    if (this.cursorError) throw this.cursorError;
     this.cursor = events.at(-1)?.seq ?? this.cursor;
     this.received = Promise.withResolvers();
     this.subscription?.resume();
@@ -197,9 +197,9 @@ export class SinkRelay implements Worker<ClaimedSink> {
   private async reportFailure(error: unknown): Promise<void> {
     this.stopping.abort();
     this.dependencies.onError(error);
-    if (!this.unusable) return;
+    if (!this.cursorError) return;
     try {
-      await this.dependencies.sinks.stop(this.claimed, this.unusable.message);
+      await this.dependencies.sinks.stop(this.claimed, this.cursorError.message);
     } catch (fault) {
       this.dependencies.onError(fault); // the next relay of this sink finds the same problem
     }

@@ -12,7 +12,7 @@ export class WebhookQuota {
   ) {}
 
   /**
-   * Must be called in the transaction that creates the webhook. Its lock lasts until the transaction ends, so the
+   * Must be called in the transaction that creates the webhook. It locks the credential until the transaction ends, so the
    * webhooks of one credential are created one after the other, and the quota is exact.
    */
   async check(createdBy: string): Promise<void> {

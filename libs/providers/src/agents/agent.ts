@@ -1,9 +1,9 @@
 import type { ModelUsage } from '../models/usage.js';
 
 /**
- * How an agent is implemented: `in-process` runs the loop of Rollcall, `sdk` the loop of a vendor in this process,
- * `api` answers over plain HTTP, `remote` over A2A, and `subprocess` is a child process. Callers use all of them in the
- * same way.
+ * How an agent is implemented. `in-process`: the loop of Rollcall. `sdk`: the SDK of a vendor, in this process. `api`: a
+ * service that is called over plain HTTP. `remote`: a service that is called over A2A. `subprocess`: a child process.
+ * Callers use all types in the same way.
  */
 export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 
@@ -24,8 +24,8 @@ export interface CallBudget {
 
 export interface HandleOptions {
   /**
-   * Ends the call with CALL_ABORTED, or with the reason of the signal if it is a ProviderError. This
-   * lets a deadline decide whether the agent counts as failed.
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if the reason is a ProviderError. The owner of the
+   * signal decides with this reason whether the agent counts as failed, for example after a timeout.
    */
   signal?: AbortSignal;
   budget?: CallBudget;

@@ -21,10 +21,10 @@ export interface PresetView extends ModelChoice {
   isDefault: boolean;
 }
 
-/** A reserved name: the model of the parent. */
+/** A reserved name that selects the model of the parent. */
 export const INHERIT = 'inherit';
 
-/** The environment variables that the tools of the vendors use. */
+/** The default environment variables of the keys. The vendors' own tools use the same names. */
 const KEY_NAMES = new Map([
   ['anthropic', { keyEnv: 'ANTHROPIC_API_KEY' }],
   ['openai', { keyEnv: 'OPENAI_API_KEY' }],

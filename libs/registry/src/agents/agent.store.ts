@@ -34,7 +34,7 @@ export interface Redeclared {
 
 export interface AgentListFilter {
   status?: AgentStatus;
-  /** The agent has at least one of these keys. */
+  /** Selects agents that have at least one of these keys. */
   capabilityKeys?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export class AgentStore {
     return { ...rows[0], usedTokens: leases[0]?.usedTokens ?? null };
   }
 
-  /** The caller has locked the rows. */
+  /** Writes the new state of the rows. The caller must have locked them. */
   async redeclare(changes: readonly Redeclared[]): Promise<void> {
     await this.db.query(REDECLARE, [JSON.stringify(changes.map(toItem))]);
   }

@@ -4,7 +4,7 @@ import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore } from './budget.store.js';
 import type { LedgerOp } from './ledger.batch.js';
 
-/** Asks for the usage of agents since a time; null means in total. */
+/** A query for the usage of agents since a time, or for their total usage if the time is null. */
 export interface UsageQuery {
   agentIds: readonly string[];
   since: Date | null;

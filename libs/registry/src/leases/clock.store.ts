@@ -3,14 +3,14 @@ import { Database } from '#rollcall/platform';
 
 /**
  * Corrects stored times after the database's clock was set back. A time that is now in the future would otherwise delay
- * everything by the length of the jump: leases would not expire, circuits would stay open. Times that were stored between the
- * jump and its detection, about a second, end too early, which is harmless.
+ * everything by the length of the jump: leases would not expire, circuits would stay open. Periods that were stored between
+ * the jump and its detection (about one second) end too early, which is harmless.
  */
 @Injectable()
 export class ClockStore {
   constructor(private readonly db: Database) {}
 
-  /** Runs in the transaction of the sweep. Locks agents before leases, like all writers. */
+  /** `byMs` is the length of the jump. Runs in the transaction of the sweep. Locks agents before leases, like all writers. */
   async stepBack(byMs: number, now: number): Promise<void> {
     await this.rebaseAgents(byMs, now);
     await this.rebaseLeases();

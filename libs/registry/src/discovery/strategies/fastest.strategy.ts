@@ -1,7 +1,7 @@
 import type { Assessment } from '../assessment.js';
 import { compareNumbers, compareRoughLoad, type SelectionStrategy } from './selection.strategy.js';
 
-/** Ranks the lowest latency first: the observed one, else the declared one. Agents without a latency rank last. */
+/** Ranks by latency, lowest first. The declared latency is used if none was observed. Agents without a latency rank last. */
 export class FastestStrategy implements SelectionStrategy {
   readonly name = 'fastest';
   readonly scoreMeaning = 'milliseconds of latency; lower is better';
