@@ -72,7 +72,9 @@ export class BudgetsController {
   })
   @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
-  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED')
+  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED', {
+    BUDGET_EXISTS: 'The run was opened with another parent or limit.',
+  })
   async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const { runId, parentRunId = null, limit = {} } = body;
     const { id } = await this.budgets.openRun(runId, parentRunId, toLimit(limit), by);

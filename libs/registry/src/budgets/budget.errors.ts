@@ -1,11 +1,14 @@
 import { RegistryError } from '../errors.js';
-import { available, type Amount, type Budget, type Unit } from './budget.js';
+import { available, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
 
-  constructor(which: string) {
-    super(`There is no budget ${which}. GET /v1/budgets lists budgets, POST /v1/budgets creates one.`);
+  /** With the id of the budget, or with the kind and subject that have no budget. */
+  constructor(...[which, subject]: [id: number] | [kind: BudgetKind, subject: string]) {
+    const budget = typeof which === 'number' ? `${which}` : `of the ${which} "${subject}"`;
+    const route = which === 'run' ? '/v1/budgets/runs' : '/v1/budgets';
+    super(`There is no budget ${budget}. GET /v1/budgets lists budgets, POST ${route} creates one.`);
   }
 }
 
@@ -14,6 +17,18 @@ export class BudgetExistsError extends RegistryError {
 
   constructor(kind: string, subject: string, window: string) {
     super(`The ${kind} "${subject}" already has a ${window} budget. Top it up or adjust it.`);
+  }
+}
+
+/** The run was opened with another parent or limit. */
+export class RunExistsError extends RegistryError {
+  readonly code = 'BUDGET_EXISTS';
+
+  constructor(runId: string) {
+    super(
+      `The run "${runId}" already has a budget that was opened with another parentRunId or limit. Send the same values ` +
+        'again, choose another runId, or top up or adjust the existing budget.',
+    );
   }
 }
 

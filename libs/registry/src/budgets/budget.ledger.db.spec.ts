@@ -322,6 +322,24 @@ describe('a tree of runs', () => {
       ),
     );
     expect(new Set(nodes.map(({ id }) => id)).size).toBe(1);
-    await expect(here.budgets.openRun('x', 'unknown', limit, 't')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
+    await expect(here.budgets.openRun('x', 'unknown', limit, 't')).rejects.toMatchObject({
+      code: 'BUDGET_NOT_FOUND',
+      message: expect.stringContaining('POST /v1/budgets/runs creates one') as string,
+    });
+  });
+
+  it('B2 rejects an existing run with another limit or parent; the request that opened it may be repeated after a top-up', async () => {
+    const limit = { tokens: 5, microUsd: null };
+    await here.budgets.openRun('root', null, limit, 't');
+    const { id } = await here.budgets.openRun('r', 'root', limit, 't');
+    await here.budgets.topUp(id, { tokens: 10 }, { by: 'op', note: null });
+    expect(await there.budgets.openRun('r', 'root', limit, 't')).toMatchObject({ id, limit: { tokens: 15 } });
+    const other = [
+      there.budgets.openRun('r', 'root', { tokens: 6, microUsd: null }, 't'),
+      there.budgets.openRun('r', 'root', { tokens: 5, microUsd: 1 }, 't'),
+      there.budgets.openRun('r', null, limit, 't'),
+    ];
+    for (const attempt of other) await expect(attempt).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
+    await expectSound(here);
   });
 });

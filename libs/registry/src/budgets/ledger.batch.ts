@@ -13,6 +13,7 @@ import {
   type Amount,
   type Budget,
   type BudgetCondition,
+  type BudgetKind,
   type LowBudgetPolicy,
   type Unit,
 } from './budget.js';
@@ -158,7 +159,7 @@ export class LedgerBatch {
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
     const found = this.budgetsOf(request.scopes);
-    if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
+    if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(...found.missing) };
     const amount = fittingAmount(request, found.budgets);
     for (const budget of found.budgets) {
       const unit = insufficientUnit(budget, amount);
@@ -251,7 +252,7 @@ export class LedgerBatch {
 
   private correct(correction: Correction): LedgerOutcome {
     const budget = this.budgets.get(correction.budgetId);
-    if (!budget) return { ok: false, error: new BudgetNotFoundError(String(correction.budgetId)) };
+    if (!budget) return { ok: false, error: new BudgetNotFoundError(correction.budgetId) };
     const result = corrected(budget, correction);
     if ('unlimited' in result) return { ok: false, error: new BudgetUnlimitedError(budget.id, result.unlimited) };
     this.budgets.set(budget.id, result.budget);
@@ -261,14 +262,14 @@ export class LedgerBatch {
 
   private outcomeOf(budgetId: number): LedgerOutcome {
     const budget = this.budgets.get(budgetId);
-    return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(String(budgetId)) };
+    return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(budgetId) };
   }
 
   /** Returns the budgets in the order of their ids, which is the order of the locks. */
-  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: string } {
+  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: [BudgetKind, string] } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
-    if (agentId !== null && agent.length === 0) return { missing: `of the agent "${agentId}"` };
-    if (runId !== null && run.length === 0) return { missing: `of the run "${runId}"` };
+    if (agentId !== null && agent.length === 0) return { missing: ['agent', agentId] };
+    if (runId !== null && run.length === 0) return { missing: ['run', runId] };
     const ancestors = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
     const ids = new Set([
       ...agent,
