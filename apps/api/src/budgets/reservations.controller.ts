@@ -64,7 +64,10 @@ export class ReservationsController {
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })
-  @Problems('RESERVATION_CLOSED', { SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.' })
+  @Problems({
+    RESERVATION_CLOSED: 'It is released, or was settled with another amount: `used`.',
+    SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.',
+  })
   async settle(
     @Param() { key }: ReservationParams,
     @Body() body: SettleBody,

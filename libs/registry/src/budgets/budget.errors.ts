@@ -135,6 +135,20 @@ export class ReservationClosedError extends RegistryError {
   }
 }
 
+/** A second settlement charges another amount than the first. */
+export class ReservationSettledError extends RegistryError {
+  readonly code = 'RESERVATION_CLOSED';
+  override readonly details: Record<string, unknown>;
+
+  constructor(key: string, used: Amount) {
+    super(
+      `The reservation "${key}" is already settled with ${used.tokens} tokens and ${used.microUsd} micro-dollars, so it is not ` +
+        'charged again. Reserve and settle the difference with a new key, or ask an operator to adjust the budgets.',
+    );
+    this.details = { used };
+  }
+}
+
 export class ReservationKeyReusedError extends RegistryError {
   readonly code = 'RESERVATION_KEY_REUSED';
 

@@ -183,6 +183,26 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
+  it('B2 a second settlement with another amount is rejected with the recorded amount', async () => {
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(40));
+    await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 });
+    for (const usage of [tokens(31), { tokens: 30, microUsd: 8 }])
+      await expect(there.ledger.settle(of(held), usage)).rejects.toMatchObject({
+        code: 'RESERVATION_CLOSED',
+        message: expect.stringContaining('settled with 30 tokens and 7 micro-dollars') as string,
+        details: { used: { tokens: 30, microUsd: 7 } },
+      });
+    for (const usage of [
+      { tokens: 30, microUsd: 7 },
+      { tokens: 30, microUsd: null },
+      { tokens: null, microUsd: null },
+    ])
+      expect(await there.ledger.settle(of(held), usage)).toMatchObject({ used: { tokens: 30, microUsd: 7 } });
+    expect((await here.budgets.get(id)).budget.used).toEqual({ tokens: 30, microUsd: 7 });
+    await expectSound(here);
+  });
+
   it('B2 exactly one of a settlement and a concurrent release succeeds', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(

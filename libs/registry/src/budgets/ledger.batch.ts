@@ -24,6 +24,7 @@ import {
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
+  ReservationSettledError,
   SettlementTooLargeError,
 } from './budget.errors.js';
 import { corrected, type Correction } from './correction.js';
@@ -184,7 +185,7 @@ export class LedgerBatch {
   private settle(of: ReservationKey, usage: Usage, atMostTimes = 0): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
-    if (found.state === 'settled') return { ok: true, reservation: found, replayed: true };
+    if (found.state === 'settled') return repeatedSettlement(found, usage);
     if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
     const excess = excessOf(used, found, atMostTimes);
@@ -317,4 +318,13 @@ function isSame({ scopes, held }: Reservation, request: ReserveRequest): boolean
 
 function reused(key: string): LedgerOutcome {
   return { ok: false, error: new ReservationKeyReusedError(key) };
+}
+
+/** A retry may repeat the amount, or leave it unknown. Another amount is rejected, because it would not be charged. */
+function repeatedSettlement(found: Reservation, usage: Usage): LedgerOutcome {
+  const { key, used } = found;
+  const differs = used && UNITS.some((unit) => usage[unit] !== null && usage[unit] !== used[unit]);
+  return differs
+    ? { ok: false, error: new ReservationSettledError(key, used) }
+    : { ok: true, reservation: found, replayed: true };
 }
