@@ -34,7 +34,8 @@ export class ReservationsController {
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
-  @Problems('BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED', 'RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
+  @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
+  @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const { id: owner } = caller;
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;

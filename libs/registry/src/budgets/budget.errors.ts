@@ -1,5 +1,5 @@
 import { RegistryError } from '../errors.js';
-import { available, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
+import { available, LARGEST_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
@@ -34,6 +34,18 @@ export class RunExistsError extends RegistryError {
 
 export class InvalidBudgetError extends RegistryError {
   readonly code = 'INVALID_BUDGET';
+}
+
+/** A limit or a counter would become too large to be exact. */
+export class BudgetOverflowError extends RegistryError {
+  readonly code = 'INVALID_BUDGET';
+
+  constructor(id: number, unit: Unit, what: 'limit' | 'usage') {
+    super(
+      `The ${what} of the budget ${id} would exceed ${LARGEST_COUNT} ${unit}, the largest number that is exact. ` +
+        `Send a smaller amount, or adjust the ${what} of the budget.`,
+    );
+  }
 }
 
 /** A top-up needs a limit that it can raise. */

@@ -7,6 +7,8 @@ import {
   hold,
   isZero,
   insufficientUnit,
+  overflowingUnit,
+  plus,
   releaseHold,
   rolled,
   UNITS,
@@ -20,7 +22,7 @@ import {
 import {
   BudgetExhaustedError,
   BudgetNotFoundError,
-  BudgetUnlimitedError,
+  BudgetOverflowError,
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
@@ -166,6 +168,8 @@ export class LedgerBatch {
       const unit = insufficientUnit(budget, amount);
       if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, request.amount, this.now) };
     }
+    const overflow = overflowOf(found.budgets, amount, ({ used, reserved }) => plus(used, reserved));
+    if (overflow) return overflow;
     for (const budget of found.budgets) this.budgets.set(budget.id, hold(budget, amount));
     return { ok: true, reservation: this.open(request, amount, found.budgets) };
   }
@@ -190,6 +194,8 @@ export class LedgerBatch {
     const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
     const excess = excessOf(used, found, atMostTimes);
     if (excess) return { ok: false, error: new SettlementTooLargeError(found, used, excess) };
+    const overflow = overflowOf(this.affectedBy(found), used, (budget) => budget.used);
+    if (overflow) return overflow;
     const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.countsAsOverdraft(unit, found));
     const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
     const marks: ChargeMark[] = [];
@@ -255,7 +261,7 @@ export class LedgerBatch {
     const budget = this.budgets.get(correction.budgetId);
     if (!budget) return { ok: false, error: new BudgetNotFoundError(correction.budgetId) };
     const result = corrected(budget, correction);
-    if ('unlimited' in result) return { ok: false, error: new BudgetUnlimitedError(budget.id, result.unlimited) };
+    if ('error' in result) return { ok: false, error: result.error };
     this.budgets.set(budget.id, result.budget);
     if (result.line) this.lines.push(result.line);
     return this.outcomeOf(budget.id);
@@ -298,6 +304,18 @@ function fittingAmount({ amount, atLeastTokens }: ReserveRequest, budgets: reado
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);
   return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
+}
+
+function overflowOf(
+  budgets: readonly Budget[],
+  amount: Amount,
+  counterOf: (budget: Budget) => Amount,
+): LedgerOutcome | undefined {
+  for (const budget of budgets) {
+    const unit = overflowingUnit(counterOf(budget), amount);
+    if (unit) return { ok: false, error: new BudgetOverflowError(budget.id, unit, 'usage') };
+  }
+  return undefined;
 }
 
 function nextVersion(budget: Budget): Budget {
