@@ -1,6 +1,7 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import type { ApiError, FieldError } from './api.error.js';
+import { fieldMessage } from './field.message.js';
 import { checkInput } from './input.check.js';
 import { unknownField, validationFailed } from './validation.error.js';
 
@@ -50,7 +51,9 @@ function failed(errors: readonly ValidationError[]): ApiError {
 
 function flatten(error: ValidationError, parent = ''): FieldError[] {
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownField(parent, error.property) : { field: parent + error.property, message },
+    rule === 'whitelistValidation'
+      ? unknownField(parent, error.property)
+      : { field: parent + error.property, message: fieldMessage(error, rule, message) },
   );
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${parent}${error.property}.`))];
 }

@@ -1,0 +1,43 @@
+import { startApi, type TestApi } from '../support/api.js';
+import { registrationBody } from '../support/given.js';
+
+let api: TestApi;
+beforeAll(async () => void (api = await startApi()));
+afterAll(async () => await api.stop());
+
+async function messagesOf(method: string, path: string, body?: unknown): Promise<string[]> {
+  const answer = await api.call<{ errors: { message: string }[] }>(method, path, { body });
+  expect(answer.status).toBe(400);
+  return answer.body.errors.map(({ message }) => message);
+}
+
+describe('the message about an invalid field', () => {
+  it.each([
+    ['POST', '/v1/agents', registrationBody({ capacity: '3' }), 'capacity must be a number'],
+    ['POST', '/v1/agents', registrationBody({ sandboxLevel: '2' }), 'sandboxLevel must be a number'],
+    ['POST', '/v1/agents', registrationBody({ name: null }), 'name must be a string'],
+    ['POST', '/v1/agents', { capabilities: ['build'] }, 'name is required'],
+    ['POST', '/v1/agents', { name: 'x' }, 'capabilities is required'],
+    ['POST', '/v1/agents/batch', { agents: {} }, 'agents must be a list'],
+    ['POST', '/v1/agents/batch', {}, 'agents is required'],
+    ['POST', '/v1/agents/query', { capabilities: 'bulk' }, 'capabilities must be a list'],
+    ['POST', '/v1/agents/query', { capabilities: [5] }, 'each value in capabilities must be a string'],
+    ['POST', '/v1/agents/x/probe', {}, 'probeId is required'],
+    ['POST', '/v1/agents/x/drain', { note: 5 }, 'note must be a string'],
+    ['POST', '/v1/keys', { name: 'x', roles: 'viewer' }, 'roles must be a list'],
+    ['POST', '/v1/keys', { name: 'x', roles: ['viewer', 'viewer'] }, 'roles must not contain the same element twice'],
+    ['POST', '/v1/webhooks', {}, 'url is required'],
+    ['POST', '/v1/budgets/1/adjust', { used: { tokens: 1 } }, 'note is required'],
+    ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
+    ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
+  ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {
+    expect(await messagesOf(method, path, body)).toEqual([message]);
+  });
+
+  it('states the size if the type is right', async () => {
+    expect(await messagesOf('POST', '/v1/agents', registrationBody({ capacity: 1e7 }))).toEqual([
+      'capacity must not be greater than 1000000',
+    ]);
+    expect(await messagesOf('GET', '/v1/agents?limit=0')).toEqual(['limit must not be less than 1']);
+  });
+});
