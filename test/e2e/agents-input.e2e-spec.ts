@@ -221,7 +221,7 @@ describe('a query', () => {
 
 describe('an invalid agentId', () => {
   it('S3.1 rejects an invalid agentId as a cursor of the list of agents', async () => {
-    const cursor = Buffer.from('\0').toString('base64url');
+    const cursor = Buffer.from('agents:\0').toString('base64url');
     expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
       status: 400,
       body: { code: 'CURSOR_INVALID' },

@@ -74,6 +74,15 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expectProblem(await api.call('GET', '/v1/keys?cursor=nonsense'), 400, 'CURSOR_INVALID');
   });
 
+  it('rejects the cursor of another list, and text that is no cursor', async () => {
+    for (const name of ['a', 'b']) await api.call('POST', '/v1/keys', { body: { name, roles: ['viewer'] } });
+    const { body } = await api.call<{ nextCursor: string }>('GET', '/v1/audit?limit=1');
+    expect((await api.call('GET', `/v1/audit?limit=1&cursor=${body.nextCursor}`)).status).toBe(200);
+    for (const cursor of [body.nextCursor, 'Mw', 'zzz'])
+      for (const path of ['/v1/agents', '/v1/keys', '/v1/budgets', '/v1/webhooks'])
+        expectProblem(await api.call('GET', `${path}?cursor=${cursor}`), 400, 'CURSOR_INVALID');
+  });
+
   it('rejects a path that cannot be decoded', async () => {
     expectProblem(await api.call('GET', '/v1/keys/%E0%A4%A'), 400, 'MALFORMED_REQUEST');
   });

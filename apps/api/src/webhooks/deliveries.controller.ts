@@ -2,11 +2,13 @@ import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@ne
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
-import { readCursor, toPage } from '../http/page.js';
+import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
+
+const DELIVERIES = new PagedList('deliveries');
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
@@ -25,8 +27,8 @@ export class DeliveriesController {
   @Problems('CURSOR_INVALID')
   async list(@Param('id') id: string, @Query() { limit, cursor, state }: DeliveriesQuery): Promise<DeliveryPage> {
     await this.webhooks.get(id);
-    const rows = await this.sinks.listDeliveries(id, limit + 1, readCursor(cursor, /^\d{1,18}$/), state);
-    return toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
+    const rows = await this.sinks.listDeliveries(id, limit + 1, DELIVERIES.readCursor(cursor), state);
+    return DELIVERIES.toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
   }
 
   @Get(':sequence')
