@@ -28,6 +28,7 @@ describe('a registration', () => {
     ['a capability of punctuation only', { capabilities: ['__'] }],
     ['a capability that ends in a dot', { capabilities: ['code.'] }],
     ['a capability with a line break', { capabilities: ['a\nb'] }],
+    ['a capability with a comma, which separates capabilities in events', { capabilities: ['build,deploy'] }],
     ['201 capabilities', { capabilities: Array.from({ length: 201 }, (_, index) => `c${index}`) }],
     ['an infinite price', { costModel: { usdPer1kTokens: 1e300 } }],
     ['a price that is a string', { costModel: { usdPerTask: '1' } }],
