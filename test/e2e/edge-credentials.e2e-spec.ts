@@ -91,6 +91,23 @@ describe('a lease token', () => {
     await other.stop();
   });
 
+  it('A7 a caller cannot choose the lease token of a new agent, nor use that of another agent', async () => {
+    const other = await register();
+    for (const chosen of [randomToken(), other.leaseToken]) {
+      const agent = await register({ leaseToken: chosen });
+      expect(agent.leaseToken).not.toBe(chosen);
+      expect(await beat(agent)).toEqual([200, undefined]);
+    }
+    const left = await register({ agentId: 'returning' });
+    await api.call('POST', '/v1/agents/returning/evict');
+    const back = await register({ agentId: 'returning', leaseToken: left.leaseToken });
+    expect(back.leaseToken).toBe(left.leaseToken);
+    await api.call('POST', '/v1/agents/returning/evict');
+    const chosen = await register({ agentId: 'returning', leaseToken: other.leaseToken });
+    expect([left.leaseToken, other.leaseToken]).not.toContain(chosen.leaseToken);
+    expect(await beat({ ...chosen, leaseToken: other.leaseToken })).toEqual([403, 'LEASE_TOKEN_REFUSED']);
+  });
+
   it('A7 limits the rate of unknown lease tokens by address, and does not block known agents', async () => {
     const known = await register();
     const attacked = await api.replica();
