@@ -5,6 +5,8 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
 afterAll(async () => await api.stop());
 
+const AFTER = 'after must be oldest, latest, a cursor such as 1042-9f3c27d1, or a sequence such as 1042';
+
 async function messagesOf(method: string, path: string, body?: unknown): Promise<string[]> {
   const answer = await api.call<{ errors: { message: string }[] }>(method, path, { body });
   expect(answer.status).toBe(400);
@@ -28,6 +30,9 @@ describe('the message about an invalid field', () => {
     ['POST', '/v1/keys', { name: 'x', roles: ['viewer', 'viewer'] }, 'roles must not contain the same element twice'],
     ['POST', '/v1/webhooks', {}, 'url is required'],
     ['POST', '/v1/budgets/1/adjust', { used: { tokens: 1 } }, 'note is required'],
+    ['POST', '/v1/webhooks', { url: 'https://ops.example', after: 'x' }, AFTER],
+    ['GET', '/v1/events?after=-1', undefined, AFTER],
+    ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
     ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
     ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
   ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {

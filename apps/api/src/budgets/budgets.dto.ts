@@ -92,7 +92,7 @@ export class BudgetsQuery extends PageQuery {
   subject?: string;
   @ApiPropertyOptional({ description: 'Only runs below the run with this budget id.' })
   @Optional()
-  @Matches(/^\d{1,15}$/)
+  @Matches(/^\d{1,15}$/, { message: 'under must be the id of a budget, such as 42' })
   under?: string;
 }
 
