@@ -46,3 +46,27 @@ describe('the message about an invalid field', () => {
     expect(await messagesOf('GET', '/v1/agents?limit=0')).toEqual(['limit must not be less than 1']);
   });
 });
+
+describe('an error message', () => {
+  const detailOf = async (...[method, path, options]: Parameters<TestApi['call']>): Promise<[number, string]> => {
+    const { status, body } = await api.call(method, path, options);
+    return [status, String(body['detail'])];
+  };
+
+  it('says which credential to use instead of one that lacks the permission', async () => {
+    const { agentId, leaseToken } = await api.given.agent();
+    const beat = { key: await api.given.key('agent'), body: { generation: 1 } };
+    expect(await detailOf('POST', `/v1/agents/${agentId}/heartbeat`, beat)).toEqual([
+      403,
+      expect.stringContaining('Use the lease token of the agent'),
+    ]);
+    expect(await detailOf('GET', '/v1/agents', { key: leaseToken })).toEqual([
+      403,
+      expect.stringContaining('use an API key here'),
+    ]);
+    expect(await detailOf('GET', '/v1/keys', { key: await api.given.key('viewer') })).toEqual([
+      403,
+      expect.stringContaining('Use a credential whose roles include it'),
+    ]);
+  });
+});
