@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { startApi, type TestApi } from '../support/api.js';
 import { registrationBody } from '../support/given.js';
 
@@ -52,6 +53,20 @@ describe('an error message', () => {
     const { status, body } = await api.call(method, path, options);
     return [status, String(body['detail'])];
   };
+
+  it('says how to send a body whose type or encoding is not supported', async () => {
+    const xml = { body: '<name/>', headers: { 'content-type': 'application/xml' } };
+    expect(await detailOf('POST', '/v1/keys', xml)).toEqual([415, expect.stringContaining('application/json')]);
+    const gzip = { body: Uint8Array.from(gzipSync('{}')), headers: { 'content-encoding': 'gzip' } };
+    expect(await detailOf('POST', '/v1/keys', gzip)).toEqual([415, expect.stringContaining('uncompressed')]);
+  });
+
+  it('names the parameter of a delivery that is no sequence', async () => {
+    for (const sequence of ['zz', '-1', '9'.repeat(30)])
+      expect(await messagesOf('GET', `/v1/webhooks/wh_1/deliveries/${sequence}`)).toEqual([
+        'sequence must be a whole number such as 1042',
+      ]);
+  });
 
   it('says which credential to use instead of one that lacks the permission', async () => {
     const { agentId, leaseToken } = await api.given.agent();

@@ -1,10 +1,11 @@
-import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
+import { SequencePipe } from './sequence.pipe.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
 
@@ -35,7 +36,7 @@ export class DeliveriesController {
   @ApiOperation({ operationId: 'webhooks.getDelivery', summary: 'Get the delivery of an event' })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
-  async get(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async get(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.delivery(id, sequence));
   }
 
@@ -50,7 +51,7 @@ export class DeliveriesController {
   })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
-  async replay(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async replay(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.replayOne(id, sequence));
   }
 }
