@@ -57,6 +57,16 @@ describe('a credential is verified before the body is read', () => {
   });
 });
 
+describe('an Authorization header', () => {
+  it('A21 two Authorization headers are rejected, also if both are valid', async () => {
+    const header = `Authorization: Bearer ${api.adminKey}\r\n`;
+    const send = async (headers: string): Promise<string> =>
+      await rawHttp(api.url, `GET /v1/me HTTP/1.1\r\nHost: here\r\nConnection: close\r\n${headers}\r\n`);
+    expect(await send(header)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await send(header + header)).toMatch(/^HTTP\/1.1 401 /);
+  });
+});
+
 describe('a lease token', () => {
   it('A7 answers a lease token that was never issued in the same way for a live, a former and an unknown agent', async () => {
     const alive = await register();

@@ -126,6 +126,14 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expectProblem(answer, 400, 'MALFORMED_REQUEST');
   });
 
+  it('rejects HTTP/1.1 without a Host header with a problem', async () => {
+    const answer = await rawHttp(api.url, 'GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('The request has no Host header');
+    const old = await rawHttp(api.url, 'GET /health/live HTTP/1.0\r\nConnection: close\r\n\r\n');
+    expect(old).toMatch(/^HTTP\/1.1 200 /);
+  });
+
   it('F1 ignores an unknown Expect header, as HTTP allows', async () => {
     const text = await rawHttp(
       api.url,
