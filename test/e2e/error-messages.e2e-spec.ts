@@ -34,6 +34,8 @@ describe('the message about an invalid field', () => {
     ['POST', '/v1/webhooks', { url: 'https://ops.example', after: 'x' }, AFTER],
     ['GET', '/v1/events?after=-1', undefined, AFTER],
     ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
+    ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: {} }, 'limit or used must have tokens or microUsd'],
+    ['PATCH', '/v1/webhooks/wh_1', { url: null }, 'url must be a string'],
     ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
     ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
   ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {

@@ -161,7 +161,11 @@ export class BudgetsController {
     @Body() { limit, used, note }: AdjustBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    const change = { ...(limit && { limit: definedFields(limit) }), ...(used && { used: definedFields(used) }) };
+    const change = { limit: definedFields(limit ?? {}), used: definedFields(used ?? {}) };
+    if (Object.keys({ ...change.limit, ...change.used }).length === 0) {
+      const message = 'limit or used must have tokens or microUsd';
+      throw validationFailed([{ field: 'limit', message }]);
+    }
     await this.budgets.adjust(Number(id), change, { by, note });
     return await this.view(Number(id));
   }
