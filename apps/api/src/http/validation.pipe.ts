@@ -41,7 +41,7 @@ class ObjectsPipe extends ValidationPipe {
     checkInput(value);
     if (metadata.type !== 'body' || value === undefined || (typeof value === 'object' && !Array.isArray(value)))
       return (await super.transform(value, metadata)) as unknown;
-    throw validationFailed([{ field: 'body', message: 'the body must be a JSON object' }]);
+    throw validationFailed([{ field: 'body', message: 'the body, or the `data` of a frame, must be a JSON object' }]);
   }
 }
 
