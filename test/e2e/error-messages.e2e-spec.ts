@@ -35,7 +35,6 @@ describe('the message about an invalid field', () => {
     ['GET', '/v1/events?after=-1', undefined, AFTER],
     ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
     ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: {} }, 'limit or used must have tokens or microUsd'],
-    ['PATCH', '/v1/webhooks/wh_1', { url: null }, 'url must be a string'],
     ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
     ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
   ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {
@@ -64,7 +63,7 @@ describe('an error message', () => {
   });
 
   it('names the parameter of a delivery that is no sequence', async () => {
-    for (const sequence of ['zz', '-1', '9'.repeat(30)])
+    for (const sequence of ['zz', '-1', '1.5'])
       expect(await messagesOf('GET', `/v1/webhooks/wh_1/deliveries/${sequence}`)).toEqual([
         'sequence must be a whole number such as 1042',
       ]);

@@ -1,8 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsInt, IsObject, IsOptional, Max, Min } from 'class-validator';
+import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
-import { RejectNull } from '../http/optional.js';
 import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import {
@@ -14,6 +13,9 @@ import {
   IsSandboxLevel,
 } from './declaration.rules.js';
 import { IsLabelChanges, LABELS_RULE } from './labels.validator.js';
+
+/** The field may be absent but not null, because every agent has a value. */
+const RejectNull = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
 /** Absent fields are not changed. There is no budget here, because the budget routes change it. */
 export class UpdateBody {

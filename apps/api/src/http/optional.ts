@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { IsOptional, ValidateIf } from 'class-validator';
+import { IsOptional } from 'class-validator';
 
 /**
  * A field that may be absent or null; both become `fallback`. Use it where null has no meaning of its own: `IsOptional` alone
@@ -12,6 +12,3 @@ export function Optional(fallback?: string | number): PropertyDecorator {
     Transform(({ value }: { value: unknown }) => value ?? fallback),
   );
 }
-
-/** A field of an update that may be absent but not null, because every object has a value. */
-export const RejectNull = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);

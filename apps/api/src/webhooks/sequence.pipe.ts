@@ -5,7 +5,7 @@ import { validationFailed } from '../http/validation.error.js';
 @Injectable()
 export class SequencePipe implements PipeTransform<string, number> {
   transform(value: string): number {
-    if (/^\d{1,15}$/.test(value)) return Number(value);
+    if (/^\d+$/.test(value)) return Number(value);
     throw validationFailed([{ field: 'sequence', message: 'sequence must be a whole number such as 1042' }]);
   }
 }

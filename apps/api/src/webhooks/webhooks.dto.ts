@@ -8,7 +8,7 @@ import {
   type WebhookFields,
 } from '#rollcall/platform';
 import { EventFilterQuery, IsCursor, IsStart } from '../events/events.dto.js';
-import { Optional, RejectNull } from '../http/optional.js';
+import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
@@ -39,7 +39,7 @@ export class ChangeWebhookBody extends WebhookBody {
     example: 'https://ops.example/rollcall',
     description: 'An https URL, or an http URL in a network that `ROLLCALL_EGRESS_ALLOW` names.',
   })
-  @RejectNull()
+  @Optional()
   @IsString()
   @Length(1, 2_000)
   url?: string;
