@@ -28,6 +28,7 @@ describe('a registration', () => {
     ['a capability of punctuation only', { capabilities: ['__'] }],
     ['a capability that ends in a dot', { capabilities: ['code.'] }],
     ['a capability with a line break', { capabilities: ['a\nb'] }],
+    ['a capability with a comma, which separates capabilities in events', { capabilities: ['build,deploy'] }],
     ['201 capabilities', { capabilities: Array.from({ length: 201 }, (_, index) => `c${index}`) }],
     ['an infinite price', { costModel: { usdPer1kTokens: 1e300 } }],
     ['a price that is a string', { costModel: { usdPerTask: '1' } }],
@@ -174,11 +175,28 @@ describe('a batch of heartbeats', () => {
       'of 1,001 items',
       { beats: Array.from({ length: 1_001 }, () => ({ agentId: 'a', generation: 1, leaseToken: 'rl_x' })) },
     ],
-    ['with a null item', { beats: [null] }],
     ['without the list', {}],
   ])('S3.4 rejects a batch of heartbeats %s', async (_what, body) => {
     const answer = await api.call('POST', '/v1/heartbeats', { key: agentKey, body });
     expect(answer).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('S3.4 rejects each invalid heartbeat of a batch and accepts the others, with the results in their order', async () => {
+    const [{ body: one }, { body: other }] = [await register(), await register()];
+    const beatOf = ({ agentId, generation, leaseToken }: Registration): object => ({ agentId, generation, leaseToken });
+    const beats = [null, beatOf(one), { ...beatOf(one), generation: '1', mood: 'fine' }, beatOf(other), {}, 7, []];
+    const answer = await api.call<{ results: object[] }>('POST', '/v1/heartbeats', { key: agentKey, body: { beats } });
+    expect(answer.status).toBe(200);
+    const rejected = { ok: false, code: 'VALIDATION_FAILED' };
+    expect(answer.body.results).toMatchObject([
+      rejected,
+      { agentId: one.agentId, ok: true },
+      { ...rejected, agentId: one.agentId, detail: expect.stringMatching(/generation must be .*; mood is not a known/) },
+      { agentId: other.agentId, ok: true },
+      { ...rejected, agentId: '' },
+      rejected,
+      rejected,
+    ]);
   });
 });
 
@@ -221,7 +239,7 @@ describe('a query', () => {
 
 describe('an invalid agentId', () => {
   it('S3.1 rejects an invalid agentId as a cursor of the list of agents', async () => {
-    const cursor = Buffer.from('\0').toString('base64url');
+    const cursor = Buffer.from('agents:\0').toString('base64url');
     expect(await api.call('GET', `/v1/agents?cursor=${cursor}`)).toMatchObject({
       status: 400,
       body: { code: 'CURSOR_INVALID' },

@@ -108,6 +108,10 @@ describe('the WebSocket of an agent', () => {
     expect(await late.received('welcome')).toMatchObject({ desiredState: 'draining' });
     await other.stop();
     expect(await late.closed()).toMatchObject({ code: 1001 });
+    expect(await late.received('end')).toEqual({
+      code: 'SHUTTING_DOWN',
+      detail: 'This replica is shutting down. Connect again, to reach another replica.',
+    });
   });
 
   it('S3.5 sends `register` to an evicted agent and closes', async () => {

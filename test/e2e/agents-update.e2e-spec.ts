@@ -155,7 +155,7 @@ describe('PATCH /v1/agents/{id}', () => {
     const headers = { 'content-type': 'application/json' };
     expect(await patch(body, token, headers)).toMatchObject({
       status: 400,
-      body: { errors: [{ message: 'the body must be a JSON object' }] },
+      body: { errors: [{ message: 'the body, or the `data` of a frame, must be a JSON object' }] },
     });
   });
 

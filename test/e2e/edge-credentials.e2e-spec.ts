@@ -57,6 +57,16 @@ describe('a credential is verified before the body is read', () => {
   });
 });
 
+describe('an Authorization header', () => {
+  it('A21 two Authorization headers are rejected, also if both are valid', async () => {
+    const header = `Authorization: Bearer ${api.adminKey}\r\n`;
+    const send = async (headers: string): Promise<string> =>
+      await rawHttp(api.url, `GET /v1/me HTTP/1.1\r\nHost: here\r\nConnection: close\r\n${headers}\r\n`);
+    expect(await send(header)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await send(header + header)).toMatch(/^HTTP\/1.1 401 /);
+  });
+});
+
 describe('a lease token', () => {
   it('A7 answers a lease token that was never issued in the same way for a live, a former and an unknown agent', async () => {
     const alive = await register();
@@ -89,6 +99,23 @@ describe('a lease token', () => {
       expect(await beat(second, at)).toEqual([200, undefined]);
     }
     await other.stop();
+  });
+
+  it('A7 a caller cannot choose the lease token of a new agent, nor use that of another agent', async () => {
+    const other = await register();
+    for (const chosen of [randomToken(), other.leaseToken]) {
+      const agent = await register({ leaseToken: chosen });
+      expect(agent.leaseToken).not.toBe(chosen);
+      expect(await beat(agent)).toEqual([200, undefined]);
+    }
+    const left = await register({ agentId: 'returning' });
+    await api.call('POST', '/v1/agents/returning/evict');
+    const back = await register({ agentId: 'returning', leaseToken: left.leaseToken });
+    expect(back.leaseToken).toBe(left.leaseToken);
+    await api.call('POST', '/v1/agents/returning/evict');
+    const chosen = await register({ agentId: 'returning', leaseToken: other.leaseToken });
+    expect([left.leaseToken, other.leaseToken]).not.toContain(chosen.leaseToken);
+    expect(await beat({ ...chosen, leaseToken: other.leaseToken })).toEqual([403, 'LEASE_TOKEN_REFUSED']);
   });
 
   it('A7 limits the rate of unknown lease tokens by address, and does not block known agents', async () => {

@@ -4,6 +4,7 @@ import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
+import { refusal } from '../support/socket-client.js';
 import { appendEvents, joined, left, many, seqOf, upTo } from '../support/events.js';
 
 let api: TestApi;
@@ -221,6 +222,14 @@ describe('the access to the WebSocket of events', () => {
       status: 403,
       code: 'FORBIDDEN',
     });
+  });
+
+  it('rejects a cursor or a filter in the URL, where it would have no effect', async () => {
+    for (const query of ['after=5', 'types=agent.left'])
+      expect(await refusal(api.url, `/v1/events/ws?${query}`, { key: api.adminKey })).toEqual({
+        status: 400,
+        code: 'VALIDATION_FAILED',
+      });
   });
 
   it('a ticket grants access once, on any replica, for 30 seconds', async () => {

@@ -74,6 +74,15 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expectProblem(await api.call('GET', '/v1/keys?cursor=nonsense'), 400, 'CURSOR_INVALID');
   });
 
+  it('rejects the cursor of another list, and text that is no cursor', async () => {
+    for (const name of ['a', 'b']) await api.call('POST', '/v1/keys', { body: { name, roles: ['viewer'] } });
+    const { body } = await api.call<{ nextCursor: string }>('GET', '/v1/audit?limit=1');
+    expect((await api.call('GET', `/v1/audit?limit=1&cursor=${body.nextCursor}`)).status).toBe(200);
+    for (const cursor of [body.nextCursor, 'Mw', 'zzz'])
+      for (const path of ['/v1/agents', '/v1/keys', '/v1/budgets', '/v1/webhooks'])
+        expectProblem(await api.call('GET', `${path}?cursor=${cursor}`), 400, 'CURSOR_INVALID');
+  });
+
   it('rejects a path that cannot be decoded', async () => {
     expectProblem(await api.call('GET', '/v1/keys/%E0%A4%A'), 400, 'MALFORMED_REQUEST');
   });
@@ -115,6 +124,14 @@ describe('invalid input is answered with problem+json and a stable code', () => 
   ])('F3 rejects the unmet condition %s: %s of a request for a documentation file', async (name, value) => {
     const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
     expectProblem(answer, 400, 'MALFORMED_REQUEST');
+  });
+
+  it('rejects HTTP/1.1 without a Host header with a problem', async () => {
+    const answer = await rawHttp(api.url, 'GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('The request has no Host header');
+    const old = await rawHttp(api.url, 'GET /health/live HTTP/1.0\r\nConnection: close\r\n\r\n');
+    expect(old).toMatch(/^HTTP\/1.1 200 /);
   });
 
   it('F1 ignores an unknown Expect header, as HTTP allows', async () => {

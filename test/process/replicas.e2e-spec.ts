@@ -49,6 +49,13 @@ describe('replicas on one DATABASE_URL', () => {
     for (const replica of replicas) expect(await statusWith(replica, key)).toBe(200);
   });
 
+  it('a replica warns at its start if it has no key to encrypt the secrets of webhooks', async () => {
+    const without = await start().ready();
+    expect(without.output).toContain('Webhooks cannot be created without ROLLCALL_SEALING_KEY');
+    const withKey = await start({ ROLLCALL_SEALING_KEY: 's'.repeat(64) }).ready();
+    expect(withKey.output).not.toContain('ROLLCALL_SEALING_KEY');
+  });
+
   it('A21 a replica creates no first admin key when it cannot write the key to a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     const one = start({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') });

@@ -5,7 +5,7 @@ import { CapabilityAliases, normaliseCapability } from '#rollcall/registry';
 import { BatchBody, BeatBody } from '../../apps/api/src/agents/agents.dto.js';
 import { readBatch, readBeat, readClaim } from '../../apps/api/src/agents/beat.reader.js';
 import { parseJsonBody } from '../../apps/api/src/http/json-body.parser.js';
-import { readCursor } from '../../apps/api/src/http/page.js';
+import { PagedList } from '../../apps/api/src/http/page.js';
 import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation.pipe.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type DtoClass, nestedPropertiesOf, propertiesOf, receivedDtos, validatedDtos } from '../support/dto-census.js';
@@ -107,7 +107,7 @@ describe('hostile input', () => {
         ['beat body', () => readBeat('a', parseJsonBody(body), null)],
         ['batch', () => readBatch({ beats: value })],
         ['claim', () => readClaim(String(value), String(value), null)],
-        ['cursor', () => readCursor(String(value), /^\d{1,18}$/)],
+        ['cursor', () => new PagedList('numbers').readCursor(String(value))],
         ['body', () => parseJsonBody(body)],
       ];
       for (const [reader, read] of readers)

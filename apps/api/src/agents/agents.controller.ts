@@ -35,7 +35,7 @@ import { Authenticator } from '../auth/authenticator.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -57,6 +57,8 @@ const ETAG = {
 } as const;
 /** Errors of writes with a lease token. */
 const AS_AGENT = ['REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED'] as const;
+
+const AGENTS = new PagedList('agents', /^\P{Cc}{1,128}$/u);
 
 class AgentsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: AGENT_STATUSES, description: 'Absent: all agents that have not left.' })
@@ -107,9 +109,9 @@ export class AgentsController {
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<AgentPage> {
     const capabilityKeys = capability === undefined ? undefined : this.aliases.searchKeysFor(capability);
-    const after = readCursor(cursor, /^\P{Cc}{1,128}$/u);
+    const after = AGENTS.readCursor(cursor);
     const rows = await this.agents.list(limit + 1, after, { status, capabilityKeys });
-    return toPage(
+    return AGENTS.toPage(
       rows,
       limit,
       (record) => record,

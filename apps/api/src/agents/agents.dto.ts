@@ -114,7 +114,9 @@ export class RegisterBody {
 
   @ApiPropertyOptional({
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
-    description: 'The lease token of an earlier registration, to replace that registration while it is live.',
+    description:
+      'The lease token of the previous registration of this agentId, to replace that registration while it is live. The agent ' +
+      'keeps the token. Any other token is ignored: the response has a new one.',
   })
   @IsOptional()
   @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be the lease token of a registration' })

@@ -1,6 +1,6 @@
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
 import type { FieldError } from '../http/api.error.js';
-import { unknownField, validationFailed } from '../http/validation.error.js';
+import { shortened, unknownField, validationFailed } from '../http/validation.error.js';
 
 /** Returns an error message, or undefined when the value is valid. */
 type Rule = (value: unknown) => string | undefined;
@@ -18,7 +18,22 @@ interface BatchBeat extends Beat {
   leaseToken: string;
 }
 
+export interface InvalidBeat {
+  /** The position in the request. */
+  index: number;
+  agentId: string;
+  detail: string;
+}
+
+/** The valid heartbeats of a batch in their order, and the others. */
+export interface BeatBatch {
+  beats: Heartbeat[];
+  invalid: InvalidBeat[];
+}
+
 export const MAX_BEATS = 1_000;
+/** Errors of one invalid heartbeat that the response names. */
+const MAX_REPORTED = 3;
 
 const BEAT_RULES: Record<keyof Beat, Rule> = {
   generation: whole(1, Number.MAX_SAFE_INTEGER),
@@ -49,13 +64,28 @@ export function readClaim(agentId: string | null, generation: string | null, tok
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
-export function readBatch(body: unknown): Heartbeat[] {
+/** Throws if there is no list of heartbeats. An invalid heartbeat in the list does not affect the others. */
+export function readBatch(body: unknown): BeatBatch {
   const outer = errorsOf(body, BATCH_RULES, '');
   if (outer.length > 0) throw validationFailed(outer);
-  const { beats } = body as { beats: BatchBeat[] };
-  const errors = beats.flatMap((beat, index) => errorsOf(beat, BATCH_BEAT_RULES, `beats.${index}.`));
-  if (errors.length > 0) throw validationFailed(errors);
-  return beats.map((beat) => toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
+  const batch: BeatBatch = { beats: [], invalid: [] };
+  for (const [index, beat] of (body as { beats: BatchBeat[] }).beats.entries()) {
+    const errors = errorsOf(beat, BATCH_BEAT_RULES, '');
+    if (errors.length > 0) batch.invalid.push(toInvalidBeat(index, beat, errors));
+    else batch.beats.push(toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
+  }
+  return batch;
+}
+
+/** `beat` has passed no rule. */
+function toInvalidBeat(index: number, beat: unknown, errors: readonly FieldError[]): InvalidBeat {
+  const { agentId } = (beat ?? {}) as { agentId?: unknown };
+  const messages = errors.slice(0, MAX_REPORTED).map(({ message }) => message);
+  return {
+    index,
+    agentId: typeof agentId === 'string' ? shortened(agentId) : '',
+    detail: `Please correct this heartbeat: ${messages.join('; ')}.`,
+  };
 }
 
 function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Heartbeat {

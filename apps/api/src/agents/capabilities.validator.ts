@@ -5,12 +5,15 @@ const MAX_CLAIMS = 200;
 const MAX_CLAIM_LENGTH = 100;
 /** The index contains an agent under every level of each of its capabilities. */
 const MAX_LEVELS = 16;
-/** No punctuation or blank at the ends: the normal form would be different or empty. */
-const CLAIM = /^[^\s._\p{Cc}](?:\P{Cc}*[^\s._\p{Cc}])?$/u;
+/**
+ * No punctuation or blank at the ends: the normal form would be different or empty. No comma: it separates capabilities in
+ * CloudEvents and in the filters of events.
+ */
+const CLAIM = /^[^\s._,\p{Cc}](?:[^,\p{Cc}]*[^\s._,\p{Cc}])?$/u;
 
 export const CAPABILITIES_RULE =
   `1 to ${MAX_CLAIMS} capabilities with at most ${MAX_CAPABILITY_KEYS} entries in the hierarchy: \`code.build.rust\` ` +
-  'has three entries, `code.build.rust`, `code.build` and `code`; shared entries count once.';
+  'has three entries, `code.build.rust`, `code.build` and `code`; shared entries count once. A capability has no comma.';
 
 /** The capabilities of an agent. Two spellings of the same capability are rejected. */
 export function IsCapabilities(): PropertyDecorator {
@@ -35,7 +38,7 @@ function errorOf(value: unknown): string | undefined {
 
 function errorOfClaim(claim: unknown): string | undefined {
   if (typeof claim !== 'string' || claim.length < 1 || claim.length > MAX_CLAIM_LENGTH || !CLAIM.test(claim))
-    return `each capability must have 1 to ${MAX_CLAIM_LENGTH} characters, no control character, and no dot, blank or underscore at its ends`;
+    return `each capability must have 1 to ${MAX_CLAIM_LENGTH} characters, no comma or control character, and no dot, blank or underscore at its ends`;
   if (claim.split('.').length > MAX_LEVELS) return `each capability may have at most ${MAX_LEVELS} levels`;
   return undefined;
 }

@@ -73,17 +73,18 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'heartbeats.send',
     summary: 'Renew the leases of many agents',
-    description: 'For processes that act for many agents. Each heartbeat has its own result.',
+    description:
+      'For processes that act for many agents. Each heartbeat has its own result; an invalid one does not affect the others.',
   })
   @ApiBody({ type: BatchBody })
   @ApiOkResponse({ type: HeartbeatBatchView, description: 'One result for each heartbeat.' })
   async beatAll(@Req() { body }: FastifyRequest): Promise<HeartbeatBatchView> {
-    const beats = readBatch(body);
-    const results = await this.heartbeats.beatAll(beats);
-    return {
-      results: results.map((result, index) => this.toResultView(beats[index].agentId, result)),
-      nextIntervalMs: this.nextIntervalMs(),
-    };
+    const { beats, invalid } = readBatch(body);
+    const committed = await this.heartbeats.beatAll(beats);
+    const results = committed.map((result, index) => this.toResultView(beats[index].agentId, result));
+    for (const { index, agentId, detail } of invalid)
+      results.splice(index, 0, { agentId, ok: false, code: 'VALIDATION_FAILED', detail });
+    return { results, nextIntervalMs: this.nextIntervalMs() };
   }
 
   @Post('agents/:id/outcomes')

@@ -25,7 +25,8 @@ export function heartbeatJson({ beatAt, nextIntervalMs }: HeartbeatView): string
 }
 
 export class HeartbeatResultView {
-  @ApiProperty({ example: 'builder-01', description: 'The agent of this heartbeat.' }) agentId: string;
+  @ApiProperty({ example: 'builder-01', description: 'The agent of this heartbeat; empty if it names none.' })
+  agentId: string;
   @ApiProperty({ example: true, description: 'False: the heartbeat is rejected with `code`.' }) ok: boolean;
   @ApiPropertyOptional({
     format: 'date-time',

@@ -2,7 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
 import { Permit } from '../auth/route.access.js';
-import { PageQuery, PageView, readCursor, toPage } from '../http/page.js';
+import { PagedList, PageQuery, PageView } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import type { AuditEntity } from './audit.entity.js';
 import { AuditService } from './audit.service.js';
@@ -57,6 +57,8 @@ class AuditPage extends PageView {
   @ApiProperty({ type: [AuditView], description: 'Newest first.' }) items: AuditView[];
 }
 
+const ACTIONS = new PagedList('audit');
+
 @ApiTags('access')
 @Controller('audit')
 export class AuditController {
@@ -68,8 +70,8 @@ export class AuditController {
   @ApiOkResponse({ type: AuditPage, description: 'A page of actions.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor, ...filter }: AuditQuery): Promise<AuditPage> {
-    const rows = await this.audit.list(limit + 1, readCursor(cursor, /^\d{1,18}$/), filter);
-    return toPage(rows, limit, toAuditView, (row) => row.seq);
+    const rows = await this.audit.list(limit + 1, ACTIONS.readCursor(cursor), filter);
+    return ACTIONS.toPage(rows, limit, toAuditView, (row) => row.seq);
   }
 }
 

@@ -75,6 +75,13 @@ function permit(principal: Principal, access: Permission): true {
   if (principal.permissions.includes(access)) return true;
   throw new ApiError(
     'FORBIDDEN',
-    `This requires the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}.`,
+    `This requires the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}. ` +
+      adviceFor(principal, access),
   );
+}
+
+function adviceFor({ kind }: Principal, access: Permission): string {
+  if (kind === 'lease') return 'A lease token is only for writes of its agent: use an API key here.';
+  if (access === 'agents:self') return 'Use the lease token of the agent, which its registration returned.';
+  return 'Use a credential whose roles include it; GET /v1/me lists the permissions of a credential.';
 }

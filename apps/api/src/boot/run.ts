@@ -18,12 +18,20 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
     pino = createPino(config.log);
     for (const name of unknownVariables(environment))
       pino.warn({ event: 'config.unknown_variable', name }, `${name} is not a setting of Rollcall`);
+    warnOfMissingKey(config, pino);
     const secrets = environmentSecrets(environment, folder);
     const running = await startUnlessStopped(config, pino, { tracing, secrets });
     if (running) announce(running, config, pino);
   } catch (error) {
     await fail(error, pino);
   }
+}
+
+/** Only webhooks need the key, so the process starts without it. With the embedded Postgres, a key file is created. */
+function warnOfMissingKey({ database, auth }: Config, pino: Pino): void {
+  if (!database.url || auth.sealingKey.length > 0) return;
+  const advice = 'Set it to the same value on every replica (openssl rand -hex 32).';
+  pino.warn({ event: 'config.sealing_key_missing' }, `Webhooks cannot be created without ROLLCALL_SEALING_KEY. ${advice}`);
 }
 
 /**

@@ -4,7 +4,7 @@ import { BudgetsService, FLEET, type Limit, ReconciliationStore } from '#rollcal
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -23,7 +23,8 @@ import { OPEN_BUDGET_EXAMPLES, OPEN_RUN_EXAMPLES, TOP_UP_EXAMPLES } from './budg
 import { VIEW_RULES } from './budgets.tokens.js';
 import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
 
-const POSITION = /^\d{1,18}$/;
+const BUDGETS = new PagedList('budgets');
+const LEDGER = new PagedList('ledger');
 const HOUR_MS = 3_600_000;
 
 @ApiTags('budgets')
@@ -72,7 +73,9 @@ export class BudgetsController {
   })
   @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
-  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED')
+  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED', {
+    BUDGET_EXISTS: 'The run was opened with another parent or limit.',
+  })
   async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
     const { runId, parentRunId = null, limit = {} } = body;
     const { id } = await this.budgets.openRun(runId, parentRunId, toLimit(limit), by);
@@ -86,9 +89,9 @@ export class BudgetsController {
   @Problems('CURSOR_INVALID', 'BUDGET_NOT_FOUND')
   async list(@Query() { limit, cursor, under, ...filter }: BudgetsQuery): Promise<BudgetPage> {
     const above = under === undefined ? undefined : (await this.budgets.get(Number(under))).budget;
-    const after = Number(readCursor(cursor, POSITION) ?? 0);
+    const after = Number(BUDGETS.readCursor(cursor) ?? 0);
     const rows = await this.budgets.list(limit + 1, after, { ...filter, under: above });
-    return toPage(
+    return BUDGETS.toPage(
       rows,
       limit,
       (reading) => toBudgetView(reading, this.rules),
@@ -158,7 +161,11 @@ export class BudgetsController {
     @Body() { limit, used, note }: AdjustBody,
     @Caller() { id: by }: Principal,
   ): Promise<BudgetView> {
-    const change = { ...(limit && { limit: definedFields(limit) }), ...(used && { used: definedFields(used) }) };
+    const change = { limit: definedFields(limit ?? {}), used: definedFields(used ?? {}) };
+    if (Object.keys({ ...change.limit, ...change.used }).length === 0) {
+      const message = 'limit or used must have tokens or microUsd';
+      throw validationFailed([{ field: 'limit', message }]);
+    }
     await this.budgets.adjust(Number(id), change, { by, note });
     return await this.view(Number(id));
   }
@@ -169,8 +176,8 @@ export class BudgetsController {
   @ApiOkResponse({ type: LedgerPage, description: 'A page of changes of the usage or the limit.' })
   @Problems('BUDGET_NOT_FOUND', 'CURSOR_INVALID')
   async ledger(@Param() { id }: BudgetParams, @Query() { limit, cursor }: PageQuery): Promise<LedgerPage> {
-    const rows = await this.budgets.lines(Number(id), limit + 1, readCursor(cursor, POSITION));
-    return toPage(rows, limit, toLedgerEntryView, ({ seq }) => seq);
+    const rows = await this.budgets.lines(Number(id), limit + 1, LEDGER.readCursor(cursor));
+    return LEDGER.toPage(rows, limit, toLedgerEntryView, ({ seq }) => seq);
   }
 
   @Get('budgets/:id/forecast')

@@ -62,7 +62,7 @@ export class OpenBudgetBody {
 }
 
 export class OpenRunBody {
-  @ApiProperty({ example: 'run-8', description: 'A name that you choose. Repeating it returns the same budget.' })
+  @ApiProperty({ example: 'run-8', description: 'A name that you choose. Repeating the request returns the same budget.' })
   @IsString()
   @Length(1, 200)
   runId: string;
@@ -92,7 +92,7 @@ export class BudgetsQuery extends PageQuery {
   subject?: string;
   @ApiPropertyOptional({ description: 'Only runs below the run with this budget id.' })
   @Optional()
-  @Matches(/^\d{1,15}$/)
+  @Matches(/^\d{1,15}$/, { message: 'under must be the id of a budget, such as 42' })
   under?: string;
 }
 

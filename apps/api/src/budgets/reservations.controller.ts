@@ -34,7 +34,8 @@ export class ReservationsController {
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
-  @Problems('BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED', 'RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
+  @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
+  @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const { id: owner } = caller;
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
@@ -64,7 +65,10 @@ export class ReservationsController {
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })
-  @Problems('RESERVATION_CLOSED', { SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.' })
+  @Problems({
+    RESERVATION_CLOSED: 'It is released, or was settled with another amount: `used`.',
+    SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.',
+  })
   async settle(
     @Param() { key }: ReservationParams,
     @Body() body: SettleBody,

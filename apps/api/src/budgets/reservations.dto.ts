@@ -25,7 +25,8 @@ class ModelUsageBody {
   cacheWriteTokens?: number;
 }
 
-const KEY = /^[\x21-\x7e]{1,200}$/;
+const IsKey = (): PropertyDecorator =>
+  Matches(/^[\x21-\x7e]{1,200}$/, { message: 'key must have 1 to 200 visible ASCII characters' });
 
 export class RenewBody {
   @ApiPropertyOptional({
@@ -48,7 +49,7 @@ export class ReserveBody extends RenewBody {
     example: 'call-1',
     description: 'A name that you choose. Reserving twice with it reserves once.',
   })
-  @Matches(KEY, { message: 'key must have 1 to 200 visible ASCII characters' })
+  @IsKey()
   key: string;
   @ApiPropertyOptional({ example: 'builder-01', description: 'The agent that spends.' })
   @Optional()
@@ -110,6 +111,6 @@ export class SettleBody {
 
 export class ReservationParams {
   @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' })
-  @Matches(KEY)
+  @IsKey()
   key: string;
 }

@@ -24,8 +24,14 @@ const DEFAULT_PAGE_SIZE = 100;
 const MAX_WAIT_MS = 50_000;
 const MAX_NAMES = 200;
 const MAX_WINDOW = 10_000;
-/** A cursor, `oldest` or `latest`. */
-export const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
+const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
+const A_CURSOR = 'a cursor such as 1042-9f3c27d1, or a sequence such as 1042';
+
+/** A cursor, a sequence, `oldest` or `latest`. */
+export const IsStart = (): PropertyDecorator =>
+  Matches(START_PATTERN, { message: `$property must be oldest, latest, ${A_CURSOR}` });
+/** A cursor or a sequence. */
+export const IsCursor = (): PropertyDecorator => Matches(CURSOR_PATTERN, { message: `$property must be ${A_CURSOR}` });
 
 /** Accepts `a,b` in a query string and a list in JSON. */
 const List = (): PropertyDecorator =>
@@ -94,7 +100,7 @@ export class EventsQuery extends EventFilterQuery {
   })
   @IsOptional()
   @IsString()
-  @Matches(START_PATTERN)
+  @IsStart()
   after: string = 'oldest';
 
   @ApiPropertyOptional({
@@ -136,7 +142,7 @@ export class StreamQuery extends EventFilterQuery {
   })
   @Optional('latest')
   @IsString()
-  @Matches(START_PATTERN)
+  @IsStart()
   after: string = 'latest';
 }
 
@@ -153,7 +159,7 @@ export class SubscribeBody extends StreamQuery {
 /** The `data` of an `ack` frame. */
 export class AckBody {
   @IsString()
-  @Matches(CURSOR_PATTERN)
+  @IsCursor()
   sequence: string;
 }
 

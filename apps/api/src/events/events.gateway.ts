@@ -12,6 +12,7 @@ import { formatCursor, parseCursor } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
 import { setPrincipal, principalOf } from '../auth/socket.principal.js';
+import { shortened, validationFailed } from '../http/validation.error.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { FrameSocket } from './frame.socket.js';
@@ -41,7 +42,10 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     access.declare(PATH, {
       permission: 'events:read',
       redeem: async (ticket) => await tickets.redeem(ticket),
-      check: async () => await this.streams.check(),
+      check: async (query) => {
+        checkQuery(query);
+        await this.streams.check();
+      },
     });
   }
 
@@ -74,4 +78,12 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
     this.sockets.get(socket)?.acknowledge(parseCursor(sequence).seq);
   }
+}
+
+/** A filter or a cursor in the URL would have no effect. */
+function checkQuery(query: URLSearchParams): void {
+  const others = [...query.keys()].filter((name) => name !== 'ticket');
+  if (others.length === 0) return;
+  const message = 'is not a parameter of this WebSocket: send it in the `data` of a `subscribe` frame';
+  throw validationFailed(others.map(shortened).map((field) => ({ field, message: `${field} ${message}` })));
 }

@@ -32,19 +32,23 @@ export function slowConsumer(cursor: string): StreamEnd {
 }
 
 export function credentialEnded(cursor?: string): StreamEnd {
-  const detail = 'The credential was revoked or has expired. Resume with `after` and a valid credential.';
-  return { code: 'CREDENTIAL_ENDED', ...(cursor !== undefined && { after: cursor }), detail };
+  const detail = 'The credential was revoked or has expired. Connect again with a valid credential';
+  return resumable('CREDENTIAL_ENDED', detail, cursor);
 }
 
 export function shuttingDown(cursor?: string): StreamEnd {
-  const detail = 'This replica is shutting down. Connect again and resume with `after`.';
-  return { code: 'SHUTTING_DOWN', ...(cursor !== undefined && { after: cursor }), detail };
+  return resumable('SHUTTING_DOWN', 'This replica is shutting down. Connect again, to reach another replica', cursor);
 }
 
 export function databaseUnavailable(cursor?: string): StreamEnd {
-  const detail =
-    'This replica cannot reach its database. Connect again, to reach another replica, and resume with `after`.';
-  return { code: 'DATABASE_UNAVAILABLE', ...(cursor !== undefined && { after: cursor }), detail };
+  const detail = 'This replica cannot reach its database. Connect again, to reach another replica';
+  return resumable('DATABASE_UNAVAILABLE', detail, cursor);
+}
+
+/** A connection without a subscription, such as the socket of an agent, has no cursor to resume from. */
+function resumable(code: StreamEnd['code'], advice: string, cursor: string | undefined): StreamEnd {
+  if (cursor === undefined) return { code, detail: `${advice}.` };
+  return { code, after: cursor, detail: `${advice}, and resume with \`after\`.` };
 }
 
 export function unusableCursor(error: UnusableCursorError): StreamEnd {

@@ -13,6 +13,13 @@ describe('ConcurrencyLimiter', () => {
     expect(limiter.acquire({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
   });
 
+  it('A8 advises to close a stream, because waiting does not help, and to wait for a response to other requests', () => {
+    const limiter = new ConcurrencyLimiter({ requests: 1, streams: 1 });
+    for (const kind of ['requests', 'streams'] as const) limiter.acquire({ id: 'key:a' }, kind);
+    expect(() => limiter.acquire({ id: 'key:a' }, 'streams')).toThrow('Close one of them');
+    expect(() => limiter.acquire({ id: 'key:a' }, 'requests')).toThrow('Wait for a response');
+  });
+
   it('A8 a limit of 0 accepts any number of requests', () => {
     const limiter = new ConcurrencyLimiter({ requests: 0, streams: 0 });
     const caller = { id: 'key:a' };

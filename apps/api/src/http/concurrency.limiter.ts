@@ -45,12 +45,16 @@ export class ConcurrencyLimiter {
   }
 }
 
-const KIND_TEXT: Record<RequestKind, string> = {
-  requests: 'requests at the same time',
-  streams: 'streams, long polls and large reads at the same time',
+const KIND_TEXT: Record<RequestKind, { limited: string; advice: string }> = {
+  requests: { limited: 'requests', advice: 'Wait for a response before you send more.' },
+  streams: {
+    limited: 'streams, WebSockets, long polls and large reads',
+    advice: 'Close one of them before you open another, or share one stream.',
+  },
 };
 
 function tooMany(kind: RequestKind, limit: number): ApiError {
-  const detail = `This replica accepts at most ${limit} ${KIND_TEXT[kind]} from you. Wait for a response before you send more.`;
+  const { limited, advice } = KIND_TEXT[kind];
+  const detail = `This replica accepts at most ${limit} ${limited} from you at the same time. ${advice}`;
   return new ApiError('TOO_MANY_CONCURRENT_REQUESTS', detail, { retryAfterMs: RETRY_AFTER_MS });
 }

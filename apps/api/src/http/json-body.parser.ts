@@ -18,13 +18,22 @@ export function useJsonBodies(server: FastifyInstance): void {
   server.addContentTypeParser(
     ['application/json', 'application/a2a+json'],
     { parseAs: 'buffer' },
-    (_request, body: Buffer, done) => {
+    ({ headers }, body: Buffer, done) => {
       try {
+        checkEncoding(headers['content-encoding']);
         done(null, parseJsonBody(body));
       } catch (error) {
         done(error as Error);
       }
     },
+  );
+}
+
+function checkEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return;
+  throw new ApiError(
+    'UNSUPPORTED_MEDIA_TYPE',
+    'The body has a Content-Encoding. Send it uncompressed and without this header.',
   );
 }
 

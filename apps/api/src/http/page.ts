@@ -43,25 +43,44 @@ export interface Page<T> extends PageView {
   items: T[];
 }
 
-/** Makes a page of up to `limit + 1` rows: the extra row shows that there is a next page. */
-export function toPage<Row, View>(
-  rows: Row[],
-  limit: number,
-  view: (row: Row) => View,
-  position: (row: Row) => string,
-): Page<View> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    items: shown.map(view),
-    nextCursor: rows.length > limit && last !== undefined ? Buffer.from(position(last)).toString('base64url') : null,
-  };
+/** The positions of lists that are sorted by a sequence number. */
+const SEQUENCE = /^\d{1,18}$/;
+
+/** A list that is read in pages. Its cursors contain its name, so that another list rejects them. */
+export class PagedList {
+  /** `position` is the format of the positions in this list. */
+  constructor(
+    private readonly name: string,
+    private readonly position: RegExp = SEQUENCE,
+  ) {}
+
+  /** Makes a page of up to `limit + 1` rows: the extra row shows that there is a next page. */
+  toPage<Row, View>(
+    rows: readonly Row[],
+    limit: number,
+    view: (row: Row) => View,
+    positionOf: (row: Row) => string,
+  ): Page<View> {
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
+    const hasNext = rows.length > limit && last !== undefined;
+    return { items: shown.map(view), nextCursor: hasNext ? this.cursorOf(positionOf(last)) : null };
+  }
+
+  /** Returns the position that a cursor of this list contains. */
+  readCursor(cursor: string | undefined): string | undefined {
+    if (cursor === undefined) return undefined;
+    const [name, position] = splitOnce(Buffer.from(cursor, 'base64url').toString('utf8'));
+    if (name === this.name && this.position.test(position)) return position;
+    throw new ApiError('CURSOR_INVALID', 'Send a `nextCursor` of this list, unchanged, as `cursor`, or leave it out.');
+  }
+
+  private cursorOf(position: string): string {
+    return Buffer.from(`${this.name}:${position}`).toString('base64url');
+  }
 }
 
-/** Returns the position that a cursor contains. `pattern` is the format of the positions of this list. */
-export function readCursor(cursor: string | undefined, pattern: RegExp): string | undefined {
-  if (cursor === undefined) return undefined;
-  const position = Buffer.from(cursor, 'base64url').toString('utf8');
-  if (pattern.test(position)) return position;
-  throw new ApiError('CURSOR_INVALID', 'Send a `nextCursor` of this list, unchanged, as `cursor`, or leave it out.');
+function splitOnce(text: string): [name: string, position: string] {
+  const colon = text.indexOf(':');
+  return [text.slice(0, colon), text.slice(colon + 1)];
 }

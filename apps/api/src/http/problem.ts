@@ -41,7 +41,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   if (isAborted(error)) return { code: 'REQUEST_INCOMPLETE', message: 'The client closed the connection.', extras: {} };
   const status = statusOf(error);
   const code = status === undefined ? undefined : frameworkCode(status);
-  return code && { code, message: (error as Error).message, extras: {} };
+  return code && { code, message: FRAMEWORK_DETAILS[code] ?? (error as Error).message, extras: {} };
 }
 
 /** A consumer that cannot continue from its cursor reads this path. */
@@ -65,6 +65,11 @@ const FRAMEWORK_CODES: Partial<Record<number, ApiErrorCode>> = {
   415: 'UNSUPPORTED_MEDIA_TYPE',
   431: 'HEADERS_TOO_LARGE',
   503: 'TIMED_OUT',
+};
+
+/** Replaces messages of the framework that do not say what to do. */
+const FRAMEWORK_DETAILS: Partial<Record<ApiErrorCode, string>> = {
+  UNSUPPORTED_MEDIA_TYPE: 'Send the body as JSON, with the header Content-Type: application/json.',
 };
 
 /** Any other 4xx of the framework, such as 412 and 416 for a file, is also an error of the client. */

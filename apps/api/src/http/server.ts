@@ -35,6 +35,8 @@ const SHUTTING_DOWN = new ApiError('SHUTTING_DOWN', 'Send the request again to r
   retryAfterMs: 1_000,
 });
 
+const NO_HOST = new ApiError('MALFORMED_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.');
+
 /**
  * Creates Fastify with all limits set; its defaults are unlimited. A connection without any data ends after the headers
  * timeout, and a connection that is idle between requests ends after the keep-alive timeout.
@@ -47,6 +49,10 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     keepAliveTimeout: http.keepAliveTimeout,
     http: {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout),
+      // Node would use the first of two Authorization headers, a proxy perhaps the second; joined, they are no valid credential
+      joinDuplicateHeaders: true,
+      // Node would answer without a body; `hostError` answers instead
+      requireHostHeader: false,
       shouldUpgradeCallback: (request: IncomingMessage) => parts.routes.isSocket(request),
     },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
@@ -86,7 +92,7 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
     if (lifecycle.phase !== 'serving') void reply.header('connection', 'close');
     if (lifecycle.phase === 'closing') return replyProblem(reply, SHUTTING_DOWN);
-    const invalid = urlError(request.url);
+    const invalid = urlError(request.url) ?? hostError(request.raw);
     if (invalid) return replyProblem(reply, invalid);
     if (request.is404) return replyProblem(reply, routes.notFound(request.method, request.url));
     requestContext.run(request, done);
@@ -107,6 +113,10 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     done();
   });
   inFlight.start();
+}
+
+function hostError({ headers, httpVersion }: IncomingMessage): ApiError | undefined {
+  return headers.host === undefined && httpVersion === '1.1' ? NO_HOST : undefined;
 }
 
 /** Replaces an invalid `X-Forwarded-For`, so that `request.ip` is always an address. */

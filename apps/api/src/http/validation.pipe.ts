@@ -1,6 +1,7 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
 import { validateSync } from 'class-validator';
 import type { ApiError, FieldError } from './api.error.js';
+import { fieldMessage } from './field.message.js';
 import { checkInput } from './input.check.js';
 import { unknownField, validationFailed } from './validation.error.js';
 
@@ -40,7 +41,7 @@ class ObjectsPipe extends ValidationPipe {
     checkInput(value);
     if (metadata.type !== 'body' || value === undefined || (typeof value === 'object' && !Array.isArray(value)))
       return (await super.transform(value, metadata)) as unknown;
-    throw validationFailed([{ field: 'body', message: 'the body must be a JSON object' }]);
+    throw validationFailed([{ field: 'body', message: 'the body, or the `data` of a frame, must be a JSON object' }]);
   }
 }
 
@@ -50,7 +51,9 @@ function failed(errors: readonly ValidationError[]): ApiError {
 
 function flatten(error: ValidationError, parent = ''): FieldError[] {
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownField(parent, error.property) : { field: parent + error.property, message },
+    rule === 'whitelistValidation'
+      ? unknownField(parent, error.property)
+      : { field: parent + error.property, message: fieldMessage(error, rule, message) },
   );
   return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${parent}${error.property}.`))];
 }

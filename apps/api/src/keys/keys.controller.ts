@@ -11,7 +11,7 @@ import { KeysService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
@@ -27,6 +27,8 @@ import {
 } from './keys.dto.js';
 
 const KEY_ID: ApiParamOptions = { name: 'id', description: 'The id of the key.', example: '4fT9sKq2Lm' };
+
+const KEYS = new PagedList('keys');
 
 @ApiTags('access')
 @Controller('keys')
@@ -51,8 +53,8 @@ export class KeysController {
   @ApiOkResponse({ type: KeyPage, description: 'A page of keys.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor }: PageQuery): Promise<KeyPage> {
-    const rows = await this.keys.list(limit + 1, readCursor(cursor, /^\d{1,18}$/));
-    return toPage(rows, limit, toKeyView, (row) => row.seq);
+    const rows = await this.keys.list(limit + 1, KEYS.readCursor(cursor));
+    return KEYS.toPage(rows, limit, toKeyView, (row) => row.seq);
   }
 
   @Get(':id')

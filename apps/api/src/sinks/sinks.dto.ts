@@ -49,7 +49,7 @@ export class SinkList {
 export class ReplayAfterBody {
   @ApiProperty({ example: '1', description: 'Continue after the event with this `sequence`.' })
   @IsString()
-  @Matches(/^\d{1,15}$/)
+  @Matches(/^\d{1,15}$/, { message: 'after must be a sequence such as 1042' })
   after: string;
 }
 

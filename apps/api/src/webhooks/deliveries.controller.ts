@@ -1,12 +1,15 @@
-import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Permit } from '../auth/route.access.js';
-import { readCursor, toPage } from '../http/page.js';
+import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
+import { SequencePipe } from './sequence.pipe.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
+
+const DELIVERIES = new PagedList('deliveries');
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
@@ -25,15 +28,15 @@ export class DeliveriesController {
   @Problems('CURSOR_INVALID')
   async list(@Param('id') id: string, @Query() { limit, cursor, state }: DeliveriesQuery): Promise<DeliveryPage> {
     await this.webhooks.get(id);
-    const rows = await this.sinks.listDeliveries(id, limit + 1, readCursor(cursor, /^\d{1,18}$/), state);
-    return toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
+    const rows = await this.sinks.listDeliveries(id, limit + 1, DELIVERIES.readCursor(cursor), state);
+    return DELIVERIES.toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
   }
 
   @Get(':sequence')
   @ApiOperation({ operationId: 'webhooks.getDelivery', summary: 'Get the delivery of an event' })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
-  async get(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async get(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.delivery(id, sequence));
   }
 
@@ -48,7 +51,7 @@ export class DeliveriesController {
   })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
-  async replay(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async replay(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
     return toDeliveryView(await this.sinks.replayOne(id, sequence));
   }
 }

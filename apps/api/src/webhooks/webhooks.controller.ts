@@ -14,7 +14,7 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
-import { PageQuery, readCursor, toPage } from '../http/page.js';
+import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
@@ -30,6 +30,8 @@ import {
   WebhookView,
 } from './webhooks.dto.js';
 import { REPLAY_EXAMPLES, WEBHOOK_ID } from './webhooks.examples.js';
+
+const WEBHOOKS = new PagedList('webhooks');
 
 @ApiTags('webhooks')
 @Controller('webhooks')
@@ -62,8 +64,8 @@ export class WebhooksController {
   @ApiOkResponse({ type: WebhookPage, description: 'A page of webhooks.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor }: PageQuery): Promise<WebhookPage> {
-    const rows = await this.webhooks.list(limit + 1, readCursor(cursor, /^\d{1,18}$/));
-    return toPage(rows, limit, toWebhookView, ({ row }) => row.seq);
+    const rows = await this.webhooks.list(limit + 1, WEBHOOKS.readCursor(cursor));
+    return WEBHOOKS.toPage(rows, limit, toWebhookView, ({ row }) => row.seq);
   }
 
   @Get(':id')

@@ -1,14 +1,13 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
-import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
+import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Max, MaxLength, Min } from 'class-validator';
 import {
-  CURSOR_PATTERN,
   type DeliveryRow,
   type DeliveryState,
   type IssuedWebhook,
   type Webhook,
   type WebhookFields,
 } from '#rollcall/platform';
-import { EventFilterQuery, START_PATTERN } from '../events/events.dto.js';
+import { EventFilterQuery, IsCursor, IsStart } from '../events/events.dto.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
@@ -63,7 +62,7 @@ export class CreateWebhookBody extends WebhookBody {
   })
   @Optional('latest')
   @IsString()
-  @Matches(START_PATTERN)
+  @IsStart()
   after: string = 'latest';
 }
 
@@ -90,7 +89,7 @@ export class ReplayBody {
   })
   @Optional()
   @IsString()
-  @Matches(CURSOR_PATTERN)
+  @IsCursor()
   after?: string;
 }
 

@@ -15,7 +15,7 @@ import { type AgentListFilter, AgentStore } from './agent.store.js';
 import type { AgentUpdate } from './agent.update.js';
 import { claimError } from './claim.check.js';
 import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
-import type { Joining } from './registration.batch.js';
+import type { IssuedLease, Joining } from './registration.batch.js';
 import { type Joined, type JoinResult, RegistrationGroup } from './registration.group.js';
 import type { AgentClaim, Registration } from './registration.js';
 import { UpdateGroup, type VersionedAgent } from './update.group.js';
@@ -26,7 +26,7 @@ export type { VersionedAgent } from './update.group.js';
 export interface JoinRequest {
   /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;
-  /** The lease token of the previous registration, if the agent registers again. */
+  /** The lease token of the previous registration, if the agent registers again. Any other token is ignored. */
   leaseToken: string | null;
   by: string;
   facts: Registration;
@@ -153,9 +153,12 @@ export class AgentsService {
 
 function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Joining {
   const agentId = proposed ?? newAgentId(facts.name);
-  const leaseToken = given ?? newLeaseToken();
-  const keys = capabilityKeys(facts.capabilities);
-  const tokenHash = hashOfToken(leaseToken);
   const isProposed = proposed !== null;
-  return { agentId, isProposed, leaseToken, tokenHash, registeredBy: by, facts, capabilityKeys: keys };
+  const previous = given === null ? undefined : leaseOf(given);
+  const lease = leaseOf(newLeaseToken());
+  return { agentId, isProposed, previous, ...lease, registeredBy: by, facts, capabilityKeys: capabilityKeys(facts.capabilities) };
+}
+
+function leaseOf(leaseToken: string): IssuedLease {
+  return { leaseToken, tokenHash: hashOfToken(leaseToken) };
 }

@@ -5,13 +5,19 @@ import { AgentAlreadyRegisteredError } from './agent.errors.js';
 import type { AgentRow } from './agent.row.js';
 import type { Registration } from './registration.js';
 
-/** A registration with its agentId, lease token and capability keys, before it is decided. */
-export interface Joining {
+/** A lease token and its hash. */
+export interface IssuedLease {
+  leaseToken: string;
+  tokenHash: string;
+}
+
+/** A registration with its agentId, a new lease token and its capability keys, before it is decided. */
+export interface Joining extends IssuedLease {
   agentId: string;
   /** False if the registry generated the agentId; it then has no earlier registration. */
   isProposed: boolean;
-  leaseToken: string;
-  tokenHash: string;
+  /** The token that the agent sends as proof of its previous registration. If it is right, the agent keeps it. */
+  previous?: IssuedLease;
   registeredBy: string;
   facts: Registration;
   /** Every capability by which a query may find the agent. */
@@ -60,17 +66,18 @@ export class RegistrationBatch {
   }
 
   decide(joining: Joining): Decision {
-    const { agentId, tokenHash, registeredBy } = joining;
+    const { agentId, previous, registeredBy } = joining;
     const before = this.rows.get(agentId);
     if (before && !this.facts.locked.has(agentId)) return { state: 'contended' };
     const isLive = before?.leftAt === null;
     const full = this.owned.quotaError(registeredBy, isLive && before.registeredBy === registeredBy);
     if (full) return { state: 'rejected', error: full };
-    if (isLive && before.tokenHash !== tokenHash)
+    const isSame = before !== undefined && before.tokenHash === previous?.tokenHash;
+    if (isLive && !isSame)
       return { state: 'rejected', error: new AgentAlreadyRegisteredError(agentId) };
     if (isLive) this.owned.add(before.registeredBy, -1);
     this.owned.add(registeredBy, 1);
     const flap = before ? noteFlap(before.flap, this.facts.now, this.rules.flap) : NEVER_FLAPPED;
-    return { state: 'accepted', accepted: { joining, before, flap } };
+    return { state: 'accepted', accepted: { joining: isSame ? { ...joining, ...previous } : joining, before, flap } };
   }
 }

@@ -1,11 +1,14 @@
 import { RegistryError } from '../errors.js';
-import { available, type Amount, type Budget, type Unit } from './budget.js';
+import { available, LARGEST_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
 
-  constructor(which: string) {
-    super(`There is no budget ${which}. GET /v1/budgets lists budgets, POST /v1/budgets creates one.`);
+  /** With the id of the budget, or with the kind and subject that have no budget. */
+  constructor(...[which, subject]: [id: number] | [kind: BudgetKind, subject: string]) {
+    const budget = typeof which === 'number' ? `${which}` : `of the ${which} "${subject}"`;
+    const route = which === 'run' ? '/v1/budgets/runs' : '/v1/budgets';
+    super(`There is no budget ${budget}. GET /v1/budgets lists budgets, POST ${route} creates one.`);
   }
 }
 
@@ -17,8 +20,32 @@ export class BudgetExistsError extends RegistryError {
   }
 }
 
+/** The run was opened with another parent or limit. */
+export class RunExistsError extends RegistryError {
+  readonly code = 'BUDGET_EXISTS';
+
+  constructor(runId: string) {
+    super(
+      `The run "${runId}" already has a budget that was opened with another parentRunId or limit. Send the same values ` +
+        'again, choose another runId, or top up or adjust the existing budget.',
+    );
+  }
+}
+
 export class InvalidBudgetError extends RegistryError {
   readonly code = 'INVALID_BUDGET';
+}
+
+/** A limit or a counter would become too large to be exact. */
+export class BudgetOverflowError extends RegistryError {
+  readonly code = 'INVALID_BUDGET';
+
+  constructor(id: number, unit: Unit, what: 'limit' | 'usage') {
+    super(
+      `The ${what} of the budget ${id} would exceed ${LARGEST_COUNT} ${unit}, the largest number that is exact. ` +
+        `Send a smaller amount, or adjust the ${what} of the budget.`,
+    );
+  }
 }
 
 /** A top-up needs a limit that it can raise. */
@@ -117,6 +144,20 @@ export class ReservationClosedError extends RegistryError {
 
   constructor(key: string, state: string) {
     super(`The reservation "${key}" is already ${state} and can no longer change. Open a new reservation.`);
+  }
+}
+
+/** A second settlement charges another amount than the first. */
+export class ReservationSettledError extends RegistryError {
+  readonly code = 'RESERVATION_CLOSED';
+  override readonly details: Record<string, unknown>;
+
+  constructor(key: string, used: Amount) {
+    super(
+      `The reservation "${key}" is already settled with ${used.tokens} tokens and ${used.microUsd} micro-dollars, so it is not ` +
+        'charged again. Reserve and settle the difference with a new key, or ask an operator to adjust the budgets.',
+    );
+    this.details = { used };
   }
 }
 

@@ -183,6 +183,26 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
+  it('B2 a second settlement with another amount is rejected with the recorded amount', async () => {
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(40));
+    await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 });
+    for (const usage of [tokens(31), { tokens: 30, microUsd: 8 }])
+      await expect(there.ledger.settle(of(held), usage)).rejects.toMatchObject({
+        code: 'RESERVATION_CLOSED',
+        message: expect.stringContaining('settled with 30 tokens and 7 micro-dollars') as string,
+        details: { used: { tokens: 30, microUsd: 7 } },
+      });
+    for (const usage of [
+      { tokens: 30, microUsd: 7 },
+      { tokens: 30, microUsd: null },
+      { tokens: null, microUsd: null },
+    ])
+      expect(await there.ledger.settle(of(held), usage)).toMatchObject({ used: { tokens: 30, microUsd: 7 } });
+    expect((await here.budgets.get(id)).budget.used).toEqual({ tokens: 30, microUsd: 7 });
+    await expectSound(here);
+  });
+
   it('B2 exactly one of a settlement and a concurrent release succeeds', async () => {
     const { id } = await here.given.budget(1_000);
     const all = await Promise.all(
@@ -322,6 +342,24 @@ describe('a tree of runs', () => {
       ),
     );
     expect(new Set(nodes.map(({ id }) => id)).size).toBe(1);
-    await expect(here.budgets.openRun('x', 'unknown', limit, 't')).rejects.toMatchObject({ code: 'BUDGET_NOT_FOUND' });
+    await expect(here.budgets.openRun('x', 'unknown', limit, 't')).rejects.toMatchObject({
+      code: 'BUDGET_NOT_FOUND',
+      message: expect.stringContaining('POST /v1/budgets/runs creates one') as string,
+    });
+  });
+
+  it('B2 rejects an existing run with another limit or parent; the request that opened it may be repeated after a top-up', async () => {
+    const limit = { tokens: 5, microUsd: null };
+    await here.budgets.openRun('root', null, limit, 't');
+    const { id } = await here.budgets.openRun('r', 'root', limit, 't');
+    await here.budgets.topUp(id, { tokens: 10 }, { by: 'op', note: null });
+    expect(await there.budgets.openRun('r', 'root', limit, 't')).toMatchObject({ id, limit: { tokens: 15 } });
+    const other = [
+      there.budgets.openRun('r', 'root', { tokens: 6, microUsd: null }, 't'),
+      there.budgets.openRun('r', 'root', { tokens: 5, microUsd: 1 }, 't'),
+      there.budgets.openRun('r', null, limit, 't'),
+    ];
+    for (const attempt of other) await expect(attempt).rejects.toMatchObject({ code: 'BUDGET_EXISTS' });
+    await expectSound(here);
   });
 });

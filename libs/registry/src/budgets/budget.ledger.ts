@@ -75,8 +75,8 @@ export class BudgetLedger {
   }
 
   /**
-   * Charges the usage in full. A repeated settlement returns the result of the first. A `limited` caller that exceeds its limit
-   * is rejected: nothing is charged, and the reservation stays open.
+   * Charges the usage in full. A repeated settlement returns the result of the first, and is rejected if it has another amount. A
+   * `limited` caller that exceeds its limit is rejected: nothing is charged, and the reservation stays open.
    */
   async settle(of: ReservationKey, usage: Usage, as: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);

@@ -142,6 +142,13 @@ describe('a forecast', () => {
     expect(forecast(daily, { tokens: 100, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
     expect(forecast({ ...budget, used: spent(2_000) }, { tokens: 1, microUsd: 0, overMs: 1 }, 7).runsOutAt).toBe(7);
   });
+
+  it('S3.10 a forecast has no time after the year 9999 and no rate that JSON clients cannot read exactly', () => {
+    const budget = given.budgetState({ limit: limit(Number.MAX_SAFE_INTEGER) });
+    expect(forecast(budget, { tokens: 1, microUsd: 0, overMs: 1 }, 0).runsOutAt).toBeNull();
+    const burst = { tokens: 1e15, microUsd: 0, overMs: 1 };
+    expect(forecast(budget, burst, 0).tokens.perHour).toBe(Number.MAX_SAFE_INTEGER);
+  });
 });
 
 describe('a batch of ledger operations', () => {

@@ -113,6 +113,17 @@ export class BudgetStore {
     return rows.map(toReading);
   }
 
+  /** The limit that the budget was opened with. */
+  async openedLimit(id: number): Promise<Limit | undefined> {
+    const rows = await this.db.query<{ tokens: string | null; microUsd: string | null }>(
+      `SELECT limit_tokens AS tokens, limit_micro_usd AS "microUsd" FROM budget_entry
+       WHERE budget_id = $1 AND kind = 'opened' ORDER BY seq LIMIT 1`,
+      [id],
+    );
+    const count = (text: string | null): number | null => (text === null ? null : Number(text));
+    return rows[0] && { tokens: count(rows[0].tokens), microUsd: count(rows[0].microUsd) };
+  }
+
   /** The budget of the parent of a new run. Locks the root, so that the tree is not pruned before the transaction ends. */
   async findParent(runId: string): Promise<Budget | undefined> {
     const rows = await this.db.query<BudgetRow>(

@@ -14,8 +14,10 @@ export type Amount = Record<Unit, number>;
 export type Limit = Record<Unit, number | null>;
 
 export const ZERO: Amount = { tokens: 0, microUsd: 0 };
-/** The largest amount of one operation. Sums of such amounts stay far below the limit of exact integers in JavaScript. */
+/** The largest amount of one operation. */
 export const LARGEST_AMOUNT = 1_000_000_000_000;
+/** The largest counter or limit. JavaScript and JSON clients do not represent larger integers exactly. */
+export const LARGEST_COUNT = Number.MAX_SAFE_INTEGER;
 
 /**
  * A budget and its counters, which are whole numbers. `used` is the amount charged in the current window, and `reserved` is the
@@ -86,6 +88,11 @@ export function insufficientUnit(budget: Budget, requested: Amount): Unit | unde
     const most = left[unit];
     return most !== null && (requested[unit] > most || most === 0);
   });
+}
+
+/** Returns the unit in which the sum would exceed `LARGEST_COUNT`, if any. */
+export function overflowingUnit(counter: Amount, amount: Amount): Unit | undefined {
+  return UNITS.find((unit) => counter[unit] > LARGEST_COUNT - amount[unit]);
 }
 
 export function hold(budget: Budget, amount: Amount): Budget {

@@ -128,6 +128,24 @@ describe('the administration of budgets', () => {
     await expectSound(here);
   });
 
+  it('S3.10 a limit or usage that would exceed the largest exact integer is rejected', async () => {
+    const largest = Number.MAX_SAFE_INTEGER;
+    const { id } = await here.given.budget(largest - 10);
+    const raise = async (count: number): Promise<unknown> =>
+      await here.budgets.topUp(id, { tokens: count }, { by: 'op', note: null });
+    await expect(raise(11)).rejects.toMatchObject({ code: 'INVALID_BUDGET', message: expect.stringMatching(/limit/) as string });
+    await raise(10);
+    await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'op', note: null });
+    const held = await here.ledger.reserve(given.reservation(5));
+    await here.budgets.adjust(id, { used: { tokens: largest - 10 } }, { by: 'op', note: null });
+    const tooMuch = { code: 'INVALID_BUDGET', message: expect.stringMatching(/usage/) as string };
+    await expect(here.ledger.reserve(given.reservation(6))).rejects.toMatchObject(tooMuch);
+    await expect(here.ledger.settle(of(held), tokens(11))).rejects.toMatchObject(tooMuch);
+    await here.ledger.settle(of(held), tokens(10));
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(largest), reserved: tokens(0) });
+    await expectSound(here);
+  });
+
   it('S3.10 the reconciliation reports counters that were changed without the ledger', async () => {
     const { id } = await here.given.budget(100);
     await db.query('UPDATE budget SET used_tokens = 3');

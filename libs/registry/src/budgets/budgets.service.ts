@@ -1,7 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
-import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError, RunTreeTooDeepError } from './budget.errors.js';
+import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled, UNITS } from './budget.js';
+import {
+  BudgetExistsError,
+  BudgetNotFoundError,
+  InvalidBudgetError,
+  RunExistsError,
+  RunTreeTooDeepError,
+} from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetFilter, type BudgetReading, type NewBudget } from './budget.store.js';
@@ -51,17 +57,20 @@ export class BudgetsService {
     });
   }
 
-  /** Returns the budget of a run; creates it if it does not exist. Its limit applies to the run and all its descendants. */
+  /**
+   * Creates the budget of a run. Its limit applies to the run and all its descendants. A repeated request returns the existing
+   * budget; a request with another parent or limit is rejected.
+   */
   async openRun(runId: string, parentRunId: string | null, limit: Limit, by: string): Promise<Budget> {
     return await this.db.transaction(async () => {
       const budget = await this.complete({ kind: 'run', subject: runId, limit, parentRunId, by });
-      return (await this.insert(budget)) ?? (await this.getOnly('run', runId)).budget;
+      return (await this.insert(budget)) ?? (await this.existingRun(budget));
     });
   }
 
   async get(id: number): Promise<BudgetReading> {
     const found = await this.store.find(id);
-    if (!found) throw new BudgetNotFoundError(String(id));
+    if (!found) throw new BudgetNotFoundError(id);
     return current(found);
   }
 
@@ -117,7 +126,7 @@ export class BudgetsService {
     if (!isTimeZone(timeZone))
       throw new InvalidBudgetError(`"${timeZone}" is not a known time zone. Use a name such as UTC or Europe/Berlin.`);
     const parent = parentRunId === null ? undefined : await this.store.findParent(parentRunId);
-    if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${parentRunId}"`);
+    if (parentRunId !== null && !parent) throw new BudgetNotFoundError('run', parentRunId);
     const path = parent ? [...parent.path, parent.id] : [];
     if (this.runDepth > 0 && path.length >= this.runDepth) throw new RunTreeTooDeepError(subject, this.runDepth);
     return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
@@ -132,10 +141,15 @@ export class BudgetsService {
     return inserted;
   }
 
-  private async getOnly(kind: BudgetKind, subject: string): Promise<BudgetReading> {
-    const [found] = await this.store.findOf(kind, subject);
-    if (!found) throw new BudgetNotFoundError(`of the ${kind} "${subject}"`);
-    return found;
+  /** Compares with the limit that the run was opened with: a top-up between two attempts does not make them differ. */
+  private async existingRun({ subject, path, limit }: NewBudget): Promise<Budget> {
+    const [found] = await this.store.findOf('run', subject);
+    if (!found) throw new BudgetNotFoundError('run', subject);
+    const { budget } = found;
+    const opened = (await this.store.openedLimit(budget.id)) ?? budget.limit;
+    const isSame = budget.path.at(-1) === path.at(-1) && UNITS.every((unit) => opened[unit] === limit[unit]);
+    if (!isSame) throw new RunExistsError(subject);
+    return budget;
   }
 }
 

@@ -1,4 +1,15 @@
-import { isZero, minus, plus, UNITS, ZERO, type Amount, type Budget, type Limit, type Unit } from './budget.js';
+import {
+  isZero,
+  LARGEST_COUNT,
+  minus,
+  plus,
+  UNITS,
+  ZERO,
+  type Amount,
+  type Budget,
+  type Limit,
+} from './budget.js';
+import { BudgetOverflowError, BudgetUnlimitedError } from './budget.errors.js';
 import type { EntryKind, LedgerLine } from './ledger.entry.js';
 
 /** A change of one budget outside of a reservation. A missing field stays unchanged. */
@@ -19,13 +30,13 @@ export interface Correction {
   note: string | null;
 }
 
-export type Corrected = { budget: Budget; line: LedgerLine | null } | { unlimited: Unit };
+export type Corrected = { budget: Budget; line: LedgerLine | null } | { error: BudgetUnlimitedError | BudgetOverflowError };
 
 /** Returns the corrected budget and its ledger line; the same budget and no line if nothing changes. */
 export function corrected(budget: Budget, correction: Correction): Corrected {
   if (correction.inWindow !== undefined && correction.inWindow !== budget.windowStart) return { budget, line: null };
   const limit = newLimit(budget, correction);
-  if ('unlimited' in limit) return limit;
+  if ('error' in limit) return limit;
   const amount = minus(newUsed(budget, correction), budget.used);
   const isLimit = UNITS.some((unit) => limit[unit] !== budget.limit[unit]);
   const declared = correction.declared ?? budget.declared;
@@ -40,13 +51,17 @@ function lineOf(budget: Budget, { as: kind, by, note }: Correction, amount: Amou
   return { ...at, kind, amount, own: true, limit, marks: [], by, note };
 }
 
-function newLimit({ limit }: Budget, { raise, limit: wanted }: Correction): Limit | { unlimited: Unit } {
+function newLimit(
+  { id, limit }: Budget,
+  { raise, limit: wanted }: Correction,
+): Limit | Extract<Corrected, { error: unknown }> {
   const next: Limit = { ...limit, ...wanted };
   for (const unit of UNITS) {
     const more = raise?.[unit];
     if (more === undefined) continue;
     const most = next[unit];
-    if (most === null) return { unlimited: unit };
+    if (most === null) return { error: new BudgetUnlimitedError(id, unit) };
+    if (most > LARGEST_COUNT - more) return { error: new BudgetOverflowError(id, unit, 'limit') };
     next[unit] = most + more;
   }
   return next;

@@ -1,4 +1,4 @@
-import { available, type Budget, type Unit, UNITS } from './budget.js';
+import { available, LARGEST_COUNT, type Budget, type Unit, UNITS } from './budget.js';
 
 /** The amounts charged in the recent past, and the length of that period. */
 export interface Burn {
@@ -10,7 +10,7 @@ export interface Burn {
 export interface UnitForecast {
   perHour: number;
   available: number | null;
-  /** When the budget runs out at this rate; null if it does not, or if its window ends before that. */
+  /** When the budget runs out at this rate; null if it does not before the end of its window or of the year 9999. */
   runsOutAt: number | null;
 }
 
@@ -28,7 +28,7 @@ export function forecast(budget: Budget, burn: Burn, now: number): Forecast {
   const of = (unit: Unit): UnitForecast => {
     const perMs = burn.overMs > 0 ? burn[unit] / burn.overMs : 0;
     return {
-      perHour: Math.round(perMs * HOUR_MS),
+      perHour: Math.min(LARGEST_COUNT, Math.round(perMs * HOUR_MS)),
       available: left[unit],
       runsOutAt: runsOutAt(left[unit], perMs, budget.windowEnd, now),
     };
@@ -46,5 +46,5 @@ function runsOutAt(left: number | null, perMs: number, windowEnd: number | null,
   return Math.floor(at);
 }
 
-/** The latest time that a Date can represent. */
-const LATEST_DATE = 8.64e15;
+/** The end of the year 9999: RFC 3339 has no later times. */
+const LATEST_DATE = Date.UTC(10_000, 0) - 1;

@@ -7,22 +7,26 @@ import {
   hold,
   isZero,
   insufficientUnit,
+  overflowingUnit,
+  plus,
   releaseHold,
   rolled,
   UNITS,
   type Amount,
   type Budget,
   type BudgetCondition,
+  type BudgetKind,
   type LowBudgetPolicy,
   type Unit,
 } from './budget.js';
 import {
   BudgetExhaustedError,
   BudgetNotFoundError,
-  BudgetUnlimitedError,
+  BudgetOverflowError,
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
+  ReservationSettledError,
   SettlementTooLargeError,
 } from './budget.errors.js';
 import { corrected, type Correction } from './correction.js';
@@ -158,12 +162,14 @@ export class LedgerBatch {
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
     const found = this.budgetsOf(request.scopes);
-    if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
+    if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(...found.missing) };
     const amount = fittingAmount(request, found.budgets);
     for (const budget of found.budgets) {
       const unit = insufficientUnit(budget, amount);
       if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, request.amount, this.now) };
     }
+    const overflow = overflowOf(found.budgets, amount, ({ used, reserved }) => plus(used, reserved));
+    if (overflow) return overflow;
     for (const budget of found.budgets) this.budgets.set(budget.id, hold(budget, amount));
     return { ok: true, reservation: this.open(request, amount, found.budgets) };
   }
@@ -183,11 +189,13 @@ export class LedgerBatch {
   private settle(of: ReservationKey, usage: Usage, atMostTimes = 0): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
-    if (found.state === 'settled') return { ok: true, reservation: found, replayed: true };
+    if (found.state === 'settled') return repeatedSettlement(found, usage);
     if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
     const excess = excessOf(used, found, atMostTimes);
     if (excess) return { ok: false, error: new SettlementTooLargeError(found, used, excess) };
+    const overflow = overflowOf(this.affectedBy(found), used, (budget) => budget.used);
+    if (overflow) return overflow;
     const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.countsAsOverdraft(unit, found));
     const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
     const marks: ChargeMark[] = [];
@@ -251,9 +259,9 @@ export class LedgerBatch {
 
   private correct(correction: Correction): LedgerOutcome {
     const budget = this.budgets.get(correction.budgetId);
-    if (!budget) return { ok: false, error: new BudgetNotFoundError(String(correction.budgetId)) };
+    if (!budget) return { ok: false, error: new BudgetNotFoundError(correction.budgetId) };
     const result = corrected(budget, correction);
-    if ('unlimited' in result) return { ok: false, error: new BudgetUnlimitedError(budget.id, result.unlimited) };
+    if ('error' in result) return { ok: false, error: result.error };
     this.budgets.set(budget.id, result.budget);
     if (result.line) this.lines.push(result.line);
     return this.outcomeOf(budget.id);
@@ -261,14 +269,14 @@ export class LedgerBatch {
 
   private outcomeOf(budgetId: number): LedgerOutcome {
     const budget = this.budgets.get(budgetId);
-    return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(String(budgetId)) };
+    return budget ? { ok: true, budget } : { ok: false, error: new BudgetNotFoundError(budgetId) };
   }
 
   /** Returns the budgets in the order of their ids, which is the order of the locks. */
-  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: string } {
+  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: [BudgetKind, string] } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
-    if (agentId !== null && agent.length === 0) return { missing: `of the agent "${agentId}"` };
-    if (runId !== null && run.length === 0) return { missing: `of the run "${runId}"` };
+    if (agentId !== null && agent.length === 0) return { missing: ['agent', agentId] };
+    if (runId !== null && run.length === 0) return { missing: ['run', runId] };
     const ancestors = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
     const ids = new Set([
       ...agent,
@@ -298,6 +306,18 @@ function fittingAmount({ amount, atLeastTokens }: ReserveRequest, budgets: reado
   return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
 }
 
+function overflowOf(
+  budgets: readonly Budget[],
+  amount: Amount,
+  counterOf: (budget: Budget) => Amount,
+): LedgerOutcome | undefined {
+  for (const budget of budgets) {
+    const unit = overflowingUnit(counterOf(budget), amount);
+    if (unit) return { ok: false, error: new BudgetOverflowError(budget.id, unit, 'usage') };
+  }
+  return undefined;
+}
+
 function nextVersion(budget: Budget): Budget {
   return { ...budget, version: budget.version + 1 };
 }
@@ -316,4 +336,13 @@ function isSame({ scopes, held }: Reservation, request: ReserveRequest): boolean
 
 function reused(key: string): LedgerOutcome {
   return { ok: false, error: new ReservationKeyReusedError(key) };
+}
+
+/** A retry may repeat the amount, or leave it unknown. Another amount is rejected, because it would not be charged. */
+function repeatedSettlement(found: Reservation, usage: Usage): LedgerOutcome {
+  const { key, used } = found;
+  const differs = used && UNITS.some((unit) => usage[unit] !== null && usage[unit] !== used[unit]);
+  return differs
+    ? { ok: false, error: new ReservationSettledError(key, used) }
+    : { ok: true, reservation: found, replayed: true };
 }

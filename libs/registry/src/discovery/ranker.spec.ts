@@ -106,6 +106,11 @@ describe('the ranking', () => {
     expect(ask(agents, { prefer: 'least-loaded' })).toEqual(['b', 'c', 'a']);
   });
 
+  it('S3.7 states the load of an agent without a capacity by its tasks in progress', () => {
+    const { candidates } = rankerOf([{ agentId: 'a', ratio: 0.5 }]).ranker.rank({ prefer: 'least-loaded' }, NOW);
+    expect(candidates[0]?.reasons).toContain('50 % busy (0 in progress)');
+  });
+
   it('S3.7 breaks ties by agentId', () => {
     expect(ask([{ agentId: 'b' }, { agentId: 'a' }, { agentId: 'c' }], {})).toEqual(['a', 'b', 'c']);
   });

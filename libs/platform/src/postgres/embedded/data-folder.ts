@@ -1,5 +1,5 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { commandOf, isAlive, processIdentity } from './process-identity.js';
@@ -8,6 +8,8 @@ export class DataFolderError extends Error {
   override readonly name = 'DataFolderError';
 }
 
+/** ENOENT: the parent exists, but the system allows no folder in it, as in /proc. */
+const UNWRITABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT']);
 const Owner = z.object({ pid: z.number(), identity: z.string() });
 
 /**
@@ -29,7 +31,7 @@ export class DataFolder {
   claim(): void {
     if (existsSync(this.path) && !statSync(this.path).isDirectory()) throw this.noFolder();
     try {
-      mkdirSync(this.path, { recursive: true, mode: 0o700 });
+      makeFolder(this.path);
       this.removeStaleLock();
       this.writeLock();
     } catch (error) {
@@ -96,7 +98,7 @@ export class DataFolder {
       return new DataFolderError(
         `Another process is starting with the data folder ${this.path}. Stop one of the two processes.`,
       );
-    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR') {
+    if (code !== undefined && UNWRITABLE.has(code)) {
       return new DataFolderError(
         `The data folder ${this.path} cannot be written (${code}). Make it writable, choose another folder with ` +
           `ROLLCALL_DATA_DIR, or use an external Postgres with DATABASE_URL.`,
@@ -104,6 +106,13 @@ export class DataFolder {
     }
     return error;
   }
+}
+
+/** The recursive `mkdirSync` of Node does not return where the system allows no folder, as in /proc. */
+function makeFolder(path: string): void {
+  const missing: string[] = [];
+  for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) mkdirSync(folder, { mode: 0o700 });
 }
 
 function parseJson(text: string): unknown {

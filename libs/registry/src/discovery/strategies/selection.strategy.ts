@@ -32,5 +32,7 @@ export function compareRoughLoad(one: Assessment, other: Assessment): number {
 }
 
 export function loadText({ record: { load } }: Assessment): string {
-  return `${Math.round(load.ratio * 100)} % busy (${load.inFlight} of ${load.capacity ?? 'unknown capacity'})`;
+  const { ratio, inFlight, capacity } = load;
+  const tasks = capacity === null ? `${inFlight} in progress` : `${inFlight} of ${capacity}`;
+  return `${Math.round(ratio * 100)} % busy (${tasks})`;
 }

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DataFolder, DataFolderError } from './data-folder.js';
+
+describe('the data folder', () => {
+  let folder: string;
+  beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-folder-'))));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is created with its parents, for its user only', () => {
+    const path = join(folder, 'a', 'b');
+    new DataFolder(path).claim();
+    for (const created of [path, join(folder, 'a')]) expect(statSync(created).mode & 0o777).toBe(0o700);
+  });
+
+  it('a path where the system allows no folder is reported with the setting', () => {
+    const claim = (): void => new DataFolder('/proc/rollcall/data').claim();
+    expect(claim).toThrow(DataFolderError);
+    expect(claim).toThrow('ROLLCALL_DATA_DIR');
+  });
+});

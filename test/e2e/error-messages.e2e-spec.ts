@@ -1,0 +1,88 @@
+import { gzipSync } from 'node:zlib';
+import { startApi, type TestApi } from '../support/api.js';
+import { registrationBody } from '../support/given.js';
+
+let api: TestApi;
+beforeAll(async () => void (api = await startApi()));
+afterAll(async () => await api.stop());
+
+const AFTER = 'after must be oldest, latest, a cursor such as 1042-9f3c27d1, or a sequence such as 1042';
+
+async function messagesOf(method: string, path: string, body?: unknown): Promise<string[]> {
+  const answer = await api.call<{ errors: { message: string }[] }>(method, path, { body });
+  expect(answer.status).toBe(400);
+  return answer.body.errors.map(({ message }) => message);
+}
+
+describe('the message about an invalid field', () => {
+  it.each([
+    ['POST', '/v1/agents', registrationBody({ capacity: '3' }), 'capacity must be a number'],
+    ['POST', '/v1/agents', registrationBody({ sandboxLevel: '2' }), 'sandboxLevel must be a number'],
+    ['POST', '/v1/agents', registrationBody({ name: null }), 'name must be a string'],
+    ['POST', '/v1/agents', { capabilities: ['build'] }, 'name is required'],
+    ['POST', '/v1/agents', { name: 'x' }, 'capabilities is required'],
+    ['POST', '/v1/agents/batch', { agents: {} }, 'agents must be a list'],
+    ['POST', '/v1/agents/batch', {}, 'agents is required'],
+    ['POST', '/v1/agents/query', { capabilities: 'bulk' }, 'capabilities must be a list'],
+    ['POST', '/v1/agents/query', { capabilities: [5] }, 'each value in capabilities must be a string'],
+    ['POST', '/v1/agents/x/probe', {}, 'probeId is required'],
+    ['POST', '/v1/agents/x/drain', { note: 5 }, 'note must be a string'],
+    ['POST', '/v1/keys', { name: 'x', roles: 'viewer' }, 'roles must be a list'],
+    ['POST', '/v1/keys', { name: 'x', roles: ['viewer', 'viewer'] }, 'roles must not contain the same element twice'],
+    ['POST', '/v1/webhooks', {}, 'url is required'],
+    ['POST', '/v1/budgets/1/adjust', { used: { tokens: 1 } }, 'note is required'],
+    ['POST', '/v1/webhooks', { url: 'https://ops.example', after: 'x' }, AFTER],
+    ['GET', '/v1/events?after=-1', undefined, AFTER],
+    ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
+    ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: {} }, 'limit or used must have tokens or microUsd'],
+    ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
+    ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
+  ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {
+    expect(await messagesOf(method, path, body)).toEqual([message]);
+  });
+
+  it('states the size if the type is right', async () => {
+    expect(await messagesOf('POST', '/v1/agents', registrationBody({ capacity: 1e7 }))).toEqual([
+      'capacity must not be greater than 1000000',
+    ]);
+    expect(await messagesOf('GET', '/v1/agents?limit=0')).toEqual(['limit must not be less than 1']);
+  });
+});
+
+describe('an error message', () => {
+  const detailOf = async (...[method, path, options]: Parameters<TestApi['call']>): Promise<[number, string]> => {
+    const { status, body } = await api.call(method, path, options);
+    return [status, String(body['detail'])];
+  };
+
+  it('says how to send a body whose type or encoding is not supported', async () => {
+    const xml = { body: '<name/>', headers: { 'content-type': 'application/xml' } };
+    expect(await detailOf('POST', '/v1/keys', xml)).toEqual([415, expect.stringContaining('application/json')]);
+    const gzip = { body: Uint8Array.from(gzipSync('{}')), headers: { 'content-encoding': 'gzip' } };
+    expect(await detailOf('POST', '/v1/keys', gzip)).toEqual([415, expect.stringContaining('uncompressed')]);
+  });
+
+  it('names the parameter of a delivery that is no sequence', async () => {
+    for (const sequence of ['zz', '-1', '1.5'])
+      expect(await messagesOf('GET', `/v1/webhooks/wh_1/deliveries/${sequence}`)).toEqual([
+        'sequence must be a whole number such as 1042',
+      ]);
+  });
+
+  it('says which credential to use instead of one that lacks the permission', async () => {
+    const { agentId, leaseToken } = await api.given.agent();
+    const beat = { key: await api.given.key('agent'), body: { generation: 1 } };
+    expect(await detailOf('POST', `/v1/agents/${agentId}/heartbeat`, beat)).toEqual([
+      403,
+      expect.stringContaining('Use the lease token of the agent'),
+    ]);
+    expect(await detailOf('GET', '/v1/agents', { key: leaseToken })).toEqual([
+      403,
+      expect.stringContaining('use an API key here'),
+    ]);
+    expect(await detailOf('GET', '/v1/keys', { key: await api.given.key('viewer') })).toEqual([
+      403,
+      expect.stringContaining('Use a credential whose roles include it'),
+    ]);
+  });
+});
