@@ -25,23 +25,25 @@ const UPDATE_BUDGETS = `
   WHERE b.id = n.id`;
 
 export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
-  const rows = budgets.map(({ id, limit, used, own, reserved, reports, windowStart, windowEnd, declared, version }) => ({
-    id,
-    limit_tokens: limit.tokens,
-    limit_micro_usd: limit.microUsd,
-    used_tokens: used.tokens,
-    used_micro_usd: used.microUsd,
-    own_tokens: own.tokens,
-    own_micro_usd: own.microUsd,
-    reserved_tokens: reserved.tokens,
-    reserved_micro_usd: reserved.microUsd,
-    reported_tokens: reports.charged,
-    report_offset: reports.offset,
-    window_start: new Date(windowStart),
-    window_end: windowEnd === null ? null : new Date(windowEnd),
-    declared,
-    version,
-  }));
+  const rows = budgets.map(
+    ({ id, limit, used, own, reserved, reports, windowStart, windowEnd, declared, version }) => ({
+      id,
+      limit_tokens: limit.tokens,
+      limit_micro_usd: limit.microUsd,
+      used_tokens: used.tokens,
+      used_micro_usd: used.microUsd,
+      own_tokens: own.tokens,
+      own_micro_usd: own.microUsd,
+      reserved_tokens: reserved.tokens,
+      reserved_micro_usd: reserved.microUsd,
+      reported_tokens: reports.charged,
+      report_offset: reports.offset,
+      window_start: new Date(windowStart),
+      window_end: windowEnd === null ? null : new Date(windowEnd),
+      declared,
+      version,
+    }),
+  );
   return { sql: UPDATE_BUDGETS, rows };
 }
 

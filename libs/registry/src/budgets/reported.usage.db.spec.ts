@@ -86,7 +86,9 @@ describe('reports and settlements on two replicas', () => {
   it('S3.10 a call is charged once if its reservation expires and it is settled after a report', async () => {
     const agent = await register();
     const of = await reserve(here, 1_000);
-    await replicas.database.db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`);
+    await replicas.database.db.query(
+      `UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`,
+    );
     await report(there, agent, 40);
     expect((await budget()).reserved.tokens).toBe(0);
     await settle(there, of, 40);
