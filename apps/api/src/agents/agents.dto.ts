@@ -221,7 +221,11 @@ export class BeatBody {
   @ApiPropertyOptional({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight?: number;
   @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
   @ApiPropertyOptional({ example: 850, description: 'How long recent responses took.' }) latencyMs?: number;
-  @ApiPropertyOptional({ type: 'integer', example: 130_000, description: 'All tokens used so far.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 130_000,
+    description: 'All tokens used so far, including those of settled calls.',
+  })
   usedTokens?: number;
 }
 

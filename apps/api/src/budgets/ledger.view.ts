@@ -24,7 +24,8 @@ export class LedgerEntryView {
   windowStart: string;
   @ApiProperty({ type: String, nullable: true, example: 'call-1', description: 'The reservation, if any.' })
   reservation: string | null;
-  @ApiProperty({ type: [String], example: [], description: '`overdraft`, `late` or `estimated`.' }) marks: string[];
+  @ApiProperty({ type: [String], example: [], description: '`overdraft`, `late`, `estimated` or `reported`.' })
+  marks: string[];
   @ApiProperty({ type: String, nullable: true, example: 'key:4fT9sKq2Lm', description: 'Who caused it, if known.' })
   by: string | null;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The note of the operator, if any.' })

@@ -66,6 +66,8 @@ function openedBudget({ facts }: Joining, { agentId, registeredAt }: WrittenRegi
     ownMicroUsd: '0',
     reservedTokens: '0',
     reservedMicroUsd: '0',
+    reportedTokens: '0',
+    reportOffset: '0',
     windowStart: registeredAt,
     windowEnd: null,
     source,

@@ -46,8 +46,14 @@ export class AgentBudgets {
       const total = totals.get(agentId);
       if (!total) continue;
       const limit = total.declared ? { limit: { tokens: declared.totalTokens } } : {};
-      const usedAtLeast = { tokens: declared.usedTokens };
-      corrections.push({ budgetId: total.id, as: 'declared', ...limit, usedAtLeast, by, note: null });
+      corrections.push({
+        budgetId: total.id,
+        as: 'declared',
+        ...limit,
+        reportedTotal: declared.usedTokens,
+        by,
+        note: null,
+      });
       if (total.source !== declared.source) sources.push({ id: total.id, source: declared.source });
     }
     await Promise.all([this.ledger.correctLocked(locked, corrections), this.store.setSources(sources)]);

@@ -1,5 +1,6 @@
 import type { AgentBudget } from '../agents/agent.record.js';
 import { remaining, UNITS, type Budget, type Unit } from './budget.js';
+import { chargeOfReport } from './reported.usage.js';
 
 /** Returns the most restrictive of several budgets: an exhausted one, else the one with the fewest remaining tokens. */
 export function bindingBudgetOf(budgets: readonly Budget[]): Budget | undefined {
@@ -21,8 +22,9 @@ export function exhaustedUnit(budget: Budget): Unit | undefined {
 
 /** Returns the budget with the usage from the agent's last beat, which the ledger may not contain yet. */
 export function withReported(budget: Budget, reported: number): Budget {
-  if (budget.window !== 'total' || budget.source !== 'reported' || reported <= budget.used.tokens) return budget;
-  return { ...budget, used: { ...budget.used, tokens: reported } };
+  if (budget.window !== 'total' || budget.source !== 'reported') return budget;
+  const tokens = chargeOfReport(budget, reported);
+  return tokens === 0 ? budget : { ...budget, used: { ...budget.used, tokens: budget.used.tokens + tokens } };
 }
 
 /** Among exhausted budgets, a budget without a window comes first, because waiting does not help there. */

@@ -35,6 +35,9 @@ export class BudgetEntity {
   @Column({ type: 'bigint', name: 'own_micro_usd', default: 0 }) ownMicroUsd: string;
   @Column({ type: 'bigint', name: 'reserved_tokens', default: 0 }) reservedTokens: string;
   @Column({ type: 'bigint', name: 'reserved_micro_usd', default: 0 }) reservedMicroUsd: string;
+  /** The tokens that reports have charged. */
+  @Column({ type: 'bigint', name: 'reported_tokens', default: 0 }) reportedTokens: string;
+  @Column({ type: 'bigint', name: 'report_offset', default: 0 }) reportOffset: string;
   @Column({ type: 'timestamptz', name: 'window_start' }) windowStart: Date;
   @Index('budget_window_end', { where: 'window_end IS NOT NULL' })
   @Column({ type: 'timestamptz', name: 'window_end', nullable: true })

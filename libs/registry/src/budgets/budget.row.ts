@@ -21,6 +21,8 @@ export interface BudgetRow {
   ownMicroUsd: string;
   reservedTokens: string;
   reservedMicroUsd: string;
+  reportedTokens: string;
+  reportOffset: string;
   /** A string if the row comes from JSON. */
   windowStart: Date | string;
   windowEnd: Date | string | null;
@@ -36,6 +38,7 @@ export const BUDGET_COLUMNS = `
   b.used_tokens AS "usedTokens", b.used_micro_usd AS "usedMicroUsd",
   b.own_tokens AS "ownTokens", b.own_micro_usd AS "ownMicroUsd",
   b.reserved_tokens AS "reservedTokens", b.reserved_micro_usd AS "reservedMicroUsd",
+  b.reported_tokens AS "reportedTokens", b.report_offset AS "reportOffset",
   b.window_start AS "windowStart", b.window_end AS "windowEnd", b.source, b.declared, b.version`;
 
 export function toBudget(row: BudgetRow): Budget {
@@ -51,6 +54,7 @@ export function toBudget(row: BudgetRow): Budget {
     used: { tokens: Number(row.usedTokens), microUsd: Number(row.usedMicroUsd) },
     own: { tokens: Number(row.ownTokens), microUsd: Number(row.ownMicroUsd) },
     reserved: { tokens: Number(row.reservedTokens), microUsd: Number(row.reservedMicroUsd) },
+    reports: { charged: Number(row.reportedTokens), offset: Number(row.reportOffset) },
     windowStart: new Date(row.windowStart).getTime(),
     windowEnd: row.windowEnd === null ? null : new Date(row.windowEnd).getTime(),
     source: row.source,
@@ -68,6 +72,7 @@ export interface ReservationRow {
   budgetIds: string[];
   heldTokens: string;
   heldMicroUsd: string;
+  reportedBefore: string;
   state: ReservationState;
   usedTokens: string | null;
   usedMicroUsd: string | null;
@@ -79,8 +84,8 @@ export interface ReservationRow {
 
 export const RESERVATION_COLUMNS = `
   r.owner, r.key, r.agent_id AS "agentId", r.caller_id AS "callerId", r.run_id AS "runId", r.budget_ids AS "budgetIds",
-  r.held_tokens AS "heldTokens", r.held_micro_usd AS "heldMicroUsd", r.state, r.used_tokens AS "usedTokens",
-  r.used_micro_usd AS "usedMicroUsd", r.overdraft, r.estimated, r.expires_at AS "expiresAt",
+  r.held_tokens AS "heldTokens", r.held_micro_usd AS "heldMicroUsd", r.reported_before AS "reportedBefore", r.state,
+  r.used_tokens AS "usedTokens", r.used_micro_usd AS "usedMicroUsd", r.overdraft, r.estimated, r.expires_at AS "expiresAt",
   r.expires_at <= clock_timestamp() AS "isOver"`;
 
 export function toReservation(row: ReservationRow): LockedReservation {
@@ -91,6 +96,7 @@ export function toReservation(row: ReservationRow): LockedReservation {
     scopes: { agentId, callerId, runId },
     budgetIds: row.budgetIds.map(Number),
     held: { tokens: Number(row.heldTokens), microUsd: Number(row.heldMicroUsd) },
+    reportedBefore: Number(row.reportedBefore),
     state,
     used: row.usedTokens === null ? null : { tokens: Number(row.usedTokens), microUsd: Number(row.usedMicroUsd) },
     overdraft,

@@ -182,23 +182,23 @@ export class BudgetStore {
     return rows.map(({ id }) => Number(id));
   }
 
-  /** Reports by heartbeat that exceed the ledger. Scans the whole fleet. */
+  /** Reports by heartbeat that exceed the known tokens. Scans the whole fleet. */
   async allAheadOfLedger(limit: number): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
        JOIN budget b ON b.kind = 'agent' AND b.subject = l.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
-       WHERE l.used_tokens > b.used_tokens LIMIT $1`,
+       WHERE l.used_tokens > b.used_tokens + b.report_offset LIMIT $1`,
       [limit],
     );
     return rows.map(toReport);
   }
 
-  /** The given reports that exceed the ledger. */
+  /** The given reports that exceed the known tokens. */
   async aheadOfLedger(reports: readonly ReportedTotal[]): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)
        JOIN budget b ON b.kind = 'agent' AND b.subject = r.agent_id AND b.window_kind = 'total' AND b.source = 'reported'
-       WHERE r.tokens > b.used_tokens`,
+       WHERE r.tokens > b.used_tokens + b.report_offset`,
       [reports.map(({ agentId }) => agentId), reports.map(({ usedTokens }) => usedTokens)],
     );
     return rows.map(toReport);

@@ -1,4 +1,5 @@
 import { nextWindow, type BudgetWindow } from './budget.window.js';
+import type { ReportState } from './reported.usage.js';
 
 /** Whose spending a budget limits. A `run` is one node of a delegation tree; the `fleet` is all agents together. */
 export const BUDGET_KINDS = ['agent', 'caller', 'run', 'fleet'] as const;
@@ -37,6 +38,7 @@ export interface Budget {
   readonly used: Amount;
   readonly own: Amount;
   readonly reserved: Amount;
+  readonly reports: ReportState;
   readonly windowStart: number;
   readonly windowEnd: number | null;
   /** What counts the usage: `ledger`, `reported` (by the agent), or a usage source such as `langfuse`. */

@@ -11,6 +11,7 @@ import {
 } from './budget.js';
 import { BudgetOverflowError, BudgetUnlimitedError } from './budget.errors.js';
 import type { EntryKind, LedgerLine } from './ledger.entry.js';
+import { afterAdjustment, afterReport, chargeOfReport, type ReportState } from './reported.usage.js';
 
 /** A change of one budget outside of a reservation. A missing field stays unchanged. */
 export interface Correction {
@@ -23,6 +24,8 @@ export interface Correction {
   used?: Partial<Amount>;
   /** Raises the usage to this amount; never lowers it. */
   usedAtLeast?: Partial<Amount>;
+  /** All tokens so far, as the agent reports them. */
+  reportedTotal?: number;
   /** The start of a window. The correction applies only in that window. */
   inWindow?: number;
   declared?: boolean;
@@ -42,7 +45,8 @@ export function corrected(budget: Budget, correction: Correction): Corrected {
   const declared = correction.declared ?? budget.declared;
   const isLine = isLimit || !isZero(amount);
   if (!isLine && declared === budget.declared) return { budget, line: null };
-  const next = { ...budget, limit, declared, used: plus(budget.used, amount), own: plus(budget.own, amount) };
+  const counters = { used: plus(budget.used, amount), own: plus(budget.own, amount) };
+  const next = { ...budget, ...counters, limit, declared, reports: newReports(budget, correction, amount.tokens) };
   return { budget: next, line: isLine ? lineOf(budget, correction, amount, isLimit ? limit : null) : null };
 }
 
@@ -67,10 +71,18 @@ function newLimit(
   return next;
 }
 
-function newUsed({ used }: Budget, { used: exact, usedAtLeast = ZERO }: Correction): Amount {
+function newUsed(budget: Budget, { used: exact, usedAtLeast = ZERO, reportedTotal = 0 }: Correction): Amount {
+  const { used } = budget;
+  if (reportedTotal > 0) return { ...used, tokens: used.tokens + chargeOfReport(budget, reportedTotal) };
   const known = { ...used, ...exact };
   return {
     tokens: Math.max(known.tokens, usedAtLeast.tokens ?? 0),
     microUsd: Math.max(known.microUsd, usedAtLeast.microUsd ?? 0),
   };
+}
+
+/** `tokens` is the difference that the correction makes to the usage. */
+function newReports({ reports }: Budget, { used, reportedTotal }: Correction, tokens: number): ReportState {
+  if (used?.tokens !== undefined) return afterAdjustment(reports, tokens);
+  return reportedTotal === undefined ? reports : afterReport(reports, tokens);
 }

@@ -32,6 +32,7 @@ import {
 import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
+import { coveredByReports, reportedBefore } from './reported.usage.js';
 import type { Reservation, ReserveRequest, Scopes, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
 
@@ -177,8 +178,9 @@ export class LedgerBatch {
   private open(request: ReserveRequest, held: Amount, budgets: readonly Budget[]): Reservation {
     const { owner, key, scopes, ttlMs } = request;
     const ids = budgets.map(({ id }) => id);
-    const facts = { owner, key, scopes, budgetIds: ids, held, used: null, overdraft: false, estimated: false };
-    const reservation = { ...facts, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
+    const facts = { owner, key, scopes, budgetIds: ids, held, reportedBefore: reportedBefore(budgets) };
+    const unused = { used: null, overdraft: false, estimated: false };
+    const reservation = { ...facts, ...unused, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
     this.reservations.set(keyOf(request), reservation);
     this.opened.set(keyOf(request), ttlMs);
     this.held.add(owner, 1);
@@ -217,10 +219,13 @@ export class LedgerBatch {
     const { owner, key, scopes, held, state } = reservation;
     const own = budget.kind !== 'run' || budget.subject === scopes.runId;
     const released = state === 'held' ? releaseHold(budget, held) : budget;
-    this.budgets.set(budget.id, charge(released, used, own));
+    const covered = coveredByReports(budget, reservation.reportedBefore, used.tokens);
+    const amount = { ...used, tokens: used.tokens - covered };
+    this.budgets.set(budget.id, charge(released, amount, own));
     if (isZero(used)) return;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
-    this.lines.push({ ...at, kind: 'charged', amount: used, own, limit: null, marks, by: owner, note: null });
+    const all: ChargeMark[] = covered > 0 ? [...marks, 'reported'] : marks;
+    this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by: owner, note: null });
   }
 
   /** Renews a held reservation, even after its expiry time, as long as no sweep has expired it. */

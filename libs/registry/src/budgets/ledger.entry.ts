@@ -13,8 +13,11 @@ export const ENTRY_KINDS = [
 ] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
-/** `overdraft`: the charge exceeds its reservation. `late`: the reservation had expired. `estimated`: the usage is unknown. */
-const CHARGE_MARKS = ['overdraft', 'late', 'estimated'] as const;
+/**
+ * `overdraft`: the charge exceeds its reservation. `late`: the reservation had expired. `estimated`: the usage is unknown.
+ * `reported`: the charge is reduced by tokens that reports of the agent charged during the call.
+ */
+const CHARGE_MARKS = ['overdraft', 'late', 'estimated', 'reported'] as const;
 export type ChargeMark = (typeof CHARGE_MARKS)[number];
 
 /** One line in the ledger of a budget. The lines of a window add up to the usage of that window. */

@@ -15,42 +15,48 @@ type Renewed = LedgerWrites['renewed'][number];
 const UPDATE_BUDGETS = `
   UPDATE budget b SET limit_tokens = n.limit_tokens, limit_micro_usd = n.limit_micro_usd,
     used_tokens = n.used_tokens, used_micro_usd = n.used_micro_usd, own_tokens = n.own_tokens, own_micro_usd = n.own_micro_usd,
-    reserved_tokens = n.reserved_tokens, reserved_micro_usd = n.reserved_micro_usd, window_start = n.window_start,
+    reserved_tokens = n.reserved_tokens, reserved_micro_usd = n.reserved_micro_usd,
+    reported_tokens = n.reported_tokens, report_offset = n.report_offset, window_start = n.window_start,
     window_end = n.window_end, declared = n.declared, version = n.version, changed_at = clock_timestamp()
   FROM jsonb_to_recordset($1::jsonb) AS n (id bigint, limit_tokens bigint, limit_micro_usd bigint, used_tokens bigint,
     used_micro_usd bigint, own_tokens bigint, own_micro_usd bigint, reserved_tokens bigint, reserved_micro_usd bigint,
-    window_start timestamptz, window_end timestamptz, declared boolean, version bigint)
+    reported_tokens bigint, report_offset bigint, window_start timestamptz, window_end timestamptz, declared boolean,
+    version bigint)
   WHERE b.id = n.id`;
 
 export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
-  const rows = budgets.map(({ id, limit, used, own, reserved, windowStart, windowEnd, declared, version }) => ({
-    id,
-    limit_tokens: limit.tokens,
-    limit_micro_usd: limit.microUsd,
-    used_tokens: used.tokens,
-    used_micro_usd: used.microUsd,
-    own_tokens: own.tokens,
-    own_micro_usd: own.microUsd,
-    reserved_tokens: reserved.tokens,
-    reserved_micro_usd: reserved.microUsd,
-    window_start: new Date(windowStart),
-    window_end: windowEnd === null ? null : new Date(windowEnd),
-    declared,
-    version,
-  }));
+  const rows = budgets.map(
+    ({ id, limit, used, own, reserved, reports, windowStart, windowEnd, declared, version }) => ({
+      id,
+      limit_tokens: limit.tokens,
+      limit_micro_usd: limit.microUsd,
+      used_tokens: used.tokens,
+      used_micro_usd: used.microUsd,
+      own_tokens: own.tokens,
+      own_micro_usd: own.microUsd,
+      reserved_tokens: reserved.tokens,
+      reserved_micro_usd: reserved.microUsd,
+      reported_tokens: reports.charged,
+      report_offset: reports.offset,
+      window_start: new Date(windowStart),
+      window_end: windowEnd === null ? null : new Date(windowEnd),
+      declared,
+      version,
+    }),
+  );
   return { sql: UPDATE_BUDGETS, rows };
 }
 
 /** A reservation may be opened and closed in one batch. Returns one row for each new reservation. */
 const OPEN_RESERVATIONS = `
-  INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, state,
-    used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)
-  SELECT owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, state, used_tokens, used_micro_usd,
-    overdraft, estimated, clock_timestamp() + ttl_ms * interval '1 millisecond',
+  INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd,
+    reported_before, state, used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)
+  SELECT owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, reported_before, state,
+    used_tokens, used_micro_usd, overdraft, estimated, clock_timestamp() + ttl_ms * interval '1 millisecond',
     CASE WHEN state <> 'held' THEN clock_timestamp() END
   FROM jsonb_to_recordset($1::jsonb) AS n (owner text, key text, agent_id text, caller_id text, run_id text,
-    budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, state text, used_tokens bigint, used_micro_usd bigint,
-    overdraft boolean, estimated boolean, ttl_ms bigint)
+    budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, reported_before bigint, state text,
+    used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)
   ON CONFLICT DO NOTHING RETURNING 1`;
 
 export function openReservations(opened: readonly Opened[]): RowsStatement {
@@ -62,6 +68,7 @@ export function openReservations(opened: readonly Opened[]): RowsStatement {
     budget_ids: one.budgetIds,
     held_tokens: one.held.tokens,
     held_micro_usd: one.held.microUsd,
+    reported_before: one.reportedBefore,
     ttl_ms: one.ttlMs,
   }));
   return { sql: OPEN_RESERVATIONS, rows };

@@ -15,6 +15,8 @@ export class ReservationEntity {
   @Column({ type: 'bigint', array: true, name: 'budget_ids' }) budgetIds: string[];
   @Column({ type: 'bigint', name: 'held_tokens' }) heldTokens: string;
   @Column({ type: 'bigint', name: 'held_micro_usd' }) heldMicroUsd: string;
+  /** The tokens that reports had charged when it was opened. */
+  @Column({ type: 'bigint', name: 'reported_before', default: 0 }) reportedBefore: string;
   @Column({ type: 'text' }) state: ReservationState;
   @Column({ type: 'bigint', name: 'used_tokens', nullable: true }) usedTokens: string | null;
   @Column({ type: 'bigint', name: 'used_micro_usd', nullable: true }) usedMicroUsd: string | null;

@@ -6,7 +6,7 @@ export interface ReportedTotal {
   usedTokens: number | string | null;
 }
 
-/** A reported total that exceeds the ledger. */
+/** A reported total that exceeds the known tokens of a budget. */
 export interface UsageReport {
   budgetId: number;
   tokens: number;
@@ -15,5 +15,5 @@ export interface UsageReport {
 /** Returns the operation that applies a report. It never lowers a counter, so repeated and late reports are harmless. */
 export function usageCorrection({ budgetId, tokens }: UsageReport): LedgerOp {
   const facts = { budgetId, as: 'reported' as const, by: null, note: null };
-  return { op: 'correct', correction: { ...facts, usedAtLeast: { tokens } } };
+  return { op: 'correct', correction: { ...facts, reportedTotal: tokens } };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Registration } from '../agents/registration.js';
 import { type Budget, FLEET } from '../budgets/budget.js';
 import type { BudgetRequest } from '../budgets/budgets.service.js';
+import { NO_REPORTS } from '../budgets/reported.usage.js';
 import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
 import { entry } from './directory-entries.js';
 
@@ -61,6 +62,7 @@ function budgetState(overrides: Partial<Budget> = {}): Budget {
     used: zero,
     own: zero,
     reserved: zero,
+    reports: NO_REPORTS,
     windowStart: 0,
     windowEnd: null,
     source: 'ledger',
