@@ -50,7 +50,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/agents/:id/quarantine', access: 'agents:operate', mutation: 'agent.quarantined' },
   { route: 'POST /v1/agents/:id/resume', access: 'agents:operate', mutation: 'agent.resumed' },
   { route: 'POST /v1/agents/batch', access: 'agents:register', mutation: 'not audited' },
-  { route: 'POST /v1/agents/query', access: 'agents:read', mutation: 'repeatable' },
+  { route: 'POST /v1/agents/query', access: 'agents:query', mutation: 'repeatable' },
   { route: 'POST /v1/budgets', access: 'budgets:write', mutation: 'budget.opened' },
   { route: 'POST /v1/budgets/:id/adjust', access: 'budgets:write', mutation: 'budget.adjusted' },
   { route: 'POST /v1/budgets/:id/topup', access: 'budgets:write', mutation: 'budget.topped_up' },
