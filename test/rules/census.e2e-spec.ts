@@ -17,6 +17,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/agents', access: 'agents:read' },
   { route: 'GET /v1/agents/:id', access: 'agents:read' },
   { route: 'GET /v1/agents/:id/budget', access: 'budgets:read' },
+  { route: 'GET /v1/agents/:id/outcomes', access: 'agents:read' },
   { route: 'GET /v1/audit', access: 'audit:read' },
   { route: 'GET /v1/budgets', access: 'budgets:read' },
   { route: 'GET /v1/budgets/:id', access: 'budgets:read' },

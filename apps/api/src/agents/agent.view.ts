@@ -75,9 +75,14 @@ class CostModelView implements CostModel {
 }
 
 class AgentLatencyView implements AgentLatency {
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_200, description: 'As the agent declares it.' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 1_200,
+    description: 'As the agent states it: in its last heartbeat with `latencyMs`, or else in its declaration.',
+  })
   declaredMs: number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'As its heartbeats report it.' })
+  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'The average of what its callers report.' })
   observedMs: number | null;
 }
 
@@ -138,7 +143,11 @@ export class AgentView implements AgentRecord {
   @ApiProperty({ enum: DESIRED_STATES, description: 'What the operator wants.' }) desiredState: DesiredState;
   @ApiProperty({ type: AgentLoadView, description: 'How busy the agent is.' }) load: AgentLoadView;
   @ApiProperty({ type: CostModelView, description: 'What the agent costs.' }) costModel: CostModelView;
-  @ApiProperty({ type: AgentLatencyView, description: 'How long it takes to respond.' }) latency: AgentLatencyView;
+  @ApiProperty({
+    type: AgentLatencyView,
+    description: 'How long it takes to respond. Rankings use `observedMs`, or else `declaredMs`.',
+  })
+  latency: AgentLatencyView;
   @ApiProperty({ type: String, nullable: true, example: '1.4.2', description: 'The version of the agent.' })
   version: string | null;
   @ApiProperty({
