@@ -48,6 +48,7 @@ export class GuardedAgent implements Agent {
         since = performance.now();
       }
     } catch (error) {
+      latencyMs += performance.now() - since;
       if (isAgentFault(error)) ok = false;
       throw error;
     } finally {
