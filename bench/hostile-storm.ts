@@ -89,7 +89,11 @@ const nginx = HAS_NGINX ? await NginxProxy.start([one.url, other.url]) : undefin
 try {
   const [agent] = await registerFleet(one, 1);
   if (!agent) throw new Error('no agent was registered');
-  const keys = { agent: await newKey(one, 'agent'), viewer: await newKey(one, 'viewer') };
+  const keys = {
+    agent: await newKey(one, 'agent'),
+    caller: await newKey(one, 'caller'),
+    viewer: await newKey(one, 'viewer'),
+  };
   const fine = [await storm('directly', one.url, keys, agent)];
   if (nginx) fine.push(await storm('through nginx', nginx.url, keys, agent));
   else

@@ -13,7 +13,7 @@ interface AgentSlot {
   generation: number;
 }
 
-const ROLES = ['admin', 'operator', 'agent', 'viewer'];
+const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'];
 const PREFIX = 'fuzz-agent-';
 /** The maximum number of objects that fuzzed requests may have created and that are not deleted yet. */
 const MAX_CREATED = 20;

@@ -1,5 +1,15 @@
 /** The credential of a request. `lease`: the lease token of an agent. `forged`: an invented lease token. */
-export const SENDERS = ['admin', 'operator', 'agent', 'viewer', 'lease', 'forged', 'garbage', 'none'] as const;
+export const SENDERS = [
+  'admin',
+  'operator',
+  'agent',
+  'caller',
+  'viewer',
+  'lease',
+  'forged',
+  'garbage',
+  'none',
+] as const;
 export type Sender = (typeof SENDERS)[number];
 
 /** How the bytes of a request are sent to the server. */

@@ -8,6 +8,7 @@ export interface HostileRequest {
 
 export interface HostileKeys {
   agent: string;
+  caller: string;
   viewer: string;
 }
 
@@ -42,13 +43,13 @@ export function hostileRequests(host: string, keys: HostileKeys): HostileRequest
     make('A5', {
       method: 'POST',
       path: '/v1/budgets/reservations',
-      bearer: keys.agent,
+      bearer: keys.caller,
       body: { key: `hostile-${variant}`, tokens: 1 },
     }),
     make('A5', {
       method: 'POST',
       path: `/v1/budgets/reservations/hostile-${variant}/settle`,
-      bearer: keys.agent,
+      bearer: keys.caller,
       body: { tokens: 1e12 },
     }),
     make('A6', { method: 'POST', path: '/v1/agents', bearer: keys.agent, body: deepAgent(variant) }),

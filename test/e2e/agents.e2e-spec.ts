@@ -20,9 +20,11 @@ interface Ranking {
 
 let api: TestApi;
 let agentKey: string;
+let callerKey: string;
 beforeEach(async () => {
   api = await startApi();
   agentKey = await api.given.key('agent');
+  callerKey = await api.given.key('caller');
 });
 afterEach(async () => await api.stop());
 
@@ -154,7 +156,7 @@ describe('a query', () => {
     await register({ agentId: 'flaky' });
     await until('the agent is found', async () => (await ask({ capabilities: ['build'] })).candidates.length === 1);
     for (let failure = 0; failure < 5; failure++)
-      await api.call('POST', '/v1/agents/flaky/outcomes', { key: agentKey, body: { ok: false } });
+      await api.call('POST', '/v1/agents/flaky/outcomes', { key: callerKey, body: { ok: false } });
     await until('the agent is excluded', async () => (await ask({ capabilities: ['build'] })).candidates.length === 0);
     const { retryAfterMs, excluded } = await ask({ capabilities: ['build'], explain: true });
     expect(retryAfterMs).toBeGreaterThan(0);

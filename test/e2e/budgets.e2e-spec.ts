@@ -107,7 +107,7 @@ describe('budgets over REST', () => {
   });
 
   it('S3.10 an external runtime uses budgets: reserve, settle by the price list, release', async () => {
-    const key = await api.given.key('agent');
+    const key = await api.given.key('caller');
     const agent = 'spender';
     await registerWithBudget(agent, { totalTokens: 10_000, source: 'ledger' });
     const run = await open({ kind: 'run', subject: 'run-1', limit: { microUsd: 50_000 } });
@@ -154,7 +154,7 @@ describe('budgets over REST', () => {
   });
 
   it('B2 a budget limits a tree of runs of an external runtime, and reports the own usage and the subtree usage of each run', async () => {
-    const key = await api.given.key('agent');
+    const key = await api.given.key('caller');
     const openRun = async (body: object): Promise<BudgetView> =>
       (await api.call<BudgetView>('POST', '/v1/budgets/runs', { key, body })).body;
     const root = await openRun({ runId: 'tree', limit: { tokens: 100 } });
@@ -180,13 +180,13 @@ describe('budgets over REST', () => {
     expect([status, body.state]).toEqual([200, 'held']);
     const longer = Date.parse(body.expiresAt) - Date.parse(held.body.expiresAt);
     expect(longer).toBeGreaterThanOrEqual(540_000);
-    expect(await renew(await api.given.key('agent'))).toMatchObject({ status: 404 });
+    expect(await renew(await api.given.key('caller'))).toMatchObject({ status: 404 });
     await api.call('POST', '/v1/budgets/reservations/long/release');
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
   it('S3.10 the budget of a caller limits the requests with its key only', async () => {
-    const key = await api.given.key('agent');
+    const key = await api.given.key('caller');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });
     expect((await reserve({ key: 'a', tokens: 5 }, key)).status).toBe(201);
@@ -294,6 +294,6 @@ describe('invalid budget input', () => {
     const viewer = await api.given.key('viewer');
     expect((await reserve({ key: 'k', tokens: 1 }, viewer)).status).toBe(403);
     expect((await open({ kind: 'fleet', limit: {} }, viewer)).status).toBe(403);
-    expect((await open({ kind: 'fleet', limit: {} }, await api.given.key('agent'))).status).toBe(403);
+    expect((await open({ kind: 'fleet', limit: {} }, await api.given.key('caller'))).status).toBe(403);
   });
 });

@@ -45,7 +45,7 @@ describe('API keys', () => {
   });
 
   it('a key allows only the permissions of its roles', async () => {
-    for (const role of ['operator', 'agent', 'viewer'] as const) {
+    for (const role of ['operator', 'agent', 'caller', 'viewer'] as const) {
       const key = await api.given.key(role);
       expect((await api.call('GET', '/v1/me', { key })).status).toBe(200);
       expect(await api.call('POST', '/v1/keys', { key, body: { name: 'x', roles: ['admin'] } })).toMatchObject({

@@ -73,6 +73,12 @@ describe('a JWT of the configured issuer', () => {
     });
   });
 
+  it('a token with the role caller may query', async () => {
+    const key = await sign(claims({ realm_access: { roles: ['caller'] } }));
+    expect(await me(key)).toMatchObject({ status: 200, body: { roles: ['caller'] } });
+    expect((await api.call('POST', '/v1/agents/query', { key, body: {} })).status).toBe(200);
+  });
+
   it('rejects a token without a known role with FORBIDDEN', async () => {
     const answer = await me(await sign(claims({ realm_access: { roles: ['king'] } })));
     expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });

@@ -63,7 +63,7 @@ describe('the quota of live agents', () => {
 
 describe('the quota of held reservations', () => {
   it('A6 rejects a reservation above the quota until another one has ended', async () => {
-    const key = await api.given.key('agent');
+    const key = await api.given.key('caller');
     for (const name of ['a', 'b', 'c']) expect((await reserve(key, name)).status).toBe(201);
     const refused = await reserve(key, 'd');
     expect(refused).toMatchObject({
@@ -71,14 +71,14 @@ describe('the quota of held reservations', () => {
       body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
     });
     expect((await reserve(key, 'b')).status).toBe(201); // a repeated request returns the existing reservation
-    expect((await reserve(await api.given.key('agent'), 'd')).status).toBe(201);
+    expect((await reserve(await api.given.key('caller'), 'd')).status).toBe(201);
     await api.call('POST', '/v1/budgets/reservations/a/release', { body: {}, key });
     expect((await reserve(key, 'd')).status).toBe(201);
   });
 
   it('A6 the quota applies to reservations that lock a budget', async () => {
     await api.given.budget();
-    const key = await api.given.key('agent');
+    const key = await api.given.key('caller');
     const answers = await Promise.all(Array.from({ length: 9 }, async (_, n) => await reserve(key, `held-${n}`)));
     expect(statuses(answers).filter((status) => status === 201).length).toBeGreaterThanOrEqual(3);
     expect((await reserve(key, 'one-more')).status).toBe(403);

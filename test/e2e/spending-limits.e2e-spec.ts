@@ -6,7 +6,7 @@ import type { Answer } from '../support/call.js';
 type Rejectable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
 
 let api: TestApi;
-let agentKey: string;
+let callerKey: string;
 let operatorKey: string;
 
 beforeAll(async () => {
@@ -16,16 +16,16 @@ beforeAll(async () => {
     ROLLCALL_BUDGET_LONGEST_RESERVATION: '1h',
     ROLLCALL_BUDGET_RUN_DEPTH: '4',
   });
-  agentKey = await api.given.key('agent');
+  callerKey = await api.given.key('caller');
   operatorKey = await api.given.key('operator');
 });
 afterAll(async () => await api.stop());
 
 const post = async <Body>(path: string, body: object, key: string): Promise<Rejectable<Body>> =>
   await api.call('POST', `/v1/budgets${path}`, { body, key });
-const reserve = async (body: object, key = agentKey): Promise<Rejectable<ReservationView>> =>
+const reserve = async (body: object, key = callerKey): Promise<Rejectable<ReservationView>> =>
   await post('/reservations', body, key);
-const settle = async (reservation: string, body: object, key = agentKey): Promise<Rejectable<ReservationView>> =>
+const settle = async (reservation: string, body: object, key = callerKey): Promise<Rejectable<ReservationView>> =>
   await post(`/reservations/${reservation}/settle`, body, key);
 
 async function fleet(): Promise<BudgetView | undefined> {
@@ -51,7 +51,7 @@ describe('spending with an agent key', () => {
       body: { code: 'SETTLEMENT_TOO_LARGE', unit: 'tokens', reserved: 1, used: 1_000_000_000_000, limit: 10 },
     });
     expect(refused.body.detail).toContain('budgets:write');
-    const { body } = await api.call<ReservationView>('GET', '/v1/budgets/reservations/absurd', { key: agentKey });
+    const { body } = await api.call<ReservationView>('GET', '/v1/budgets/reservations/absurd', { key: callerKey });
     expect(body).toMatchObject({ state: 'held', used: null });
     expect((await fleet())?.usage.subtree.tokens).toBe(0);
     expect(await reserve({ key: 'others', tokens: 10 }, operatorKey)).toMatchObject({ status: 201 });
@@ -90,7 +90,7 @@ describe('spending with an agent key', () => {
     const send = async (tokens: number): Promise<Answer> =>
       await api.call('POST', path, {
         body: { tokens },
-        key: agentKey,
+        key: callerKey,
         headers: { 'idempotency-key': `settle-${tokens}` },
       });
     expect([(await send(11)).status, (await send(11)).status, (await send(10)).status]).toEqual([403, 403, 200]);
@@ -108,14 +108,14 @@ describe('spending with an agent key', () => {
     const tooLong = await reserve({ key: 'long', tokens: 1, ttlSeconds: 3_601 });
     expect(tooLong).toMatchObject({ status: 403, body: { field: 'ttlSeconds', limit: 3_600 } });
     await reserve({ key: 'renewed', tokens: 1 });
-    expect(await post('/reservations/renewed/renew', { ttlSeconds: 3_601 }, agentKey)).toMatchObject({ status: 403 });
+    expect(await post('/reservations/renewed/renew', { ttlSeconds: 3_601 }, callerKey)).toMatchObject({ status: 403 });
     expect(await reserve({ key: 'long', tokens: 1, ttlSeconds: 3_601 }, operatorKey)).toMatchObject({ status: 201 });
   });
 });
 
 describe('a tree of runs', () => {
   const openRun = async (runId: string, parentRunId?: string): Promise<Rejectable<BudgetView>> =>
-    await post('/runs', { runId, parentRunId }, agentKey);
+    await post('/runs', { runId, parentRunId }, callerKey);
 
   it('A18 rejects a run below the maximum depth', async () => {
     for (const level of [1, 2, 3, 4])

@@ -30,7 +30,12 @@ export interface RegistryEventPayloads {
   'agent.quarantined': { by: string; reason?: string };
   'agent.resumed': { by: string };
 
-  'circuit.opened': { consecutiveFailures: number; retryAt: string };
+  /** `reporters`: the callers whose failures opened the circuit, the one with the most failures first. */
+  'circuit.opened': {
+    consecutiveFailures: number;
+    retryAt: string;
+    reporters?: { id: string; name: string; failures: number }[];
+  };
   'circuit.half_opened': Record<string, never>;
   'circuit.closed': Record<string, never>;
 

@@ -5,6 +5,7 @@ import { IntentEntity } from './agents/intent.entity.js';
 import { BudgetEntity } from './budgets/budget.entity.js';
 import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 import { ReservationEntity } from './budgets/reservation.entity.js';
+import { OutcomeEntity } from './circuit/outcome.entity.js';
 import { LeaseEntity } from './leases/lease.entity.js';
 import { ProtectionEntity } from './leases/protection.entity.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
@@ -16,6 +17,7 @@ import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-fo
 import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
 import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 import { ReportedUsage1763291000000 } from './migrations/1763291000000-reported-usage.js';
+import { Outcomes1763291010000 } from './migrations/1763291010000-outcomes.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -23,6 +25,7 @@ export const REGISTRY_SCHEMA: Schema = {
     AgentEntity,
     ForgottenEntity,
     LeaseEntity,
+    OutcomeEntity,
     IntentEntity,
     ProtectionEntity,
     BudgetEntity,
@@ -39,5 +42,6 @@ export const REGISTRY_SCHEMA: Schema = {
     LeaseTokenIndex1763281500000,
     Quotas1763290000000,
     ReportedUsage1763291000000,
+    Outcomes1763291010000,
   ],
 };

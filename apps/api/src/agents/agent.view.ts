@@ -75,14 +75,14 @@ class CostModelView implements CostModel {
 }
 
 class AgentLatencyView implements AgentLatency {
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_200, description: 'The latency that the agent declares.' })
-  declaredMs: number | null;
   @ApiProperty({
     type: Number,
     nullable: true,
-    example: 850,
-    description: 'The latency that the heartbeats of the agent report.',
+    example: 1_200,
+    description: 'As the agent states it: in its last heartbeat with `latencyMs`, or else in its declaration.',
   })
+  declaredMs: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'The average of what its callers report.' })
   observedMs: number | null;
 }
 
@@ -148,7 +148,10 @@ export class AgentView implements AgentRecord {
   desiredState: DesiredState;
   @ApiProperty({ type: AgentLoadView, description: 'How busy the agent is.' }) load: AgentLoadView;
   @ApiProperty({ type: CostModelView, description: 'What the agent costs.' }) costModel: CostModelView;
-  @ApiProperty({ type: AgentLatencyView, description: 'How long the agent takes to respond.' })
+  @ApiProperty({
+    type: AgentLatencyView,
+    description: 'How long the agent takes to respond. Rankings use `observedMs`, or else `declaredMs`.',
+  })
   latency: AgentLatencyView;
   @ApiProperty({ type: String, nullable: true, example: '1.4.2', description: 'The version of the agent.' })
   version: string | null;

@@ -17,6 +17,7 @@ import {
 } from 'class-validator';
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
+import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import {
@@ -220,7 +221,8 @@ export class BeatBody {
   @ApiProperty({ type: 'integer', example: 1, description: 'The generation of the registration.' }) generation: number;
   @ApiPropertyOptional({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight?: number;
   @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
-  @ApiPropertyOptional({ example: 850, description: 'How long recent responses took.' }) latencyMs?: number;
+  @ApiPropertyOptional({ example: 850, description: 'How long recent responses took; shown as `declaredMs`.' })
+  latencyMs?: number;
   @ApiPropertyOptional({
     type: 'integer',
     example: 130_000,
@@ -283,8 +285,21 @@ export class QuarantineBody extends OperatorNoteBody {
   evict?: boolean;
 }
 
+const LONGEST_CALL_MS = 1e9;
+
 export class OutcomeBody {
   @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) @IsIn([true, false]) ok: boolean;
+  @ApiPropertyOptional({
+    example: 850,
+    minimum: 0,
+    maximum: LONGEST_CALL_MS,
+    description: 'How long the call took. Successful calls count for `observedMs` of the agent.',
+  })
+  @Optional()
+  @IsNumber()
+  @Min(0)
+  @Max(LONGEST_CALL_MS)
+  latencyMs?: number;
   @ApiPropertyOptional({ example: 'p-1', description: 'The `probeId`, if this call was the probe.' })
   @IsOptional()
   @IsString()

@@ -8,6 +8,7 @@ import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
+import { CircuitsController } from './circuits.controller.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
@@ -26,6 +27,7 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     AgentsController,
     OperatorActionsController,
     LivenessController,
+    CircuitsController,
   ],
   providers: [
     QueryReader,

@@ -96,7 +96,7 @@ function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Hea
     tokenHash,
     inFlight: inFlight ?? undefined,
     loadRatio: load ?? undefined,
-    observedMs: latencyMs ?? undefined,
+    reportedMs: latencyMs ?? undefined,
     usedTokens: usedTokens ?? undefined,
   };
 }

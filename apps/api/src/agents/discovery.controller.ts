@@ -23,7 +23,7 @@ export class DiscoveryController {
 
   @Post('agents/query')
   @HttpCode(200)
-  @Permit('agents:read')
+  @Permit('agents:query')
   @Repeatable()
   @ApiBody({ type: QueryBody })
   @ApiOperation({

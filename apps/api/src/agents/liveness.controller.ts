@@ -1,33 +1,19 @@
-import { Body, Controller, HttpCode, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type BeatResult,
-  CircuitService,
-  HeartbeatBatcher,
-  type LeasePolicy,
-  nextIntervalMs,
-} from '#rollcall/registry';
+import { type BeatResult, HeartbeatBatcher, type LeasePolicy, nextIntervalMs } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { replyProblem } from '../http/problem.reply.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
-import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
+import { BatchBody, BeatBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBatch, readBeat } from './beat.reader.js';
-import {
-  CircuitView,
-  HeartbeatBatchView,
-  heartbeatJson,
-  HeartbeatResultView,
-  HeartbeatView,
-  ProbeView,
-} from './liveness.view.js';
+import { HeartbeatBatchView, heartbeatJson, HeartbeatResultView, HeartbeatView } from './liveness.view.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 
@@ -38,7 +24,6 @@ export class LivenessController {
 
   constructor(
     private readonly heartbeats: HeartbeatBatcher,
-    private readonly circuits: CircuitService,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -85,38 +70,6 @@ export class LivenessController {
     for (const { index, agentId, detail } of invalid)
       results.splice(index, 0, { agentId, ok: false, code: 'VALIDATION_FAILED', detail });
     return { results, nextIntervalMs: this.nextIntervalMs() };
-  }
-
-  @Post('agents/:id/outcomes')
-  @HttpCode(200)
-  @Permit('agents:report')
-  @Mutation({ audit: null })
-  @ApiOperation({
-    operationId: 'agents.reportOutcome',
-    summary: 'Report the outcome of a call to an agent',
-    description: 'Consecutive failures open the circuit of the agent for all callers.',
-  })
-  @ApiParam(AGENT_ID)
-  @ApiOkResponse({ type: CircuitView, description: 'The circuit after this outcome.' })
-  @Problems('AGENT_NOT_FOUND')
-  async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
-    return await this.circuits.report(agentId, { ok, probeId });
-  }
-
-  @Post('agents/:id/probe')
-  @HttpCode(200)
-  @Permit('agents:report')
-  @Mutation({ audit: null })
-  @ApiOperation({
-    operationId: 'agents.claimProbe',
-    summary: 'Claim the probe of a half-open circuit',
-    description: 'Only one of all callers on all replicas gets the probe.',
-  })
-  @ApiParam(AGENT_ID)
-  @ApiOkResponse({ type: ProbeView, description: '`claimed` is true if this caller has the probe.' })
-  @Problems('AGENT_NOT_FOUND')
-  async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
-    return await this.circuits.claimProbe(agentId, probeId);
   }
 
   private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {

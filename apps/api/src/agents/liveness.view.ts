@@ -1,6 +1,4 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { CircuitPhase, CircuitView as Circuit, ProbeClaim } from '#rollcall/registry';
-import { CIRCUIT_PHASES } from './agent.view.js';
 
 const NEXT_INTERVAL = {
   type: 'integer',
@@ -47,37 +45,4 @@ export class HeartbeatBatchView {
   @ApiProperty({ type: [HeartbeatResultView], description: 'One for each heartbeat, in the same order.' })
   results: HeartbeatResultView[];
   @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
-}
-
-export class CircuitView implements Circuit {
-  @ApiProperty({ enum: CIRCUIT_PHASES, description: '`open`: the agent gets no calls.' }) phase: CircuitPhase;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Consecutive failed calls.' }) consecutiveFailures: number;
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    example: null,
-    description: 'From this time on, one probe is allowed; null while the circuit is closed.',
-  })
-  openUntil: string | null;
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    example: null,
-    description: 'The time until `openUntil`; null while the circuit is closed.',
-  })
-  retryAfterMs: number | null;
-}
-
-export class ProbeView implements ProbeClaim {
-  @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
-  @ApiProperty({ type: CircuitView, description: 'The circuit of the agent.' }) circuit: CircuitView;
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    example: '2026-02-24T10:30:30.000Z',
-    description: 'When the claim of the probe ends; null if no caller has claimed it.',
-  })
-  heldUntil: string | null;
 }

@@ -2,6 +2,7 @@
 export const PERMISSIONS = [
   'self:read',
   'agents:read',
+  'agents:query',
   'agents:register',
   'agents:self',
   'agents:report',
@@ -18,25 +19,34 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
+export const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-const VIEWER: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'models:read', 'events:read', 'metrics:read'];
-const AGENT: Permission[] = [
-  'self:read',
-  'agents:read',
-  'agents:register',
-  'agents:report',
-  'budgets:read',
-  'budgets:spend',
+/** Every role may read these. */
+const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read'];
+const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'events:read', 'metrics:read'];
+/** For agents. A process that also uses other agents needs the role `caller` too. */
+const AGENT: Permission[] = [...READ, 'agents:register', 'budgets:spend'];
+/** For services that use agents. */
+const CALLER: Permission[] = [...READ, 'agents:query', 'agents:report', 'budgets:spend', 'models:read'];
+const OPERATOR: Permission[] = [
+  ...VIEWER,
+  ...AGENT,
+  ...CALLER,
+  'agents:self',
+  'agents:operate',
+  'budgets:write',
+  'webhooks:manage',
+  'audit:read',
 ];
 /** What a lease token permits. Each statement checks that the token belongs to the agent it changes. */
 export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'budgets:write', 'webhooks:manage', 'audit:read'],
+  operator: OPERATOR,
   agent: AGENT,
+  caller: CALLER,
   viewer: VIEWER,
 };
 

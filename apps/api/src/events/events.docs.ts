@@ -44,8 +44,13 @@ const EVENT_DOCS: EventDocs = {
   },
   'agent.resumed': { about: 'An operator set an agent to active again.', data: { by: 'key:4fT9sKq2Lm' } },
   'circuit.opened': {
-    about: 'Calls to an agent failed repeatedly. It gets no calls until `retryAt`.',
-    data: { consecutiveFailures: 5, retryAt: '2026-11-16T06:00:30.000Z' },
+    about:
+      'Calls to an agent failed repeatedly. It gets no calls until `retryAt`. `reporters`: the callers that reported these failures.',
+    data: {
+      consecutiveFailures: 5,
+      retryAt: '2026-11-16T06:00:30.000Z',
+      reporters: [{ id: 'key:4fT9sKq2Lm', name: 'planner', failures: 5 }],
+    },
   },
   'circuit.half_opened': { about: 'One probe call tests whether the agent works again.', data: {} },
   'circuit.closed': { about: 'The agent gets calls again.', data: {} },

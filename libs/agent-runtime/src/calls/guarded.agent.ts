@@ -1,5 +1,8 @@
 import { ProviderError, type Agent, type AgentEvent, type AgentMessage, type HandleOptions } from '#rollcall/providers';
-import type { CircuitService } from '#rollcall/registry';
+import type { CallOutcome, CircuitService, Reporter } from '#rollcall/registry';
+
+/** The reporter of the outcomes of Rollcall's own calls. */
+const RUNTIME: Reporter = { id: 'system:runtime', name: 'runtime' };
 
 export interface GuardedAgentOptions {
   /** The id of the agent in the registry. */
@@ -35,16 +38,22 @@ export class GuardedAgent implements Agent {
     const { agentId, agent, circuits } = this.options;
     const probeId = await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
+    let latencyMs = 0; // the time that the agent needed, without the time in which the caller processes events
+    let since = performance.now();
     try {
       for await (const event of agent.handle(message, options)) {
+        latencyMs += performance.now() - since;
         if (event.type === 'finished') ok = true; // before the yield, because many callers stop reading at this event
         yield event;
+        since = performance.now();
       }
     } catch (error) {
+      latencyMs += performance.now() - since;
       if (isAgentFault(error)) ok = false;
       throw error;
     } finally {
-      await this.report(ok, probeId);
+      if (ok !== undefined) await this.report({ ok, latencyMs, probeId });
+      else if (probeId !== undefined) await this.returnProbe(probeId);
     }
   }
 
@@ -52,10 +61,14 @@ export class GuardedAgent implements Agent {
     await this.options.agent.shutdown();
   }
 
-  private async report(ok: boolean | undefined, probeId?: string): Promise<void> {
+  private async report(outcome: CallOutcome): Promise<void> {
     const { agentId, circuits, onReportFailed } = this.options;
-    if (ok !== undefined) await circuits.report(agentId, { ok, probeId }).catch(onReportFailed);
-    else if (probeId !== undefined) await circuits.returnProbe(agentId, probeId).catch(onReportFailed);
+    await circuits.report(agentId, outcome, RUNTIME).catch(onReportFailed);
+  }
+
+  private async returnProbe(probeId: string): Promise<void> {
+    const { agentId, circuits, onReportFailed } = this.options;
+    await circuits.returnProbe(agentId, probeId).catch(onReportFailed);
   }
 }
 

@@ -1,4 +1,5 @@
 import { leaseTtlMs, suspectAfterMs, DEFAULT_LEASE_POLICY } from '../leases/lease.policy.js';
+import { REPORTER } from '../testing/given-agents.js';
 import { TwoReplicas } from '../testing/index.js';
 
 let replicas: TwoReplicas;
@@ -32,7 +33,7 @@ describe('the capabilities in an event', () => {
     const { circuits } = replicas.here;
     await replicas.given.agent({ agentId: 'a-1', circuit: 'open' });
     await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
-    await circuits.report('a-1', { ok: true });
+    await circuits.report('a-1', { ok: true }, REPORTER);
     expect(await capabilitiesOf('circuit.opened', 'circuit.half_opened', 'circuit.closed')).toEqual([
       ['circuit.opened', ['build']],
       ['circuit.half_opened', ['build']],

@@ -32,6 +32,10 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) definition: string | null;
   @Column({ type: 'integer', nullable: true }) capacity: number | null;
   @Column({ type: 'integer', name: 'declared_ms', nullable: true }) declaredMs: number | null;
+  /** The average latency that callers report. It survives a new registration. */
+  @Column({ type: 'double precision', name: 'observed_ms', nullable: true }) observedMs: number | null;
+  /** How many outcomes callers have reported. */
+  @Column({ type: 'bigint', default: 0 }) outcomes: string;
   @Column({ type: 'bigint', name: 'budget_total', nullable: true }) budgetTotal: string | null;
   @Column({ type: 'bigint', name: 'budget_used' }) budgetUsed: string;
   @Column({ type: 'text', name: 'budget_source' }) budgetSource: string;

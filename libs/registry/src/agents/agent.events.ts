@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
-import type { CircuitState, CircuitTransition } from '../circuit/circuit.breaker.js';
+import type { CircuitState, CircuitStep, CircuitTransition } from '../circuit/circuit.breaker.js';
+import type { FailureReporter } from '../circuit/outcome.js';
 import type { ProtectionExplanation } from '../leases/protection.explanation.js';
 import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
@@ -123,12 +124,16 @@ export class AgentEvents {
     await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject: agentId, data, capabilities }]);
   }
 
+  /** `reporters`: the reporters of the failures that opened the circuit. */
   async circuitChanged(
     { agentId, capabilities }: AgentGeneration,
-    transitions: readonly CircuitTransition[],
-    state: CircuitState,
+    { transitions, state }: CircuitStep,
+    reporters: FailureReporter[] = [],
   ): Promise<void> {
-    await this.outbox.appendAll(transitions.map(({ to }) => ({ ...circuitEvent(agentId, to, state), capabilities })));
+    const drafts = transitions.map(({ to }) =>
+      to === 'open' ? openedDraft(agentId, state, reporters) : closingDraft(agentId, to),
+    );
+    await this.outbox.appendAll(drafts.map((draft) => ({ ...draft, capabilities })));
     this.notifyIds([agentId]);
   }
 
@@ -164,16 +169,12 @@ function leftDraft({ agentId, generation, capabilities }: AgentGeneration, reaso
   return { type: 'agent.left', subject: agentId, data: { generation: Number(generation), reason }, capabilities };
 }
 
-function circuitEvent(subject: string, to: CircuitTransition['to'], state: CircuitState): EventDraft {
-  switch (to) {
-    case 'open': {
-      const { consecutiveFailures, openUntil } = state;
-      const retryAt = new Date(openUntil ?? 0).toISOString();
-      return { type: 'circuit.opened', subject, data: { consecutiveFailures, retryAt } };
-    }
-    case 'half_open':
-      return { type: 'circuit.half_opened', subject, data: {} };
-    case 'closed':
-      return { type: 'circuit.closed', subject, data: {} };
-  }
+function openedDraft(subject: string, state: CircuitState, reporters: FailureReporter[]): EventDraft {
+  const { consecutiveFailures, openUntil } = state;
+  const retryAt = new Date(openUntil ?? 0).toISOString();
+  return { type: 'circuit.opened', subject, data: { consecutiveFailures, retryAt, reporters } };
+}
+
+function closingDraft(subject: string, to: Exclude<CircuitTransition['to'], 'open'>): EventDraft {
+  return { type: to === 'closed' ? 'circuit.closed' : 'circuit.half_opened', subject, data: {} };
 }

@@ -2,6 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { Database, NO_QUOTA } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { CircuitService } from '../circuit/circuit.service.js';
+import { OutcomeStore } from '../circuit/outcome.store.js';
 import { ClockStore } from '../leases/clock.store.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
@@ -20,7 +21,7 @@ import { RegistrationStore } from './registration.store.js';
 import { RegistrationWriter } from './registration.writer.js';
 import { UpdateGroup } from './update.group.js';
 
-const STORES = [AgentStore, RegistrationStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
+const STORES = [AgentStore, RegistrationStore, OutcomeStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
 
 /** The providers for agents, leases and circuits. */
 export function agentProviders(options: RegistryOptions): Provider[] {
@@ -42,9 +43,9 @@ export function agentProviders(options: RegistryOptions): Provider[] {
     },
     {
       provide: CircuitService,
-      inject: [Database, AgentStore, AgentEvents],
-      useFactory: (db: Database, store: AgentStore, events: AgentEvents) =>
-        new CircuitService(db, store, events, circuit),
+      inject: [Database, AgentStore, OutcomeStore, AgentEvents],
+      useFactory: (db: Database, store: AgentStore, outcomes: OutcomeStore, events: AgentEvents) =>
+        new CircuitService(db, store, outcomes, events, circuit),
     },
     {
       provide: EvictionSweeper,

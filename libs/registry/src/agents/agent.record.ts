@@ -73,7 +73,9 @@ export interface CostModel {
 }
 
 export interface AgentLatency {
+  /** What the agent states: in its last heartbeat with a latency, or else in its registration. */
   declaredMs: number | null;
+  /** The average of what its callers report. */
   observedMs: number | null;
 }
 

@@ -15,7 +15,10 @@ import {
 } from './agent.record.js';
 
 /** An agent with its lease, desired state and budgets, as `AGENT_COLUMNS` selects them. */
-export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt'> {
+export interface AgentRow extends Omit<
+  AgentEntity,
+  'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt' | 'outcomes'
+> {
   registeredAt: Date;
   lastTaskAt: Date | null;
   leftAt: Date | null;
@@ -24,7 +27,8 @@ export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'register
   suspect: boolean | null;
   inFlight: number | null;
   loadRatio: number | null;
-  observedMs: number | null;
+  /** The latency of its last heartbeat that had one. */
+  reportedMs: number | null;
   usedTokens: string | null;
   /** The agent's budgets, parsed from JSON. */
   budgets: BudgetRow[];
@@ -33,11 +37,12 @@ export interface AgentRow extends Omit<AgentEntity, 'capabilityKeys' | 'register
 export const AGENT_COLUMNS = `
   a.agent_id AS "agentId", a.generation, a.revision, a.token_hash AS "tokenHash", a.name, a.endpoint,
   a.agent_card AS "agentCard", a.capabilities, a.sandbox_level AS "sandboxLevel", a.provider, a.cost_model AS "costModel",
-  a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs", a.budget_total AS "budgetTotal",
+  a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs",
+  a.observed_ms AS "observedMs", a.budget_total AS "budgetTotal",
   a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.circuit, a.flap, a.registered_at AS "registeredAt",
   a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
   coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
-  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "observedMs", l.used_tokens AS "usedTokens",
+  l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "reportedMs", l.used_tokens AS "usedTokens",
   (SELECT coalesce(json_agg(g), '[]') FROM (
      SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS g) AS budgets`;
 
@@ -76,7 +81,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     desiredState: row.desiredState,
     load: agentLoad({ inFlight: row.inFlight ?? 0, capacity: row.capacity, reportedRatio: row.loadRatio ?? undefined }),
     costModel: { usdPerTask: row.costModel.usdPerTask, usdPer1kTokens: row.costModel.usdPer1kTokens },
-    latency: { declaredMs: row.declaredMs, observedMs: row.observedMs },
+    latency: { declaredMs: row.reportedMs ?? row.declaredMs, observedMs: row.observedMs },
     version: row.version,
     labels: row.labels,
     leaveReason: row.leaveReason,
@@ -94,6 +99,7 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
     budgets: budgetsOf(row, now),
     reported: Number(row.usedTokens ?? 0),
     reportedRatio: row.loadRatio ?? undefined,
+    reportedMs: row.reportedMs ?? undefined,
   };
 }
 

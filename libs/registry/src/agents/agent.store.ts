@@ -12,6 +12,7 @@ export interface LockedAgent {
   generation: string;
   capabilities: string[];
   circuit: CircuitState;
+  observedMs: number | null;
   flap: FlapState;
   leftAt: Date | null;
 }
@@ -110,7 +111,7 @@ export class AgentStore {
   /** Locks the row until the transaction ends, and returns it. */
   async lock(agentId: string): Promise<LockedAgent | undefined> {
     const rows = await this.db.query<LockedAgent>(
-      `SELECT agent_id AS "agentId", generation, capabilities, circuit, flap, left_at AS "leftAt"
+      `SELECT agent_id AS "agentId", generation, capabilities, circuit, observed_ms AS "observedMs", flap, left_at AS "leftAt"
        FROM agent WHERE agent_id = $1 FOR UPDATE`,
       [agentId],
     );
@@ -138,13 +139,6 @@ export class AgentStore {
     ]);
   }
 
-  async noteTask(agentId: string): Promise<void> {
-    await this.db.query(
-      'UPDATE agent SET last_task_at = clock_timestamp(), revision = revision + 1 WHERE agent_id = $1',
-      [agentId],
-    );
-  }
-
   /** Sets the desired state. It survives a new registration. The new revision of the agent makes directories apply the change. */
   async setIntent(agentId: string, desiredState: string, note: string | null, setBy: string): Promise<void> {
     await this.db.query(
@@ -156,13 +150,18 @@ export class AgentStore {
     await this.db.query('UPDATE agent SET revision = revision + 1 WHERE agent_id = $1', [agentId]);
   }
 
-  /** Deletes agents that left longer than `keepMs` ago, but keeps their highest generation. Returns how many it deleted. */
+  /**
+   * Deletes agents that left longer than `keepMs` ago, with their outcomes, but keeps their highest generation. Returns how many
+   * it deleted.
+   */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ pruned: number }>(
       `WITH gone AS (
          DELETE FROM agent WHERE agent_id IN (SELECT agent_id FROM agent
            WHERE left_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED)
-         RETURNING generation
+         RETURNING agent_id, generation
+       ), forgotten AS (
+         DELETE FROM agent_outcome WHERE agent_id IN (SELECT agent_id FROM gone)
        ), noted AS (
          UPDATE agent_forgotten f SET generation = greatest(f.generation, (SELECT max(generation) FROM gone))
          WHERE EXISTS (SELECT FROM gone)

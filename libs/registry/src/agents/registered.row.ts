@@ -32,6 +32,7 @@ export function newAgentRow({ joining, flap }: Accepted, written: WrittenRegistr
     flap,
     registeredAt: written.registeredAt,
     registeredBy,
+    observedMs: null,
     lastTaskAt: null,
     leftAt: null,
     leaveReason: null,
@@ -40,7 +41,7 @@ export function newAgentRow({ joining, flap }: Accepted, written: WrittenRegistr
     suspect: false,
     inFlight: 0,
     loadRatio: null,
-    observedMs: null,
+    reportedMs: null,
     usedTokens: null,
     budgets: written.budgetId === null ? [] : [openedBudget(joining, written, written.budgetId)],
   };

@@ -1,6 +1,7 @@
 import type { Database } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
 import { given } from '../testing/given.js';
+import { REPORTER } from '../testing/given-agents.js';
 import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
@@ -282,7 +283,9 @@ describe('a circuit', () => {
     );
     const winners = claims.flatMap((claim, index) => (claim?.claimed ? [`probe-${index}`] : []));
     expect(winners).toHaveLength(1);
-    expect(await there.circuits.report('flaky', { ok: true, probeId: winners[0] })).toMatchObject({ phase: 'closed' });
+    expect(await there.circuits.report('flaky', { ok: true, probeId: winners[0] }, REPORTER)).toMatchObject({
+      phase: 'closed',
+    });
     expect(
       (await replicas.loggedEvents('circuit.opened', 'circuit.half_opened', 'circuit.closed')).map(({ type }) => type),
     ).toEqual(['circuit.opened', 'circuit.half_opened', 'circuit.closed']);

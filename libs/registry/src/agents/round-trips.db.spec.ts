@@ -1,7 +1,7 @@
 import { CountingProxy, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
 import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
 import { given } from '../testing/given.js';
-import type { GivenAgent } from '../testing/given-agents.js';
+import { type GivenAgent, REPORTER } from '../testing/given-agents.js';
 import type { AgentsService } from './agents.service.js';
 
 let database: TestDatabase;
@@ -53,6 +53,15 @@ describe('D6', () => {
       usedTokens: 3,
       source: 'reported',
     });
+  });
+
+  it('an outcome takes at most 3 round trips', async () => {
+    const report = async (ok: boolean): Promise<unknown> =>
+      await registry.circuits.report('first', { ok, latencyMs: 5 }, REPORTER);
+    expect(await tripsOf(async () => await report(true))).toBeLessThanOrEqual(3);
+    for (let failures = 0; failures < 5; failures++)
+      expect(await tripsOf(async () => await report(false))).toBeLessThanOrEqual(3);
+    expect((await agents.get('first')).health.circuitBreakerState).toBe('open');
   });
 
   it('a hundred registrations at once take 3 round trips together', async () => {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
-import { AgentStore } from '../agents/agent.store.js';
+import { AgentStore, type LockedAgent } from '../agents/agent.store.js';
 import { CircuitOpenError } from './circuit.errors.js';
 import {
   circuitPhase,
@@ -12,14 +12,11 @@ import {
   type CircuitPhase,
   type CircuitPolicy,
   type CircuitState,
+  type CircuitStep,
 } from './circuit.breaker.js';
-
-/** The result of a call to an agent, as reported by its caller. */
-export interface CallOutcome {
-  ok: boolean;
-  /** The id of the probe, if this call was the probe. */
-  probeId?: string;
-}
+import { averageLatency } from './latency.average.js';
+import type { CallOutcome, FailureReporter, ReportedOutcome, Reporter } from './outcome.js';
+import { OutcomeStore } from './outcome.store.js';
 
 export interface CircuitView {
   phase: CircuitPhase;
@@ -43,16 +40,32 @@ export class CircuitService {
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
+    private readonly outcomes: OutcomeStore,
     private readonly events: AgentEvents,
     private readonly policy: CircuitPolicy,
   ) {}
 
-  async report(agentId: string, { ok, probeId }: CallOutcome): Promise<CircuitView> {
+  /** Records the outcome with its reporter. It counts for the circuit and for the observed latency of the agent. */
+  async report(agentId: string, outcome: CallOutcome, reporter: Reporter): Promise<CircuitView> {
     return await this.db.transaction(async () => {
-      const { state, now } = await this.step(agentId, { kind: 'outcome', ok, probeId });
-      if (ok) await this.store.noteTask(agentId);
-      return viewOf(state, now);
+      const { ok, probeId } = outcome;
+      const { agent, now } = await this.lock(agentId);
+      const step = stepCircuit(agent.circuit, { kind: 'outcome', ok, probeId }, now, this.policy);
+      const effect = { circuit: step.state, observedMs: observedAfter(agent, outcome) };
+      const [, reporters] = await Promise.all([
+        this.outcomes.add(agentId, outcome, reporter, effect),
+        this.reportersOf(agentId, step),
+      ]);
+      await this.events.circuitChanged(agent, step, reporters);
+      return viewOf(step.state, now);
     });
+  }
+
+  /** The latest outcomes of an agent, newest first, before the outcome with this number. */
+  async listOutcomes(agentId: string, limit: number, before: string | undefined): Promise<ReportedOutcome[]> {
+    const outcomes = await this.outcomes.page(agentId, limit, before);
+    if (outcomes.length === 0 && !(await this.store.find(agentId))) throw new AgentNotFoundError(agentId);
+    return outcomes;
   }
 
   /** Claims the probe slot of a half-open circuit. Exactly one caller among all replicas gets it. */
@@ -85,16 +98,33 @@ export class CircuitService {
     agentId: string,
     input: CircuitInput,
   ): Promise<{ state: CircuitState; claimed: boolean; now: number }> {
-    const agent = await this.store.lock(agentId);
-    if (!agent || agent.leftAt) throw new AgentNotFoundError(agentId);
-    const now = await this.store.now();
-    const { state, transitions, claimed } = stepCircuit(agent.circuit, input, now, this.policy);
-    if (state !== agent.circuit) {
-      await this.store.saveCircuit(agentId, state);
-      await this.events.circuitChanged(agent, transitions, state);
+    const { agent, now } = await this.lock(agentId);
+    const step = stepCircuit(agent.circuit, input, now, this.policy);
+    if (step.state !== agent.circuit) {
+      await this.store.saveCircuit(agentId, step.state);
+      await this.events.circuitChanged(agent, step);
     }
-    return { state, claimed, now };
+    return { state: step.state, claimed: step.claimed, now };
   }
+
+  /** One round trip. The time is read after the lock is granted. */
+  private async lock(agentId: string): Promise<{ agent: LockedAgent; now: number }> {
+    const [agent, now] = await Promise.all([this.store.lock(agentId), this.store.now()]);
+    if (!agent || agent.leftAt) throw new AgentNotFoundError(agentId);
+    return { agent, now };
+  }
+
+  /** The reporters of the failures that opened the circuit: all consecutive failures, or the failed probe. */
+  private async reportersOf(agentId: string, { state, transitions }: CircuitStep): Promise<FailureReporter[]> {
+    const opening = transitions.find(({ to }) => to === 'open');
+    if (!opening) return [];
+    const failures = opening.reason === 'probe_failed' ? 1 : state.consecutiveFailures;
+    return await this.outcomes.latestReporters(agentId, failures);
+  }
+}
+
+function observedAfter({ observedMs }: LockedAgent, { ok, latencyMs }: CallOutcome): number | null {
+  return ok && latencyMs !== undefined ? averageLatency(observedMs, latencyMs) : observedMs;
 }
 
 function viewOf(state: CircuitState, now: number): CircuitView {

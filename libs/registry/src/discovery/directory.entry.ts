@@ -20,6 +20,8 @@ export interface DirectoryEntry {
   reported?: number;
   /** The load ratio that the agent reported last; undefined if it never did, and the ratio is computed. */
   reportedRatio?: number;
+  /** The latency that the agent reported last; undefined if it never did, and its declaration counts. */
+  reportedMs?: number;
 }
 
 /** Identifies a write. A higher generation is newer; within a generation, a higher revision is newer. */
@@ -41,7 +43,7 @@ export interface Vitals {
   beatAt: number;
   inFlight?: number;
   loadRatio?: number;
-  observedMs?: number;
+  reportedMs?: number;
   /** The total of used tokens. The record may contain a higher number. */
   usedTokens?: number;
 }
@@ -53,21 +55,21 @@ export function beatOf({ record }: DirectoryEntry): number {
 
 /** The last known value of each field that beats report. */
 export function vitalsIn(entry: DirectoryEntry): Vitals {
-  const { record, reportedRatio: loadRatio, reported: usedTokens } = entry;
-  const { generation, load, latency } = record;
-  const observedMs = latency.observedMs ?? undefined;
-  return { generation, beatAt: beatOf(entry), inFlight: load.inFlight, loadRatio, observedMs, usedTokens };
+  const { record, reportedRatio: loadRatio, reportedMs, reported: usedTokens } = entry;
+  const { generation, load } = record;
+  return { generation, beatAt: beatOf(entry), inFlight: load.inFlight, loadRatio, reportedMs, usedTokens };
 }
 
 /** Whether the beat changes nothing except the time of the last beat, which is the usual case. */
-export function isSameAsBefore({ record, reported = 0, reportedRatio }: DirectoryEntry, beat: Vitals): boolean {
-  const { inFlight = record.load.inFlight, loadRatio = reportedRatio, usedTokens = 0 } = beat;
-  const { observedMs = record.latency.observedMs } = beat;
+export function isSameAsBefore(entry: DirectoryEntry, beat: Vitals): boolean {
+  const { record, reported = 0 } = entry;
+  const { inFlight = record.load.inFlight, loadRatio = entry.reportedRatio, usedTokens = 0 } = beat;
+  const { reportedMs = entry.reportedMs } = beat;
   return (
     record.health.state === 'active' &&
     inFlight === record.load.inFlight &&
-    loadRatio === reportedRatio &&
-    observedMs === record.latency.observedMs &&
+    loadRatio === entry.reportedRatio &&
+    reportedMs === entry.reportedMs &&
     usedTokens <= reported
   );
 }
@@ -75,11 +77,12 @@ export function isSameAsBefore({ record, reported = 0, reportedRatio }: Director
 export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntry {
   const { record } = entry;
   const { inFlight = record.load.inFlight, loadRatio: reportedRatio = entry.reportedRatio } = vitals;
-  const { beatAt, observedMs = record.latency.observedMs, usedTokens = 0 } = vitals;
+  const { beatAt, reportedMs = entry.reportedMs, usedTokens = 0 } = vitals;
   const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
   const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
-  const beaten = { ...record, health, load, latency: { ...record.latency, observedMs } };
-  return withReport({ ...entry, reportedRatio, record: beaten }, usedTokens);
+  const latency = { ...record.latency, declaredMs: reportedMs ?? record.latency.declaredMs };
+  const beaten = { ...record, health, load, latency };
+  return withReport({ ...entry, reportedRatio, reportedMs, record: beaten }, usedTokens);
 }
 
 /** Returns the entry with the newer version of each budget. Returns the same entry if all given versions are stale. */

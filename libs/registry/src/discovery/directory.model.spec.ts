@@ -101,7 +101,7 @@ const anyVitals: fc.Arbitrary<Vitals> = fc.record({
   beatAt: fc.integer({ min: 1, max: 10_000 }).map((ms) => START + ms),
   inFlight: fc.option(fc.constantFrom(0, 2, 8), { nil: undefined }),
   loadRatio: fc.option(fc.constantFrom(0, 0.2, 1), { nil: undefined }),
-  observedMs: fc.option(fc.nat(3), { nil: undefined }),
+  reportedMs: fc.option(fc.nat(3), { nil: undefined }),
 });
 const revision = fc.record({ generation: anyGeneration, revision: fc.integer({ min: 1, max: 12 }) });
 const agentId = fc.constantFrom(...IDS);
@@ -132,17 +132,18 @@ class Model {
   }
 
   beat(id: string, vitals: Vitals): boolean {
-    const { generation, beatAt, observedMs } = vitals;
+    const { generation, beatAt } = vitals;
     const known = this.listed.get(id);
     if (!known || known.record.generation !== generation) return false;
     const { record } = known;
     if (Date.parse(record.health.lastHeartbeat ?? '') >= beatAt) return false;
     const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
-    const latency = { ...record.latency, observedMs: observedMs ?? record.latency.observedMs };
+    const reportedMs = vitals.reportedMs ?? known.reportedMs;
+    const latency = { ...record.latency, declaredMs: reportedMs ?? record.latency.declaredMs };
     const reportedRatio = vitals.loadRatio ?? known.reportedRatio;
     const inFlight = vitals.inFlight ?? record.load.inFlight;
     const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
-    this.listed.set(id, { ...known, reportedRatio, record: { ...record, health, latency, load } });
+    this.listed.set(id, { ...known, reportedRatio, reportedMs, record: { ...record, health, latency, load } });
     return true;
   }
 
@@ -164,13 +165,14 @@ class Model {
 }
 
 function keepBeat(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
-  const { health, load, latency, generation } = known.record;
+  const { health, load, generation } = known.record;
   const later = Date.parse(health.lastHeartbeat ?? '') > Date.parse(next.record.health.lastHeartbeat ?? '');
   if (next.record.generation !== generation || !later) return next;
-  const observedMs = latency.observedMs ?? next.record.latency.observedMs;
+  const reportedMs = known.reportedMs ?? next.reportedMs;
+  const declaredMs = reportedMs ?? next.record.latency.declaredMs;
   const keptHealth = { ...next.record.health, state: 'active' as const, lastHeartbeat: health.lastHeartbeat };
-  const record = { ...next.record, health: keptHealth, load, latency: { ...next.record.latency, observedMs } };
-  return { ...next, reportedRatio: known.reportedRatio ?? next.reportedRatio, record };
+  const record = { ...next.record, health: keptHealth, load, latency: { ...next.record.latency, declaredMs } };
+  return { ...next, reportedRatio: known.reportedRatio ?? next.reportedRatio, reportedMs, record };
 }
 
 function apply(directory: Directory, model: Model, step: Exclude<Operation, { kind: 'wait' }>, now: number): void {

@@ -4,6 +4,7 @@ import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import { BudgetStore } from '../budgets/budget.store.js';
+import { OutcomeStore } from '../circuit/outcome.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import { type BeatRow, LeaseStore } from '../leases/lease.store.js';
@@ -27,18 +28,20 @@ export class DirectoryStores {
     readonly agents: AgentStore,
     readonly leases: LeaseStore,
     readonly budgets: BudgetStore,
+    readonly outcomes: OutcomeStore,
   ) {}
 }
 
 /**
  * Keeps this replica's directory equal to Postgres. It loads the whole fleet at the start, then reads each agent that an event
- * names. It applies the beats and charges of this replica when they commit, and reads those of other replicas once a second. The
- * directory is a cache: it can be loaded again at any time.
+ * names. It applies the beats, charges and outcomes of this replica when they commit, and reads those of other replicas once a
+ * second. The directory is a cache: it can be loaded again at any time.
  */
 @Injectable()
 export class DirectorySync {
   private beatsSeenUntil = 0;
   private budgetsSeenUntil = 0;
+  private outcomesSeenUntil = 0;
   private readonly records = new ChangeReader('refresh', async (agentIds) => await this.refresh(agentIds));
   private readonly beats = new ChangeReader('read_heartbeats', async (agentIds) => await this.readBeatsOf(agentIds));
 
@@ -69,6 +72,7 @@ export class DirectorySync {
     this.directory.replaceAll(entries, mark, now);
     this.beatsSeenUntil = now;
     this.budgetsSeenUntil = now;
+    this.outcomesSeenUntil = now;
     return entries.length;
   }
 
@@ -146,9 +150,9 @@ export class DirectorySync {
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
     const movedHere = new Set(moved);
     const unknown: string[] = [];
-    for (const { agentId, generation, inFlight, loadRatio, observedMs, usedTokens } of beats) {
+    for (const { agentId, generation, inFlight, loadRatio, reportedMs, usedTokens } of beats) {
       if (movedHere.has(agentId)) continue;
-      const vitals = { generation, beatAt, inFlight, loadRatio, observedMs, usedTokens };
+      const vitals = { generation, beatAt, inFlight, loadRatio, reportedMs, usedTokens };
       const isApplied = this.directory.beat(agentId, vitals, beatAt);
       if (!isApplied && this.directory.find(agentId)?.record.generation !== generation) unknown.push(agentId);
     }
@@ -182,6 +186,21 @@ export class DirectorySync {
     this.budgetsSeenUntil = now;
     return this.applyBudgets(changed);
   }
+
+  /** Reads the agents with outcomes that other replicas recorded. Returns how many agents are read. */
+  @Periodic('registry.read_outcomes', READ_EVERY_MS)
+  async readOutcomes(): Promise<number> {
+    const now = await this.time();
+    const since = new Date(this.outcomesSeenUntil - OVERLAP_MS);
+    const rows = await this.stores.outcomes.agentsWithOutcomesSince(since);
+    this.outcomesSeenUntil = now;
+    const outdated = rows.filter(
+      ({ agentId, generation, revision }) =>
+        !this.knows(agentId, { generation: Number(generation), revision: Number(revision) }),
+    );
+    this.records.add(outdated.map(({ agentId }) => agentId));
+    return outdated.length;
+  }
 }
 
 function vitalsOf(row: BeatRow): Vitals {
@@ -190,7 +209,7 @@ function vitalsOf(row: BeatRow): Vitals {
     beatAt: row.lastBeatAt.getTime(),
     inFlight: row.inFlight,
     loadRatio: row.loadRatio ?? undefined,
-    observedMs: row.observedMs ?? undefined,
+    reportedMs: row.reportedMs ?? undefined,
     usedTokens: row.usedTokens === null ? undefined : Number(row.usedTokens),
   };
 }

@@ -1,5 +1,5 @@
 import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
-import type { GivenAgent } from '../testing/given-agents.js';
+import { type GivenAgent, REPORTER } from '../testing/given-agents.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
 const HOUR_MS = 3_600_000;
@@ -56,7 +56,8 @@ describe('a database clock that is set back', () => {
   );
 
   it('D4 an open circuit stays open for its cool-down, and not for the length of the jump', async () => {
-    for (let failure = 0; failure < 5; failure++) await replicas.here.circuits.report('agent-3', { ok: false });
+    for (let failure = 0; failure < 5; failure++)
+      await replicas.here.circuits.report('agent-3', { ok: false }, REPORTER);
     await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
     const { circuit } = await replicas.here.circuits.claimProbe('agent-3', 'probe');

@@ -5,7 +5,8 @@ import type { DomainError } from '#rollcall/platform';
 export interface Heartbeat extends LeaseClaim {
   inFlight?: number;
   loadRatio?: number;
-  observedMs?: number;
+  /** The latency that the agent reports. */
+  reportedMs?: number;
   usedTokens?: number;
 }
 

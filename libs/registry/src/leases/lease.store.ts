@@ -55,7 +55,7 @@ const SINCE_BEAT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) *
 const SILENT_MS = `(${SINCE_BEAT_MS} - ${FORGIVEN_MS})`;
 
 const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBeatAt", in_flight AS "inFlight",
-  load_ratio AS "loadRatio", observed_ms AS "observedMs", used_tokens AS "usedTokens"`;
+  load_ratio AS "loadRatio", observed_ms AS "reportedMs", used_tokens AS "usedTokens"`;
 
 /**
  * Returns one row for the whole batch, because reading a thousand rows would cost more than writing them. The arrays are wrapped
@@ -99,7 +99,7 @@ export class LeaseStore {
       beats.map((beat) => beat.tokenHash),
       beats.map((beat) => beat.inFlight),
       beats.map((beat) => asReal(beat.loadRatio)),
-      beats.map((beat) => asReal(beat.observedMs)),
+      beats.map((beat) => asReal(beat.reportedMs)),
       beats.map((beat) => beat.usedTokens),
       this.replica,
     ];
@@ -228,6 +228,6 @@ export interface BeatRow {
   lastBeatAt: Date;
   inFlight: number;
   loadRatio: number | null;
-  observedMs: number | null;
+  reportedMs: number | null;
   usedTokens: string | null;
 }

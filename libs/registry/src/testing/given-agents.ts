@@ -3,6 +3,7 @@ import type { AgentsService, Joined } from '../agents/agents.service.js';
 import { hashOfToken } from '../agents/lease.token.js';
 import type { LeaseClaim, Registration } from '../agents/registration.js';
 import type { CircuitService } from '../circuit/circuit.service.js';
+import type { Reporter } from '../circuit/outcome.js';
 import { given } from './given.js';
 
 /** A registration, and the state the agent is in afterwards. */
@@ -19,6 +20,9 @@ export interface GivenAgent extends Joined {
   claim: LeaseClaim;
 }
 
+/** The reporter of outcomes in tests. */
+export const REPORTER: Reporter = { id: 'key:test', name: 'test' };
+
 interface AgentParts {
   agents: AgentsService;
   circuits: CircuitService;
@@ -28,7 +32,8 @@ interface AgentParts {
 /** Registers agents through one replica, for the owner `test`. */
 export function givenAgents({ agents, circuits, failuresToOpen }: AgentParts) {
   const openCircuit = async (agentId: string): Promise<void> => {
-    for (let failures = 0; failures < failuresToOpen; failures++) await circuits.report(agentId, { ok: false });
+    for (let failures = 0; failures < failuresToOpen; failures++)
+      await circuits.report(agentId, { ok: false }, REPORTER);
   };
   return async (spec: AgentSpec = {}): Promise<GivenAgent> => {
     const { agentId: id = null, leaseToken = null, circuit = 'closed', desiredState = 'active', ...facts } = spec;
