@@ -2,8 +2,10 @@ import { Body, Controller, HttpCode, Inject, Param, Post, Req, Res } from '@nest
 import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
+  AgentsService,
   type BeatResult,
   CircuitService,
+  type Heartbeat,
   HeartbeatBatcher,
   type LeasePolicy,
   nextIntervalMs,
@@ -16,6 +18,7 @@ import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
+import { requiredOwner } from './agent.claim.js';
 import { BatchBody, BeatBody, OutcomeBody, ProbeBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
@@ -38,6 +41,7 @@ export class LivenessController {
 
   constructor(
     private readonly heartbeats: HeartbeatBatcher,
+    private readonly agents: AgentsService,
     private readonly circuits: CircuitService,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
@@ -50,19 +54,20 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'agents.heartbeat',
     summary: 'Renew the lease of an agent',
-    description: 'Requires the lease token of the agent as the credential. The response is sent after the commit.',
+    description:
+      'Requires the lease token of the agent, the key that registered it, or the permission of an operator. The response is sent ' +
+      'after the commit.',
   })
   @ApiParam(AGENT_ID)
   @ApiBody({ type: BeatBody })
   @ApiOkResponse({ type: HeartbeatView, description: 'The lease is renewed.' })
-  @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
+  @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED', 'NOT_THE_OWNER')
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
-    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
-    this.heartbeats.beat(beat, (result) => {
-      if (!result.ok) return replyProblem(reply, result.error);
-      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
-      return void reply.type(JSON_TYPE).send(json);
-    });
+    const caller = callerOf(request);
+    const beat = readBeat(request.params.id, request.body, caller.leaseHash ?? null);
+    const owner = requiredOwner(caller);
+    if (owner === undefined) this.send(beat, reply);
+    else void this.sendAsOwner(beat, owner, reply);
   }
 
   @Post('heartbeats')
@@ -116,6 +121,24 @@ export class LivenessController {
   @Problems('AGENT_NOT_FOUND')
   async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
     return await this.circuits.claimProbe(agentId, probeId);
+  }
+
+  /** The owner of one generation never changes, so a heartbeat that names the generation needs no second check. */
+  private async sendAsOwner(beat: Heartbeat, owner: string, reply: FastifyReply): Promise<void> {
+    try {
+      await this.agents.check({ ...beat, owner });
+      this.send(beat, reply);
+    } catch (error) {
+      replyProblem(reply, error);
+    }
+  }
+
+  private send(beat: Heartbeat, reply: FastifyReply): void {
+    this.heartbeats.beat(beat, (result) => {
+      if (!result.ok) return replyProblem(reply, result.error);
+      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
+      return void reply.type(JSON_TYPE).send(json);
+    });
   }
 
   private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {

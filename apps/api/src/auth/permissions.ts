@@ -8,6 +8,7 @@ export const PERMISSIONS = [
   'agents:operate',
   'budgets:read',
   'budgets:spend',
+  'budgets:spend-any',
   'budgets:write',
   'models:read',
   'events:read',
@@ -22,10 +23,12 @@ export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
 const VIEWER: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'models:read', 'events:read', 'metrics:read'];
+/** `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [
   'self:read',
   'agents:read',
   'agents:register',
+  'agents:self',
   'agents:report',
   'budgets:read',
   'budgets:spend',
@@ -35,7 +38,15 @@ export const LEASE_PERMISSIONS: Permission[] = ['agents:self'];
 
 const PERMISSIONS_OF: Record<Role, readonly Permission[]> = {
   admin: PERMISSIONS,
-  operator: [...VIEWER, ...AGENT, 'agents:self', 'agents:operate', 'budgets:write', 'webhooks:manage', 'audit:read'],
+  operator: [
+    ...VIEWER,
+    ...AGENT,
+    'agents:operate',
+    'budgets:spend-any',
+    'budgets:write',
+    'webhooks:manage',
+    'audit:read',
+  ],
   agent: AGENT,
   viewer: VIEWER,
 };

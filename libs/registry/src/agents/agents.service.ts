@@ -28,7 +28,12 @@ export interface JoinRequest {
   agentId: string | null;
   /** The lease token of the previous registration, if the agent registers again. */
   leaseToken: string | null;
+  /** Replaces a live registration of the same owner without its lease token. The new registration gets a new token. */
+  takeover?: boolean;
+  /** The principal that registers. It owns the agent, unless an operator registers the agent of another owner again. */
   by: string;
+  /** Whether `by` may register agents of other owners again. */
+  asOperator?: boolean;
   facts: Registration;
 }
 
@@ -151,11 +156,25 @@ export class AgentsService {
   }
 }
 
-function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Joining {
-  const agentId = proposed ?? newAgentId(facts.name);
-  const leaseToken = given ?? newLeaseToken();
-  const keys = capabilityKeys(facts.capabilities);
-  const tokenHash = hashOfToken(leaseToken);
-  const isProposed = proposed !== null;
-  return { agentId, isProposed, leaseToken, tokenHash, registeredBy: by, facts, capabilityKeys: keys };
+function toJoining({
+  agentId,
+  leaseToken: given,
+  by,
+  facts,
+  takeover = false,
+  asOperator = false,
+}: JoinRequest): Joining {
+  const leaseToken = given === null || takeover ? newLeaseToken() : given;
+  return {
+    agentId: agentId ?? newAgentId(facts.name),
+    isProposed: agentId !== null,
+    leaseToken,
+    tokenHash: hashOfToken(leaseToken),
+    previousTokenHash: given === null ? null : hashOfToken(given),
+    takeover,
+    registeredBy: by,
+    asOperator,
+    facts,
+    capabilityKeys: capabilityKeys(facts.capabilities),
+  };
 }
