@@ -60,6 +60,7 @@ function makeEntry(number: number, next: () => number): DirectoryEntry {
       latency: { declaredMs: 200, observedMs: null },
       version: '1.0.0',
       labels: { zone: next() < 0.5 ? 'eu' : 'us' },
+      owner: 'key:bench',
       leaveReason: null,
       leftAt: null,
     },

@@ -60,7 +60,8 @@ class Agent {
   /** Repeats the request until it succeeds. The Idempotency-Key ensures that the agent is registered only once. */
   async register() {
     const { key, agent, signal, log } = this.options;
-    const body = { ...agent, leaseToken: this.lease?.leaseToken };
+    // Only the first registration of a process takes over: its predecessor may have crashed and still be listed.
+    const body = { ...agent, leaseToken: this.lease?.leaseToken, takeover: !this.lease };
     const headers = { 'idempotency-key': randomUUID() };
     while (!signal.aborted) {
       const response = await this.request('POST', '/v1/agents', key, { body, headers });
@@ -71,7 +72,7 @@ class Agent {
       }
       if ([400, 401, 403, 413, 422].includes(response.status))
         throw new Error(`Cannot register: ${response.body.detail}`);
-      log(`not registered yet: ${response.body.code}`); // after a restart, 409 until the lease of the old process ends
+      log(`not registered yet: ${response.body.code}`); // 409: another process has taken over, so wait until it leaves
       await this.wait(this.pauseMs(response.body.retryAfterMs));
     }
     return 'leave';

@@ -11,11 +11,11 @@ curl -sS --fail-with-body -H "$AUTH" "$API/v1/me"
 
 printf '\n\n# Register two agents, and send a heartbeat\n'
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents" -d '{
-  "agentId": "builder-01", "name": "swarm-builder", "capabilities": ["plan", "build"], "costModel": {"usdPerTask": 0},
+  "agentId": "builder-01", "takeover": true, "name": "swarm-builder", "capabilities": ["plan", "build"], "costModel": {"usdPerTask": 0},
   "provider": {"adapter": "copilot", "type": "subscription"}, "budget": {"totalTokens": 500000, "usedTokens": 123456}}'
 echo
 JOINED=$(curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents" -d '{
-  "agentId": "builder-02", "name": "api-builder", "capabilities": ["build"], "costModel": {"usdPer1kTokens": 0.003}}')
+  "agentId": "builder-02", "takeover": true, "name": "api-builder", "capabilities": ["build"], "costModel": {"usdPer1kTokens": 0.003}}')
 LEASE=$(echo "$JOINED" | sed 's/.*"leaseToken":"\([^"]*\)".*/\1/')
 GENERATION=$(echo "$JOINED" | sed 's/.*"generation":\([0-9]*\),"leaseToken.*/\1/')
 curl -sS --fail-with-body -X POST -H "Authorization: Bearer $LEASE" -H "$JSON" \

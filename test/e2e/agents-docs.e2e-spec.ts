@@ -103,17 +103,30 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'shutdown' });
   });
 
-  it('D2 the documented agent waits until the lease of its crashed predecessor ends', async () => {
+  it('D2 the documented agent is back at once after its predecessor crashed', async () => {
     const crashed = examples.program('agent.js');
     await nextBeat(crashed);
     crashed.child.kill('SIGKILL');
     const agent = examples.program('agent.js');
-    await until('the registration is rejected', () =>
-      agent.output().includes('not registered yet: AGENT_ALREADY_REGISTERED\n'),
-    );
-    await api.call('POST', `${AGENT}/evict`);
     await nextBeat(agent);
+    expect(agent.output()).toMatch(/^registered builder-02, generation 2\n/);
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });
+  });
+
+  it('D2 the documented agent does not take over again when another process has replaced it, and waits until that one leaves', async () => {
+    const first = examples.program('agent.js');
+    await nextBeat(first);
+    const second = examples.program('agent.js');
+    await until('the first process is rejected', () =>
+      first.output().includes('not registered yet: AGENT_ALREADY_REGISTERED\n'),
+    );
+    await nextBeat(second);
+    expect(await record()).toMatchObject({ status: 'active', generation: 2 });
+    second.child.kill('SIGTERM');
+    await until('the first process is registered again', () =>
+      first.output().includes('registered builder-02, generation 3\n'),
+    );
+    await nextBeat(first);
   });
 
   it('D2 sends heartbeats again after failures of the database, of the proxy and of its registration', async () => {

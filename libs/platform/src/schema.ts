@@ -8,6 +8,7 @@ import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 import { Webhooks1763280060000 } from './migrations/1763280060000-webhooks.js';
 import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
+import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { DeliveryEntity } from './sinks/delivery.entity.js';
 import { SinkEntity } from './sinks/sink.entity.js';
 import { WebhookEntity } from './webhooks/webhook.entity.js';
@@ -29,5 +30,6 @@ export const PLATFORM_SCHEMA: Schema = {
     Sinks1763280000000,
     Webhooks1763280060000,
     LogEpoch1763290100000,
+    KeyOrigin1763300200000,
   ],
 };

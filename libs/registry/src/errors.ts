@@ -14,6 +14,7 @@ export type RegistryErrorCode =
   | 'STALE_GENERATION'
   | 'GENERATION_AHEAD'
   | 'LEASE_TOKEN_REFUSED'
+  | 'NOT_THE_OWNER'
   | 'CIRCUIT_OPEN'
   | 'SNAPSHOTS_BUSY'
   | 'BUDGET_NOT_FOUND'

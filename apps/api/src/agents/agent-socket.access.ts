@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { AgentsService, type LeaseClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { SocketAccess } from '../auth/socket.access.js';
+import { requiredOwner } from './agent.claim.js';
 import { readClaim } from './beat.reader.js';
 
 export const AGENT_SOCKET = '/v1/agents/ws';
 
-/** An agent may open its socket only with the lease token of its registration. */
+/** The socket of an agent is opened with its lease token, by its owner or by an operator. */
 @Injectable()
 export class AgentSocketAccess {
   constructor(access: SocketAccess, agents: AgentsService) {
@@ -16,6 +17,7 @@ export class AgentSocketAccess {
   }
 }
 
-export function claimOf(request: URLSearchParams, { leaseHash }: Principal): LeaseClaim {
-  return readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
+export function claimOf(request: URLSearchParams, principal: Principal): LeaseClaim {
+  const claim = readClaim(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
+  return { ...claim, owner: requiredOwner(principal) };
 }

@@ -163,6 +163,12 @@ export class AgentView implements AgentRecord {
   })
   labels: Readonly<Record<string, string>>;
   @ApiProperty({
+    example: 'key:4fT9sKq2Lm',
+    description:
+      'The principal that registered the agent. Only it, operators and the lease token may act for the agent.',
+  })
+  owner: string;
+  @ApiProperty({
     enum: [...LEAVE_REASONS, null],
     nullable: true,
     example: null,

@@ -55,8 +55,14 @@ const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider'
 const ETAG = {
   ETag: { description: 'The version of the agent, for `If-Match`.', schema: { type: 'string' } },
 } as const;
-/** Errors of writes with a lease token. */
-const AS_AGENT = ['REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED'] as const;
+/** Errors of writes for an agent. */
+const AS_AGENT = [
+  'REGISTER_AGAIN',
+  'STALE_GENERATION',
+  'GENERATION_AHEAD',
+  'LEASE_TOKEN_REFUSED',
+  'NOT_THE_OWNER',
+] as const;
 
 const AGENTS = new PagedList('agents', /^\P{Cc}{1,128}$/u);
 
@@ -96,7 +102,7 @@ export class AgentsController {
   })
   @ApiBody({ type: RegisterBody, examples: REGISTER_EXAMPLES })
   @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })
-  @Problems('AGENT_ALREADY_REGISTERED', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
+  @Problems('AGENT_ALREADY_REGISTERED', 'NOT_THE_OWNER', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<Effect<RegistrationView>> {
     if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
     return new Effect(async () => await this.join(body, caller));
@@ -142,9 +148,9 @@ export class AgentsController {
     operationId: 'agents.update',
     summary: 'Update an agent',
     description:
-      'Requires the lease token of the agent, or the permission of an operator. Absent fields are not changed. With ' +
-      '`If-Match`, the update is rejected if the agent has changed since it was read. An update without an effect emits ' +
-      'no event.',
+      'Requires the lease token of the agent, the key that registered it, or the permission of an operator. Absent fields ' +
+      'are not changed. With `If-Match`, the update is rejected if the agent has changed since it was read. An update ' +
+      'without an effect emits no event.',
   })
   @ApiParam(AGENT_ID)
   @ApiHeader({
@@ -176,7 +182,7 @@ export class AgentsController {
   @ApiOperation({
     operationId: 'agents.deregister',
     summary: 'Deregister an agent',
-    description: 'Requires the lease token of the agent, or the permission of an operator.',
+    description: 'Requires the lease token of the agent, the key that registered it, or the permission of an operator.',
   })
   @ApiParam(AGENT_ID)
   @ApiNoContentResponse({ description: 'The agent has left.' })

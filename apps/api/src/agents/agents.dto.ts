@@ -123,6 +123,17 @@ export class RegisterBody {
   @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be the lease token of a registration' })
   leaseToken?: string;
 
+  @ApiPropertyOptional({
+    default: false,
+    example: false,
+    description:
+      'Replace the registration of a live agent that you own, without its lease token. The new registration gets a new lease ' +
+      'token. No effect if the agent is not live.',
+  })
+  @IsOptional()
+  @IsIn([true, false])
+  takeover?: boolean;
+
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
   @IsAgentName()
   name: string;

@@ -1,7 +1,14 @@
 import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type BeatResult, HeartbeatBatcher, type LeasePolicy, nextIntervalMs } from '#rollcall/registry';
+import {
+  AgentsService,
+  type BeatResult,
+  type Heartbeat,
+  HeartbeatBatcher,
+  type LeasePolicy,
+  nextIntervalMs,
+} from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
@@ -9,6 +16,7 @@ import { replyProblem } from '../http/problem.reply.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { Repeatable } from '../mutation/repeatable.js';
+import { requiredOwner } from './agent.claim.js';
 import { BatchBody, BeatBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
@@ -24,6 +32,7 @@ export class LivenessController {
 
   constructor(
     private readonly heartbeats: HeartbeatBatcher,
+    private readonly agents: AgentsService,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -35,19 +44,20 @@ export class LivenessController {
   @ApiOperation({
     operationId: 'agents.heartbeat',
     summary: 'Renew the lease of an agent',
-    description: 'Requires the lease token of the agent as the credential. The response is sent after the commit.',
+    description:
+      'Requires the lease token of the agent, the key that registered it, or the permission of an operator. The response is sent ' +
+      'after the commit.',
   })
   @ApiParam(AGENT_ID)
   @ApiBody({ type: BeatBody })
   @ApiOkResponse({ type: HeartbeatView, description: 'The lease is renewed.' })
-  @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
+  @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED', 'NOT_THE_OWNER')
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
-    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
-    this.heartbeats.beat(beat, (result) => {
-      if (!result.ok) return replyProblem(reply, result.error);
-      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
-      return void reply.type(JSON_TYPE).send(json);
-    });
+    const caller = callerOf(request);
+    const beat = readBeat(request.params.id, request.body, caller.leaseHash ?? null);
+    const owner = requiredOwner(caller);
+    if (owner === undefined) this.send(beat, reply);
+    else void this.sendAsOwner(beat, owner, reply);
   }
 
   @Post('heartbeats')
@@ -70,6 +80,24 @@ export class LivenessController {
     for (const { index, agentId, detail } of invalid)
       results.splice(index, 0, { agentId, ok: false, code: 'VALIDATION_FAILED', detail });
     return { results, nextIntervalMs: this.nextIntervalMs() };
+  }
+
+  /** The owner of one generation never changes, so a heartbeat that names the generation needs no second check. */
+  private async sendAsOwner(beat: Heartbeat, owner: string, reply: FastifyReply): Promise<void> {
+    try {
+      await this.agents.check({ ...beat, owner });
+      this.send(beat, reply);
+    } catch (error) {
+      replyProblem(reply, error);
+    }
+  }
+
+  private send(beat: Heartbeat, reply: FastifyReply): void {
+    this.heartbeats.beat(beat, (result) => {
+      if (!result.ok) return replyProblem(reply, result.error);
+      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
+      return void reply.type(JSON_TYPE).send(json);
+    });
   }
 
   private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {

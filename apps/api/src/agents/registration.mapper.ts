@@ -1,5 +1,6 @@
 import { type Joined, type JoinRequest, type LeasePolicy, leaseTtlMs, type Registration } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
+import { mayActForAll } from './agent.claim.js';
 import type { RegistrationView } from './agent.view.js';
 import type { RegisterBody } from './agents.dto.js';
 
@@ -9,8 +10,9 @@ export function toRegistrationView({ record, leaseToken }: Joined, lease: LeaseP
 }
 
 export function toJoinRequest(body: RegisterBody, caller: Principal): JoinRequest {
-  const { agentId = null, leaseToken = null } = body;
-  return { agentId, leaseToken, by: caller.id, facts: toRegistration(body) };
+  const { agentId = null, leaseToken = null, takeover } = body;
+  const asOperator = mayActForAll(caller);
+  return { agentId, leaseToken, takeover, by: caller.owner, asOperator, facts: toRegistration(body) };
 }
 
 const UNKNOWN_PROVIDER = { adapter: 'unknown', type: 'unknown', plan: null };

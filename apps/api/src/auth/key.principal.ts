@@ -13,11 +13,12 @@ export function keyIdOf(principalId: string): string {
 }
 
 /** The caller that an API key identifies. */
-export function keyPrincipal({ id, hash, name, roles, expiresAt }: KeyRow): Principal {
+export function keyPrincipal({ id, originId, hash, name, roles, expiresAt }: KeyRow): Principal {
   const known = roles.filter(isRole);
   return {
     id: keyPrincipalId(id),
     kind: 'key',
+    owner: keyPrincipalId(originId ?? id),
     name,
     roles: known,
     permissions: permissionsOf(known),

@@ -8,6 +8,7 @@ export function leasePrincipal(leaseHash: string): Principal {
   return {
     id,
     kind: 'lease',
+    owner: id,
     name: id,
     leaseHash,
     roles: [],

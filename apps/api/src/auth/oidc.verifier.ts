@@ -64,9 +64,11 @@ export class OidcVerifier {
     if (subject === undefined) return undefined;
     const roles = claimAt(payload, this.settings.oidcRolesClaim).filter(isRole);
     const { exp = 0 } = payload;
+    const id = `oidc:${subject}`;
     return {
-      id: `oidc:${subject}`,
+      id,
       kind: 'oidc',
+      owner: id,
       name: nameOf(payload, subject),
       roles,
       permissions: permissionsOf(roles),

@@ -9,6 +9,7 @@ export const PERMISSIONS = [
   'agents:operate',
   'budgets:read',
   'budgets:spend',
+  'budgets:spend-any',
   'budgets:write',
   'models:read',
   'events:read',
@@ -25,15 +26,21 @@ export type Role = (typeof ROLES)[number];
 /** Every role may read these. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read'];
 const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'events:read', 'metrics:read'];
-/** For agents. A process that also uses other agents needs the role `caller` too. */
-const AGENT: Permission[] = [...READ, 'agents:register', 'budgets:spend'];
+/** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
+const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /** For services that use agents. */
-const CALLER: Permission[] = [...READ, 'agents:query', 'agents:report', 'budgets:spend', 'models:read'];
+const CALLER: Permission[] = [
+  ...READ,
+  'agents:query',
+  'agents:report',
+  'budgets:spend',
+  'budgets:spend-any',
+  'models:read',
+];
 const OPERATOR: Permission[] = [
   ...VIEWER,
   ...AGENT,
   ...CALLER,
-  'agents:self',
   'agents:operate',
   'budgets:write',
   'webhooks:manage',

@@ -7,6 +7,8 @@ export interface Principal extends RateLimitedCaller, ConcurrentCaller {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   id: string;
   kind: 'key' | 'oidc' | 'lease';
+  /** Owns the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
+  owner: string;
   /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
   leaseHash?: string;
   name: string;

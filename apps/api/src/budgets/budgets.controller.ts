@@ -8,6 +8,7 @@ import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
+import { maySpendOnAll } from './budgets.access.js';
 import { BudgetPage, BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
 import type { LimitBody } from './amount.dto.js';
 import {
@@ -69,16 +70,20 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.openRun',
     summary: 'Open the budget of a run',
-    description: 'For runtimes. What the run spends also counts against the limits of all runs above it.',
+    description:
+      'For runtimes. What the run spends also counts against the limits of all runs above it. Without the permission ' +
+      '`budgets:spend-any`, the caller must own the parent.',
   })
   @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
-  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'QUOTA_EXCEEDED', {
+  @Problems('INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND', 'NOT_THE_OWNER', 'QUOTA_EXCEEDED', {
     BUDGET_EXISTS: 'The run was opened with another parent or limit.',
   })
-  async openRun(@Body() body: OpenRunBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
+  async openRun(@Body() body: OpenRunBody, @Caller() caller: Principal): Promise<BudgetView> {
     const { runId, parentRunId = null, limit = {} } = body;
-    const { id } = await this.budgets.openRun(runId, parentRunId, toLimit(limit), by);
+    const { id } = maySpendOnAll(caller)
+      ? await this.budgets.openRun(runId, parentRunId, toLimit(limit), caller.owner)
+      : await this.budgets.openOwnRun(runId, parentRunId, toLimit(limit), caller.owner);
     return await this.view(id);
   }
 

@@ -8,6 +8,7 @@ import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
+import { maySpendOnAll } from './budgets.access.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
@@ -30,18 +31,21 @@ export class ReservationsController {
     summary: 'Reserve before a call',
     description:
       'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, and ' +
-      'of the fleet.',
+      'of the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
   @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
-  @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND')
+  @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND', {
+    NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and owns neither the agent nor the run.',
+  })
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const { id: owner } = caller;
     const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
     const ttlMs = toTtlMs(ttlSeconds);
     const scopes = { agentId, callerId: owner, runId };
-    const request = { owner, key, scopes, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
+    const onlyOwnedBy = maySpendOnAll(caller) ? undefined : caller.owner;
+    const request = { owner, key, scopes, onlyOwnedBy, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
     return toReservationView(await this.ledger.reserve(request, spenderOf(caller)));
   }
 

@@ -49,6 +49,10 @@ export class KeyEntity {
   @Column({ type: 'text', name: 'replaced_by', nullable: true })
   replacedBy: string | null;
 
+  /** The first key of a chain of rotations; null if this key did not replace another one. It owns what the chain creates. */
+  @Column({ type: 'text', name: 'origin_id', nullable: true })
+  originId: string | null;
+
   @Column({ type: 'timestamptz', name: 'last_used_at', nullable: true })
   lastUsedAt: Date | null;
 }

@@ -20,8 +20,8 @@ export interface KeyRow extends KeyEntity {
 const KEY_WRITERS = 'rollcall.api_key';
 const VALID = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
 const COLUMNS = `seq, id, hash, name, roles, source, created_at AS "createdAt", created_by AS "createdBy",
-  expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", last_used_at AS "lastUsedAt",
-  ${VALID} AS "isActive"`;
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", origin_id AS "originId",
+  last_used_at AS "lastUsedAt", ${VALID} AS "isActive"`;
 
 @Injectable()
 export class KeyStore {
@@ -48,8 +48,9 @@ export class KeyStore {
     { id, hash, createdBy }: Pick<NewKey, 'id' | 'hash' | 'createdBy'>,
   ): Promise<KeyRow> {
     const rows = await this.db.query<KeyRow>(
-      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at)
-       SELECT $2, $3, name, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at) FROM api_key WHERE id = $1
+      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at, origin_id)
+       SELECT $2, $3, name, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at), coalesce(origin_id, id)
+       FROM api_key WHERE id = $1
        RETURNING ${COLUMNS}`,
       [old.id, id, hash, createdBy],
     );

@@ -29,11 +29,33 @@ export class RegisterAgainError extends RegistryError {
 export class AgentAlreadyRegisteredError extends RegistryError {
   readonly code = 'AGENT_ALREADY_REGISTERED';
 
-  constructor(agentId: string) {
-    super(
-      `The agent "${show(agentId)}" is already registered. Send its lease token to register it again, ` +
-        'choose another agentId, or ask an operator to evict it.',
-    );
+  /** `mayTakeOver`: the request would have been accepted with `takeover`. */
+  constructor(agentId: string, mayTakeOver = false) {
+    const remedy = mayTakeOver
+      ? 'Send "takeover": true to replace that registration, for example after a crash, or send its lease token.'
+      : 'Send its lease token to register it again, choose another agentId, or ask an operator to evict it.';
+    super(`The agent "${show(agentId)}" is already registered. ${remedy}`);
+  }
+}
+
+/** The agent, or the run that a call spends in, belongs to another principal. */
+export class NotTheOwnerError extends RegistryError {
+  readonly code = 'NOT_THE_OWNER';
+
+  static ofAgent(agentId: string): NotTheOwnerError {
+    const remedy = 'Use the lease token of the agent, or the key that registered it.';
+    return new NotTheOwnerError(`The agent "${show(agentId)}" belongs to another owner. ${remedy}`);
+  }
+
+  static ofAgentId(agentId: string): NotTheOwnerError {
+    const remedy =
+      'Choose another agentId, or register it with its last lease token or with the key that registered it.';
+    return new NotTheOwnerError(`The agentId "${show(agentId)}" belongs to another owner. ${remedy}`);
+  }
+
+  static ofRun(runId: string): NotTheOwnerError {
+    const remedy = 'Use the key that opened it, or a key with the permission budgets:spend-any.';
+    return new NotTheOwnerError(`The run "${show(runId)}" belongs to another owner. ${remedy}`);
   }
 }
 

@@ -106,6 +106,8 @@ export interface AgentRecord {
   latency: AgentLatency;
   version: string | null;
   labels: Readonly<Record<string, string>>;
+  /** The principal that registered the agent, for example `key:<id>`. */
+  owner: string;
   leaveReason: LeaveReason | null;
   leftAt: string | null;
 }

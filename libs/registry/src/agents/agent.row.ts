@@ -84,6 +84,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     latency: { declaredMs: row.reportedMs ?? row.declaredMs, observedMs: row.observedMs },
     version: row.version,
     labels: row.labels,
+    owner: row.registeredBy,
     leaveReason: row.leaveReason,
     leftAt: row.leftAt?.toISOString() ?? null,
   };

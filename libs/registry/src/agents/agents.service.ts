@@ -28,7 +28,12 @@ export interface JoinRequest {
   agentId: string | null;
   /** The lease token of the previous registration, if the agent registers again. Any other token is ignored. */
   leaseToken: string | null;
+  /** Replaces a live registration of the same owner without its lease token. The new registration gets a new token. */
+  takeover?: boolean;
+  /** The principal that registers. It owns the agent, unless an operator registers the agent of another owner again. */
   by: string;
+  /** Whether `by` may register agents of other owners again. */
+  asOperator?: boolean;
   facts: Registration;
 }
 
@@ -151,12 +156,19 @@ export class AgentsService {
   }
 }
 
-function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Joining {
-  const agentId = proposed ?? newAgentId(facts.name);
-  const isProposed = proposed !== null;
-  const previous = given === null ? undefined : leaseOf(given);
-  const lease = leaseOf(newLeaseToken());
-  return { agentId, isProposed, previous, ...lease, registeredBy: by, facts, capabilityKeys: capabilityKeys(facts.capabilities) };
+function toJoining(request: JoinRequest): Joining {
+  const { agentId, leaseToken: given, by, facts, takeover = false, asOperator = false } = request;
+  return {
+    agentId: agentId ?? newAgentId(facts.name),
+    isProposed: agentId !== null,
+    ...leaseOf(newLeaseToken()),
+    previous: given === null ? undefined : leaseOf(given),
+    takeover,
+    registeredBy: by,
+    asOperator,
+    facts,
+    capabilityKeys: capabilityKeys(facts.capabilities),
+  };
 }
 
 function leaseOf(leaseToken: string): IssuedLease {

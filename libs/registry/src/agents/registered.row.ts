@@ -16,8 +16,8 @@ export interface WrittenRegistration {
 }
 
 /** The row of an agentId that was not registered before, as a read would return it. */
-export function newAgentRow({ joining, flap }: Accepted, written: WrittenRegistration): AgentRow {
-  const { agentId, tokenHash, registeredBy, facts } = joining;
+export function newAgentRow({ joining, owner, flap }: Accepted, written: WrittenRegistration): AgentRow {
+  const { agentId, tokenHash, facts } = joining;
   const { budget, ...declaration } = facts;
   return {
     ...declaration,
@@ -31,7 +31,7 @@ export function newAgentRow({ joining, flap }: Accepted, written: WrittenRegistr
     circuit: CLOSED_CIRCUIT,
     flap,
     registeredAt: written.registeredAt,
-    registeredBy,
+    registeredBy: owner,
     observedMs: null,
     lastTaskAt: null,
     leftAt: null,

@@ -1,7 +1,7 @@
 import { noteFlap, NEVER_FLAPPED, type FlapPolicy, type FlapState } from '../leases/flap.damping.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { Quota } from '#rollcall/platform';
-import { AgentAlreadyRegisteredError } from './agent.errors.js';
+import { AgentAlreadyRegisteredError, NotTheOwnerError } from './agent.errors.js';
 import type { AgentRow } from './agent.row.js';
 import type { Registration } from './registration.js';
 
@@ -16,9 +16,13 @@ export interface Joining extends IssuedLease {
   agentId: string;
   /** False if the registry generated the agentId; it then has no earlier registration. */
   isProposed: boolean;
-  /** The token that the agent sends as proof of its previous registration. If it is right, the agent keeps it. */
+  /** The token that proves the right to replace the previous registration. If it is right, the agent keeps it. */
   previous?: IssuedLease;
+  /** Replaces a live registration of the same owner without its token. The new registration gets a new token. */
+  takeover: boolean;
   registeredBy: string;
+  /** Whether the principal may register agents of other owners again. */
+  asOperator: boolean;
   facts: Registration;
   /** Every capability by which a query may find the agent. */
   capabilityKeys: readonly string[];
@@ -28,6 +32,8 @@ export interface Accepted {
   joining: Joining;
   /** The previous registration of this agentId, whose row is locked. */
   before: AgentRow | undefined;
+  /** The principal that owns the agent after this registration. */
+  owner: string;
   flap: FlapState;
 }
 
@@ -66,18 +72,41 @@ export class RegistrationBatch {
   }
 
   decide(joining: Joining): Decision {
-    const { agentId, previous, registeredBy } = joining;
-    const before = this.rows.get(agentId);
-    if (before && !this.facts.locked.has(agentId)) return { state: 'contended' };
+    const before = this.rows.get(joining.agentId);
+    if (before && !this.facts.locked.has(joining.agentId)) return { state: 'contended' };
+    const owner = ownerAfter(joining, before);
     const isLive = before?.leftAt === null;
-    const full = this.owned.quotaError(registeredBy, isLive && before.registeredBy === registeredBy);
-    if (full) return { state: 'rejected', error: full };
-    const isSame = before !== undefined && before.tokenHash === previous?.tokenHash;
-    if (isLive && !isSame)
-      return { state: 'rejected', error: new AgentAlreadyRegisteredError(agentId) };
+    const error =
+      (before && replacementError(joining, before)) ??
+      this.owned.quotaError(owner, isLive && before.registeredBy === owner);
+    if (error) return { state: 'rejected', error };
     if (isLive) this.owned.add(before.registeredBy, -1);
-    this.owned.add(registeredBy, 1);
+    this.owned.add(owner, 1);
     const flap = before ? noteFlap(before.flap, this.facts.now, this.rules.flap) : NEVER_FLAPPED;
-    return { state: 'accepted', accepted: { joining: isSame ? { ...joining, ...previous } : joining, before, flap } };
+    const keepsToken = before !== undefined && !joining.takeover && holdsToken(joining, before);
+    const issued = keepsToken ? { ...joining, ...joining.previous } : joining;
+    return { state: 'accepted', accepted: { joining: issued, before, owner, flap } };
   }
+}
+
+/**
+ * Returns the reason why the registration may not follow the previous one. The last lease token is always sufficient. The owner
+ * and operators need no token after the agent has left; while it is live, they must state that they take it over.
+ */
+function replacementError(joining: Joining, before: AgentRow): Error | undefined {
+  const { agentId, registeredBy, asOperator, takeover } = joining;
+  if (holdsToken(joining, before)) return undefined;
+  const mayTakeOver = asOperator || before.registeredBy === registeredBy;
+  if (before.leftAt !== null) return mayTakeOver ? undefined : NotTheOwnerError.ofAgentId(agentId);
+  return mayTakeOver && takeover ? undefined : new AgentAlreadyRegisteredError(agentId, mayTakeOver);
+}
+
+/** An operator that registers the agent of another owner again does not become its owner. */
+function ownerAfter(joining: Joining, before: AgentRow | undefined): string {
+  const { asOperator, registeredBy } = joining;
+  return before && asOperator && !holdsToken(joining, before) ? before.registeredBy : registeredBy;
+}
+
+function holdsToken({ previous }: Joining, before: AgentRow): boolean {
+  return before.tokenHash === previous?.tokenHash;
 }

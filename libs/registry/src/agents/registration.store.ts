@@ -51,7 +51,8 @@ const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_lev
 /**
  * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that exist
  * are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a join
- * as a scan of the whole table, which costs every registration more as the fleet grows.
+ * as a scan of the whole table, which costs every registration more as the fleet grows. A renewed row keeps its circuit: an agent
+ * that fails does not become routable because it registers again.
  */
 const WRITE = {
   name: 'write_registrations',
@@ -72,7 +73,7 @@ const WRITE = {
       capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
       labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
       budget_total = i.budget_total, budget_used = greatest(a.budget_used, i.budget_used), budget_source = i.budget_source,
-      circuit = i.circuit, flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys
+      flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys
     FROM item i WHERE a.agent_id = ANY (ARRAY(SELECT agent_id FROM item WHERE NOT is_new)) AND a.agent_id = i.agent_id
     RETURNING a.agent_id, a.generation, a.registered_at
   ), joined AS (
@@ -100,8 +101,8 @@ const WRITE = {
   FROM joined LEFT JOIN opened ON opened.subject = joined.agent_id`,
 };
 
-function toItem({ joining, before, flap }: Accepted, opensBudget: boolean): Record<string, unknown> {
-  const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
+function toItem({ joining, before, owner, flap }: Accepted, opensBudget: boolean): Record<string, unknown> {
+  const { agentId, tokenHash, facts, capabilityKeys } = joining;
   return {
     agent_id: agentId,
     is_new: before === undefined,
@@ -124,7 +125,7 @@ function toItem({ joining, before, flap }: Accepted, opensBudget: boolean): Reco
     budget_source: facts.budget.source,
     circuit: CLOSED_CIRCUIT,
     flap,
-    registered_by: registeredBy,
+    registered_by: owner,
     capability_keys: capabilityKeys,
   };
 }

@@ -21,13 +21,13 @@ export interface Registration {
 export interface LeaseClaim {
   agentId: string;
   generation: number;
-  /** Null when an operator acts for the agent. */
+  /** Null when an operator or the owner acts for the agent. */
   tokenHash: string | null;
+  /** The principal that must own the agent. Absent: the lease token is enough, or an operator acts for the agent. */
+  owner?: string;
 }
 
-/** Like LeaseClaim, but an operator may omit the generation to act on the current registration. */
-export interface AgentClaim {
-  agentId: string;
+/** Like LeaseClaim, but an operator or the owner may omit the generation to act on the current registration. */
+export interface AgentClaim extends Omit<LeaseClaim, 'generation'> {
   generation: number | null;
-  tokenHash: string | null;
 }

@@ -14,6 +14,7 @@ import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
+import { BudgetOwners, needsOwners } from './budget.owners.js';
 import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
 import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
 import {
@@ -155,8 +156,9 @@ export class BudgetLedger {
     const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
     const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
     const { quota, clock } = this.rules;
-    const counted = { owners: this.ownersToCount(ops), upTo: quota.limit };
-    const { budgets, now, held } = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
+    const counted = { owners: this.ownersToCount(ops), upTo: quota.limit, withOwners: needsOwners(ops) };
+    const locked = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
+    const { budgets, now, held } = locked;
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
     const batch = new LedgerBatch(
       budgets,
@@ -164,7 +166,11 @@ export class BudgetLedger {
       clock?.() ?? now,
       new OwnerCounts(held, quota, 'held reservations'),
     );
-    const outcomes = ops.map((op) => batch.apply(op));
+    const owners = new BudgetOwners(locked.owners);
+    const outcomes = ops.map((op): LedgerOutcome => {
+      const error = owners.errorOf(op);
+      return error ? { ok: false, error } : batch.apply(op);
+    });
     if (!lookUp) await this.checkRejections(ops, outcomes);
     await this.write(batch);
     return outcomes;

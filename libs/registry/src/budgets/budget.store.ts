@@ -134,6 +134,15 @@ export class BudgetStore {
     return rows[0] && toBudget(rows[0]);
   }
 
+  /** The principal that opened the budget of the run; undefined if the run has none. */
+  async findRunOwner(runId: string): Promise<string | undefined> {
+    const rows = await this.db.query<{ owner: string }>(
+      `SELECT created_by AS owner FROM budget WHERE kind = 'run' AND subject = $1`,
+      [runId],
+    );
+    return rows[0]?.owner;
+  }
+
   async page(limit: number, after: number, { kind, subject, under }: BudgetFilter): Promise<BudgetReading[]> {
     const rows = await this.db.query<ReadingRow>(
       `SELECT ${READING} FROM budget b

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import { NotTheOwnerError } from '../agents/agent.errors.js';
 import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled, UNITS } from './budget.js';
 import {
   BudgetExistsError,
@@ -68,6 +69,16 @@ export class BudgetsService {
     });
   }
 
+  /** Like `openRun`, for a principal that may spend only on its own runs. It must own the parent, and the run if that exists. */
+  async openOwnRun(runId: string, parentRunId: string | null, limit: Limit, by: string): Promise<Budget> {
+    return await this.db.transaction(async () => {
+      if (parentRunId !== null) await this.requireRunOwner(parentRunId, by);
+      const budget = await this.openRun(runId, parentRunId, limit, by);
+      await this.requireRunOwner(runId, by);
+      return budget;
+    });
+  }
+
   async get(id: number): Promise<BudgetReading> {
     const found = await this.store.find(id);
     if (!found) throw new BudgetNotFoundError(id);
@@ -112,6 +123,11 @@ export class BudgetsService {
   async forecast(id: number, overMs: number = DEFAULT_LOOK_BACK_MS): Promise<Forecast> {
     const { budget, now } = await this.get(id);
     return forecast(budget, await this.store.burn(id, overMs), now);
+  }
+
+  private async requireRunOwner(runId: string, owner: string): Promise<void> {
+    const actual = await this.store.findRunOwner(runId);
+    if (actual !== undefined && actual !== owner) throw NotTheOwnerError.ofRun(runId);
   }
 
   private async complete(request: BudgetRequest): Promise<NewBudget> {

@@ -9,6 +9,7 @@ import {
   type BudgetRow,
   type ReservationRow,
 } from './budget.row.js';
+import type { BudgetOwner } from './budget.owners.js';
 import type { LockedReservation, LedgerWrites, ReservationKey } from './ledger.batch.js';
 import {
   closeReservations,
@@ -31,15 +32,19 @@ export interface LockedBudgets {
   now: number;
   /** The number of reservations that each counted owner holds. */
   held: Record<string, number>;
+  /** The owners of the agents and runs; empty unless `withOwners`. */
+  owners: BudgetOwner[];
 }
 
 /** The owners whose held reservations are counted, and the number at which counting stops. */
 export interface CountedOwners {
   owners: readonly string[];
   upTo: number;
+  /** Also reads the owners of the agents and runs that the budgets belong to. */
+  withOwners: boolean;
 }
 
-type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null };
+type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null; owner: string | null };
 
 /** The SQL of the ledger. It locks and reads the rows that `LedgerBatch` needs, and writes its result in one round trip. */
 @Injectable()
@@ -64,7 +69,7 @@ export class LedgerStore {
   async lockBudgets(
     scopes: readonly BudgetScope[],
     ids: readonly number[],
-    { owners, upTo }: CountedOwners,
+    { owners, upTo, withOwners }: CountedOwners,
   ): Promise<LockedBudgets> {
     const rows = await this.db.query<LockedRow>(
       `WITH wanted AS (
@@ -72,28 +77,30 @@ export class LedgerStore {
          JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) ON b.kind = s.kind AND b.subject = s.subject
          UNION SELECT unnest($3::bigint[])),
        locked AS (
-         SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
+         SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now, ${OWNER} AS owner FROM budget b
          WHERE b.id IN (SELECT id FROM wanted) ORDER BY b.id FOR UPDATE)
        SELECT locked.*, CASE row_number() OVER () WHEN 1 THEN ${heldBy('$4', '$5')} END AS held FROM locked`,
-      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids, owners, upTo],
+      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids, owners, upTo, withOwners],
     );
     const moments = rows.map(({ now }) => now.getTime());
-    if (!rows[0]) return { budgets: [], ...(await this.withoutBudgets({ owners, upTo })) };
-    return { budgets: rows.map(toBudget), now: Math.max(...moments), held: rows[0].held ?? {} };
+    if (!rows[0]) return { budgets: [], owners: [], ...(await this.countHeld(owners, upTo)) };
+    const ofSubjects = withOwners ? rows.filter(({ kind }) => kind === 'agent' || kind === 'run') : [];
+    return { budgets: rows.map(toBudget), owners: ofSubjects, now: Math.max(...moments), held: rows[0].held ?? {} };
   }
 
   /** Locks and returns only the budgets of these agents. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
-    if (agentIds.length === 0) return { budgets: [], now: 0, held: {} };
+    if (agentIds.length === 0) return { budgets: [], owners: [], now: 0, held: {} };
     const rows = await this.db.query<BudgetRow & { now: Date }>(
       `SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now FROM budget b
        WHERE b.kind = 'agent' AND b.subject = ANY ($1) ORDER BY b.id FOR UPDATE`,
       [agentIds],
     );
-    return { budgets: rows.map(toBudget), now: Math.max(0, ...rows.map(({ now }) => now.getTime())), held: {} };
+    const now = Math.max(0, ...rows.map((row) => row.now.getTime()));
+    return { budgets: rows.map(toBudget), owners: [], now, held: {} };
   }
 
-  private async withoutBudgets({ owners, upTo }: CountedOwners): Promise<Omit<LockedBudgets, 'budgets'>> {
+  private async countHeld(owners: readonly string[], upTo: number): Promise<Pick<LockedBudgets, 'now' | 'held'>> {
     const rows = await this.db.query<{ now: Date; held: Record<string, number> }>(
       `SELECT clock_timestamp() AS now, ${heldBy('$1', '$2')} AS held`,
       [owners, upTo],
@@ -147,6 +154,10 @@ export class LedgerStore {
     );
   }
 }
+
+/** SQL for the owner of the agent or run that a budget belongs to. It is read only if a reservation depends on it. */
+const OWNER = `CASE WHEN $6 THEN CASE b.kind
+  WHEN 'agent' THEN (SELECT a.registered_by FROM agent a WHERE a.agent_id = b.subject) WHEN 'run' THEN b.created_by END END`;
 
 /** SQL for the number of reservations that each owner holds, as JSON. Reads at most `upTo` rows of each owner. */
 function heldBy(owners: string, upTo: string): string {

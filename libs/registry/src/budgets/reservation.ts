@@ -35,6 +35,8 @@ export interface ReserveRequest {
   /** A repeated request with the same key returns the same reservation. */
   key: string;
   scopes: Scopes;
+  /** The principal that must own the agent and the run. Absent: any agent and run. */
+  onlyOwnedBy?: string;
   amount: Amount;
   /** If not enough tokens are left, reserve fewer, but at least this many. */
   atLeastTokens?: number;

@@ -54,6 +54,7 @@ function plainRecord(suspect: boolean): Omit<AgentRecord, 'budget' | 'load'> {
     latency: { declaredMs: null, observedMs: null },
     version: null,
     labels: {},
+    owner: 'test',
     leaveReason: null,
     leftAt: null,
   };

@@ -12,6 +12,10 @@ export interface AgentSpec extends Partial<Registration> {
   agentId?: string;
   /** Of the life that this registration replaces. */
   leaseToken?: string;
+  takeover?: boolean;
+  /** The principal that registers; `test` by default. */
+  by?: string;
+  asOperator?: boolean;
   circuit?: 'closed' | 'open';
   desiredState?: DesiredState;
 }
@@ -29,15 +33,17 @@ interface AgentParts {
   failuresToOpen: number;
 }
 
-/** Registers agents through one replica, for the owner `test`. */
+/** Registers agents through one replica. */
 export function givenAgents({ agents, circuits, failuresToOpen }: AgentParts) {
   const openCircuit = async (agentId: string): Promise<void> => {
     for (let failures = 0; failures < failuresToOpen; failures++)
       await circuits.report(agentId, { ok: false }, REPORTER);
   };
   return async (spec: AgentSpec = {}): Promise<GivenAgent> => {
-    const { agentId: id = null, leaseToken = null, circuit = 'closed', desiredState = 'active', ...facts } = spec;
-    const joined = await agents.register({ agentId: id, leaseToken, by: 'test', facts: given.registration(facts) });
+    const { agentId: id = null, leaseToken = null, takeover, by = 'test', asOperator, ...rest } = spec;
+    const { circuit = 'closed', desiredState = 'active', ...facts } = rest;
+    const request = { agentId: id, leaseToken, takeover, by, asOperator, facts: given.registration(facts) };
+    const joined = await agents.register(request);
     const { agentId, generation } = joined.record;
     if (desiredState !== 'active') await agents.setDesiredState(agentId, desiredState, null, 'key:op');
     if (circuit === 'open') await openCircuit(agentId);
