@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { Database, EmbeddedPostgres, KeysService, migrate } from '#rollcall/platform';
+import { ALL_NAMESPACES, Database, EmbeddedPostgres, KeysService, migrate } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import { databaseOptions, SCHEMA } from '../../apps/api/src/boot/start.js';
@@ -33,7 +33,8 @@ beforeAll(async () => {
   app = await createApp({ config, database, pino: pino({ level: 'silent' }) });
   await app.nest.listen(0, '127.0.0.1');
   url = await app.nest.getUrl();
-  key = (await app.nest.get(KeysService, { strict: false }).issue('admin', ['admin'], null, 'test')).key;
+  const wanted = { name: 'admin', namespace: ALL_NAMESPACES, roles: ['admin'], expiresAt: null };
+  key = (await app.nest.get(KeysService, { strict: false }).issue(wanted, 'test')).key;
   client = await (await EventClient.connect(url, { key })).subscribe({ after: 'oldest' });
   raisePriority(true);
 });

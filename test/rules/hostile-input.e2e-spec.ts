@@ -105,7 +105,7 @@ describe('hostile input', () => {
       const readers: [string, () => unknown][] = [
         ['beat', () => readBeat('a', { generation: value }, null)],
         ['beat body', () => readBeat('a', parseJsonBody(body), null)],
-        ['batch', () => readBatch({ beats: value })],
+        ['batch', () => readBatch({ beats: value }, 'default')],
         ['claim', () => readClaim(String(value), String(value), null)],
         ['cursor', () => readCursor(String(value), /^\d{1,18}$/)],
         ['body', () => parseJsonBody(body)],

@@ -15,6 +15,7 @@ import { BeatsTakenBy1763280900000 } from './migrations/1763280900000-beats-take
 import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-forgotten-generations.js';
 import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
 import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
+import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -37,5 +38,6 @@ export const REGISTRY_SCHEMA: Schema = {
     ForgottenGenerations1763281000000,
     LeaseTokenIndex1763281500000,
     Quotas1763290000000,
+    AgentNamespaces1763300010000,
   ],
 };

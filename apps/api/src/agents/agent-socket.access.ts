@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
 import { AgentsService, type LeaseClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { SocketAccess } from '../auth/socket.access.js';
@@ -16,6 +17,7 @@ export class AgentSocketAccess {
   }
 }
 
-export function claimOf(request: URLSearchParams, { leaseHash }: Principal): LeaseClaim {
-  return readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
+export function claimOf(request: URLSearchParams, { leaseHash, namespace }: Principal): LeaseClaim {
+  const claim = readClaim(request.get('agentId'), request.get('generation'), leaseHash ?? null);
+  return { ...claim, agentId: qualifiedId(namespace, claim.agentId) };
 }

@@ -1,3 +1,4 @@
+import { qualifiedId } from '#rollcall/platform';
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
 import type { FieldError } from '../http/api.error.js';
 import { unknownField, validationFailed } from '../http/validation.error.js';
@@ -49,13 +50,14 @@ export function readClaim(agentId: string | null, generation: string | null, tok
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
-export function readBatch(body: unknown): Heartbeat[] {
+/** The agentIds of the result are qualified. */
+export function readBatch(body: unknown, namespace: string): Heartbeat[] {
   const outer = errorsOf(body, BATCH_RULES, '');
   if (outer.length > 0) throw validationFailed(outer);
   const { beats } = body as { beats: BatchBeat[] };
   const errors = beats.flatMap((beat, index) => errorsOf(beat, BATCH_BEAT_RULES, `beats.${index}.`));
   if (errors.length > 0) throw validationFailed(errors);
-  return beats.map((beat) => toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
+  return beats.map((beat) => toHeartbeat(qualifiedId(namespace, beat.agentId), beat, hashOfToken(beat.leaseToken)));
 }
 
 function toHeartbeat(agentId: string, beat: Beat, tokenHash: string | null): Heartbeat {

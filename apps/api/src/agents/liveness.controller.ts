@@ -1,6 +1,7 @@
 import { Body, Controller, HttpCode, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { localIdOf, qualifiedId } from '#rollcall/platform';
 import {
   type BeatResult,
   CircuitService,
@@ -8,7 +9,8 @@ import {
   type LeasePolicy,
   nextIntervalMs,
 } from '#rollcall/registry';
-import { callerOf } from '../auth/caller.js';
+import { Caller, callerOf } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { replyProblem } from '../http/problem.reply.js';
@@ -57,7 +59,8 @@ export class LivenessController {
   @ApiOkResponse({ type: HeartbeatView, description: 'The lease is renewed.' })
   @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
-    const beat = readBeat(request.params.id, request.body, callerOf(request).leaseHash ?? null);
+    const { namespace, leaseHash } = callerOf(request);
+    const beat = readBeat(qualifiedId(namespace, request.params.id), request.body, leaseHash ?? null);
     this.heartbeats.beat(beat, (result) => {
       if (!result.ok) return replyProblem(reply, result.error);
       const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
@@ -77,11 +80,11 @@ export class LivenessController {
   })
   @ApiBody({ type: BatchBody })
   @ApiOkResponse({ type: HeartbeatBatchView, description: 'One result for each heartbeat.' })
-  async beatAll(@Req() { body }: FastifyRequest): Promise<HeartbeatBatchView> {
-    const beats = readBatch(body);
+  async beatAll(@Req() request: FastifyRequest): Promise<HeartbeatBatchView> {
+    const beats = readBatch(request.body, callerOf(request).namespace);
     const results = await this.heartbeats.beatAll(beats);
     return {
-      results: results.map((result, index) => this.toResultView(beats[index].agentId, result)),
+      results: results.map((result, index) => this.toResultView(localIdOf(beats[index].agentId), result)),
       nextIntervalMs: this.nextIntervalMs(),
     };
   }
@@ -98,8 +101,12 @@ export class LivenessController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: CircuitView, description: 'The circuit after this outcome.' })
   @Problems('AGENT_NOT_FOUND')
-  async report(@Param('id') agentId: string, @Body() { ok, probeId }: OutcomeBody): Promise<CircuitView> {
-    return await this.circuits.report(agentId, { ok, probeId });
+  async report(
+    @Param('id') id: string,
+    @Body() { ok, probeId }: OutcomeBody,
+    @Caller() { namespace }: Principal,
+  ): Promise<CircuitView> {
+    return await this.circuits.report(qualifiedId(namespace, id), { ok, probeId });
   }
 
   @Post('agents/:id/probe')
@@ -114,8 +121,12 @@ export class LivenessController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: ProbeView, description: '`claimed` is true if this caller has the probe.' })
   @Problems('AGENT_NOT_FOUND')
-  async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
-    return await this.circuits.claimProbe(agentId, probeId);
+  async probe(
+    @Param('id') id: string,
+    @Body() { probeId }: ProbeBody,
+    @Caller() { namespace }: Principal,
+  ): Promise<ProbeView> {
+    return await this.circuits.claimProbe(qualifiedId(namespace, id), probeId);
   }
 
   private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {

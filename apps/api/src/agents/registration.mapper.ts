@@ -10,7 +10,7 @@ export function toRegistrationView({ record, leaseToken }: Joined, lease: LeaseP
 
 export function toJoinRequest(body: RegisterBody, caller: Principal): JoinRequest {
   const { agentId = null, leaseToken = null } = body;
-  return { agentId, leaseToken, by: caller.id, facts: toRegistration(body) };
+  return { namespace: caller.namespace, agentId, leaseToken, by: caller.id, facts: toRegistration(body) };
 }
 
 const UNKNOWN_PROVIDER = { adapter: 'unknown', type: 'unknown', plan: null };

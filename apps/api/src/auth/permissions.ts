@@ -15,13 +15,23 @@ export const PERMISSIONS = [
   'metrics:read',
   'audit:read',
   'keys:manage',
+  'namespaces:read',
+  'namespaces:manage',
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 export const ROLES = ['admin', 'operator', 'agent', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-const VIEWER: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'models:read', 'events:read', 'metrics:read'];
+const VIEWER: Permission[] = [
+  'self:read',
+  'agents:read',
+  'budgets:read',
+  'models:read',
+  'events:read',
+  'metrics:read',
+  'namespaces:read',
+];
 const AGENT: Permission[] = [
   'self:read',
   'agents:read',

@@ -4,6 +4,7 @@ import { STATEMENTS_PER_TRANSACTION, DEFAULT_RESERVED_POOL_SIZE } from '#rollcal
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { budgets, langfuse } from './budget.settings.js';
 import { quotas } from './quota.settings.js';
+import { oidcAccess } from './oidc-access.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { providers } from '../providers/providers.config.js';
 import { DURATION_FORMAT, byteSize, duration, integer, json, list, setting } from './setting.js';
@@ -202,6 +203,7 @@ const auth = z.strictObject({
     about: 'Claim that lists the roles. Dots address nested claims, as in `realm_access.roles`.',
     expects: 'the name of a claim',
   }),
+  ...oidcAccess,
 });
 
 const log = z.strictObject({

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, inBatches, StopsIn } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE, inBatches, qualifiedId, StopsIn } from '#rollcall/platform';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
@@ -24,6 +24,8 @@ export type { Joined, JoinResult } from './registration.group.js';
 export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
+  /** The default is `default`. */
+  namespace?: string;
   /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;
   /** The lease token of the previous registration, if the agent registers again. */
@@ -86,7 +88,8 @@ export class AgentsService {
   }
 
   async list(limit: number, after: string | undefined, filter: AgentListFilter): Promise<AgentRecord[]> {
-    const rows = await this.store.page(limit, after, filter);
+    const from = after === undefined ? undefined : qualifiedId(filter.namespace, after);
+    const rows = await this.store.page(limit, from, filter);
     const now = await this.store.now();
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
@@ -151,8 +154,9 @@ export class AgentsService {
   }
 }
 
-function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequest): Joining {
-  const agentId = proposed ?? newAgentId(facts.name);
+function toJoining(request: JoinRequest): Joining {
+  const { namespace = DEFAULT_NAMESPACE, agentId: proposed, leaseToken: given, by, facts } = request;
+  const agentId = qualifiedId(namespace, proposed ?? newAgentId(facts.name));
   const leaseToken = given ?? newLeaseToken();
   const keys = capabilityKeys(facts.capabilities);
   const tokenHash = hashOfToken(leaseToken);

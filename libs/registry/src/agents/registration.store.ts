@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, namespaceOf } from '#rollcall/platform';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import type { WrittenRegistration } from './registered.row.js';
 import type { Accepted } from './registration.batch.js';
@@ -57,14 +57,14 @@ const WRITE = {
   name: 'write_registrations',
   text: `
   WITH item AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, opens_budget boolean, token_hash text, name text,
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, namespace text, is_new boolean, opens_budget boolean, token_hash text, name text,
       endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
       version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
       budget_source text, circuit jsonb, flap jsonb, registered_by text, capability_keys text[])
     ORDER BY agent_id COLLATE "C"
   ), inserted AS (
-    INSERT INTO agent (agent_id, generation, revision, registered_at, ${FACTS})
-    SELECT agent_id, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
+    INSERT INTO agent (agent_id, namespace, generation, revision, registered_at, ${FACTS})
+    SELECT agent_id, namespace, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
     FROM item WHERE is_new ON CONFLICT (agent_id) DO NOTHING RETURNING agent_id, generation, registered_at
   ), renewed AS (
     UPDATE agent a SET generation = a.generation + 1, revision = 1, registered_at = clock_timestamp(), left_at = NULL,
@@ -104,6 +104,7 @@ function toItem({ joining, before, flap }: Accepted, opensBudget: boolean): Reco
   const { agentId, tokenHash, registeredBy, facts, capabilityKeys } = joining;
   return {
     agent_id: agentId,
+    namespace: namespaceOf(agentId),
     is_new: before === undefined,
     opens_budget: opensBudget,
     token_hash: tokenHash,
