@@ -36,10 +36,12 @@ function makeEntry(number: number, next: () => number): DirectoryEntry {
   const subscription = next() < 0.3;
   const moment = new Date(START).toISOString();
   return {
+    agentId: `agent-${String(number).padStart(6, '0')}`,
     revision: 1,
     circuit: CLOSED_CIRCUIT,
     dampedUntil: null,
     record: {
+      namespace: 'default',
       agentId: `agent-${String(number).padStart(6, '0')}`,
       name: `worker ${number}`,
       status: 'active',

@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os';
 import { pino } from 'pino';
-import { Database, KeysService, migrate } from '#rollcall/platform';
+import { ALL_NAMESPACES, Database, KeysService, migrate } from '#rollcall/platform';
 import { FreezablePostgres } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { type App, createApp } from '../../apps/api/src/app.js';
@@ -29,7 +29,8 @@ beforeAll(async () => {
   app = await createApp({ config, database, pino: pino({ level: 'silent' }) });
   await app.nest.listen(0, '127.0.0.1');
   url = await app.nest.getUrl();
-  key = (await app.nest.get(KeysService, { strict: false }).issue('admin', ['admin'], null, 'test')).key;
+  const wanted = { name: 'admin', namespace: ALL_NAMESPACES, roles: ['admin'], expiresAt: null };
+  key = (await app.nest.get(KeysService, { strict: false }).issue(wanted, 'test')).key;
   client = await (await EventClient.connect(url, { key })).subscribe({ after: 'oldest' });
   raisePriority(true);
 });

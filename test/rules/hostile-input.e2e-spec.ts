@@ -105,7 +105,7 @@ describe('hostile input', () => {
       const readers: [string, () => unknown][] = [
         ['beat', () => readBeat('a', { generation: value }, null)],
         ['beat body', () => readBeat('a', parseJsonBody(body), null)],
-        ['batch', () => readBatch({ beats: value })],
+        ['batch', () => readBatch({ beats: value }, 'default')],
         ['claim', () => readClaim(String(value), String(value), null)],
         ['cursor', () => new PagedList('numbers').readCursor(String(value))],
         ['body', () => parseJsonBody(body)],

@@ -3,7 +3,7 @@ import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
 import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';
-import { KeysService } from '#rollcall/platform';
+import { ALL_NAMESPACES, DEFAULT_NAMESPACE, KeysService } from '#rollcall/platform';
 import { type Answer, call, type CallOptions } from './call.js';
 import { Given } from './given.js';
 
@@ -14,6 +14,8 @@ export interface TestApi {
   database: TestDatabase;
   adminKey: string;
   given: Given;
+  /** Issues a key for one namespace, or for all with `*`, and returns its secret. */
+  issueKeyIn(namespace: string, ...roles: Role[]): Promise<string>;
   /** Sends a request with the admin key by default; `key: null` sends none. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
   /**
@@ -60,8 +62,11 @@ async function serve(
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');
   const url = await app.nest.getUrl();
+  const keys = app.nest.get(KeysService, { strict: false });
+  const issueKeyIn: TestApi['issueKeyIn'] = async (namespace, ...roles) =>
+    (await keys.issue({ name: roles.join('+'), namespace, roles, expiresAt: null }, 'test')).key;
   const issueKey = async (...roles: Role[]): Promise<string> =>
-    (await app.nest.get(KeysService, { strict: false }).issue(roles.join('+'), roles, null, 'test')).key;
+    await issueKeyIn(roles.includes('admin') ? ALL_NAMESPACES : DEFAULT_NAMESPACE, ...roles);
   const adminKey = await issueKey('admin');
   const callAsAdmin: TestApi['call'] = async (method, path, { key = adminKey, ...rest } = {}) =>
     await call(url, method, path, { key, ...rest });
@@ -72,6 +77,7 @@ async function serve(
     adminKey,
     given: new Given(callAsAdmin, issueKey),
     call: callAsAdmin,
+    issueKeyIn,
     replica: async (changes = {}, otherUrl) => await serve(database, { ...environment, ...changes }, otherUrl),
     stop: async () => await app.nest.close(),
   };

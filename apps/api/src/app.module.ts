@@ -17,6 +17,7 @@ import { InFlight } from './http/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
+import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
@@ -62,6 +63,7 @@ export class AppModule {
         TelemetryModule.forRoot(foundations.metrics),
         AuthModule,
         KeysModule,
+        NamespacesModule,
         EventsModule,
         AgentsModule,
         BudgetsModule,

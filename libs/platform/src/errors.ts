@@ -31,7 +31,12 @@ export type PlatformErrorCode =
   | 'KEY_NOT_ACTIVE'
   | 'KEY_FROM_ENVIRONMENT'
   | 'LAST_ADMIN_KEY'
-  | 'QUOTA_EXCEEDED';
+  | 'QUOTA_EXCEEDED'
+  | 'NAMESPACE_NOT_FOUND'
+  | 'NAMESPACE_EXISTS'
+  | 'NAMESPACE_NOT_EMPTY'
+  | 'NAMESPACE_PERMANENT'
+  | 'NAMESPACE_FULL';
 
 export abstract class PlatformError extends DomainError {
   abstract override readonly code: PlatformErrorCode;

@@ -44,6 +44,22 @@ export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
 export { openNatsSink } from './sinks/open-nats.sink.js';
 export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
+export {
+  ALL_NAMESPACES,
+  DEFAULT_NAMESPACE,
+  localIdOf,
+  NAMESPACE_PATTERN,
+  namespaceOf,
+  qualifiedId,
+  type VisibleNamespaces,
+} from './namespaces/namespace.js';
+export { NamespaceAdmission } from './namespaces/namespace.admission.js';
+export { NamespaceCatalog } from './namespaces/namespace.catalog.js';
+export { NamespaceContents } from './namespaces/namespace.contents.js';
+export { NamespaceFullError, NamespaceNotFoundError } from './namespaces/namespace.errors.js';
+export { type NamespaceLimits, NO_LIMITS } from './namespaces/namespace.limits.js';
+export type { NamespaceRow } from './namespaces/namespace.store.js';
+export { type DescribedNamespace, NamespacesService } from './namespaces/namespaces.service.js';
 export { NO_QUOTA, type Quota, QuotaExceededError } from './quota.js';
 export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options.js';
 export { WebhookQuota } from './webhooks/webhook.quota.js';
@@ -55,6 +71,6 @@ export { type IssuedWebhook, type Webhook, WEBHOOK_KIND, WebhooksService } from 
 export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
-export { type IssuedKey, KeysService } from './keys/keys.service.js';
+export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service.js';
 export { GroupCommit } from './work/group-commit.js';
 export { inBatches } from './work/in-batches.js';

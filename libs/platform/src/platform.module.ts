@@ -12,6 +12,11 @@ import { LogIdentity } from './events/log.identity.js';
 import { BackgroundFaults } from './lifecycle/background.faults.js';
 import { DecoratedMethods } from './lifecycle/decorated.methods.js';
 import { Shutdown } from './lifecycle/shutdown.js';
+import { NamespaceAdmission } from './namespaces/namespace.admission.js';
+import { NamespaceCatalog } from './namespaces/namespace.catalog.js';
+import { NamespaceContents } from './namespaces/namespace.contents.js';
+import { NamespaceStore } from './namespaces/namespace.store.js';
+import { NamespacesService } from './namespaces/namespaces.service.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from './platform.options.js';
 import { Database } from './postgres/database.js';
 import { PgListener } from './postgres/pg.listener.js';
@@ -27,6 +32,7 @@ import { SinksService } from './sinks/sinks.service.js';
 const POSTGRES = [PgListener];
 const EVENTS = [EventStore, LogIdentity, EventLog, EventFeed, EventSequencer, EventOutbox, EventPruner];
 const SINKS = [SinkStore, DeliveryStore, DeliveryCounts, SinkFactories, SinkRelays, SinkSupervisor, SinksService];
+const NAMESPACES = [NamespaceStore, NamespaceCatalog, NamespaceContents, NamespaceAdmission, NamespacesService];
 const LIFECYCLE = [BackgroundFaults, DecoratedMethods, PeriodicExplorer, Shutdown];
 
 /** Postgres access, the event log and its sinks, and periodic work, for all other modules. */
@@ -46,7 +52,7 @@ export class PlatformModule {
       module: PlatformModule,
       global: true,
       imports: [ScheduleModule.forRoot(), DiscoveryModule],
-      providers: [...given, ...POSTGRES, ...EVENTS, ...SINKS, ...LIFECYCLE],
+      providers: [...given, ...POSTGRES, ...EVENTS, ...SINKS, ...NAMESPACES, ...LIFECYCLE],
       exports: [
         Database,
         EventCatalog,
@@ -59,6 +65,10 @@ export class PlatformModule {
         SinkFactories,
         DeliveryCounts,
         BackgroundFaults,
+        NamespaceAdmission,
+        NamespaceCatalog,
+        NamespaceContents,
+        NamespacesService,
       ],
     };
   }

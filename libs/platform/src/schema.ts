@@ -9,11 +9,13 @@ import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 import { Webhooks1763280060000 } from './migrations/1763280060000-webhooks.js';
 import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
 import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
+import { Namespaces1763300000000 } from './migrations/1763300000000-namespaces.js';
+import { NamespaceEntity } from './namespaces/namespace.entity.js';
 import { DeliveryEntity } from './sinks/delivery.entity.js';
 import { SinkEntity } from './sinks/sink.entity.js';
 import { WebhookEntity } from './webhooks/webhook.entity.js';
 
-/** The tables of the platform: API keys, the event log, sinks and webhooks. */
+/** The tables of the platform: namespaces, API keys, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {
   entities: [
     StagedEventEntity,
@@ -23,6 +25,7 @@ export const PLATFORM_SCHEMA: Schema = {
     DeliveryEntity,
     WebhookEntity,
     KeyEntity,
+    NamespaceEntity,
   ],
   migrations: [
     Access1763251200000,
@@ -31,5 +34,6 @@ export const PLATFORM_SCHEMA: Schema = {
     Webhooks1763280060000,
     LogEpoch1763290100000,
     KeyOrigin1763300200000,
+    Namespaces1763300000000,
   ],
 };

@@ -18,6 +18,7 @@ import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-t
 import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 import { ReportedUsage1763291000000 } from './migrations/1763291000000-reported-usage.js';
 import { Outcomes1763291010000 } from './migrations/1763291010000-outcomes.js';
+import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -43,5 +44,6 @@ export const REGISTRY_SCHEMA: Schema = {
     Quotas1763290000000,
     ReportedUsage1763291000000,
     Outcomes1763291010000,
+    AgentNamespaces1763300010000,
   ],
 };

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
 import { AgentsService, type LeaseClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { SocketAccess } from '../auth/socket.access.js';
@@ -19,5 +20,6 @@ export class AgentSocketAccess {
 
 export function claimOf(request: URLSearchParams, principal: Principal): LeaseClaim {
   const claim = readClaim(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
-  return { ...claim, owner: requiredOwner(principal) };
+  const agentId = qualifiedId(principal.namespace, claim.agentId);
+  return { ...claim, agentId, owner: requiredOwner(principal) };
 }

@@ -87,7 +87,9 @@ class AgentLatencyView implements AgentLatency {
 }
 
 export class AgentView implements AgentRecord {
-  @ApiProperty({ example: 'builder-01', description: 'Unique and case-sensitive.' }) agentId: string;
+  @ApiProperty({ example: 'builder-01', description: 'Unique within its namespace, and case-sensitive.' })
+  agentId: string;
+  @ApiProperty({ example: 'default', description: 'The namespace it belongs to.' }) namespace: string;
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' }) name: string;
   @ApiProperty({
     enum: AGENT_STATUSES,

@@ -23,6 +23,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Length } from 'class-validator';
+import { qualifiedId } from '#rollcall/platform';
 import { EndpointCheck } from '#rollcall/providers';
 import {
   AgentsService,
@@ -113,10 +114,13 @@ export class AgentsController {
   @ApiOperation({ operationId: 'agents.list', summary: 'List agents by agentId' })
   @ApiOkResponse({ type: AgentPage, description: 'A page of agents.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() { limit, cursor, status, capability }: AgentsQuery): Promise<AgentPage> {
+  async list(
+    @Query() { limit, cursor, status, capability }: AgentsQuery,
+    @Caller() { namespace }: Principal,
+  ): Promise<AgentPage> {
     const capabilityKeys = capability === undefined ? undefined : this.aliases.searchKeysFor(capability);
     const after = AGENTS.readCursor(cursor);
-    const rows = await this.agents.list(limit + 1, after, { status, capabilityKeys });
+    const rows = await this.agents.list(limit + 1, after, { namespace, status, capabilityKeys });
     return AGENTS.toPage(
       rows,
       limit,
@@ -136,8 +140,8 @@ export class AgentsController {
   @ApiOkResponse({ type: AgentView, description: 'The agent.', headers: ETAG })
   @Problems('AGENT_NOT_FOUND')
   @UseInterceptors(VersionTagInterceptor)
-  async get(@Param('id') id: string): Promise<VersionedAgent> {
-    return await this.agents.getVersioned(id);
+  async get(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<VersionedAgent> {
+    return await this.agents.getVersioned(qualifiedId(namespace, id));
   }
 
   @Patch(':id')
@@ -197,7 +201,7 @@ export class AgentsController {
 
   private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
     const joined = await this.agents.register(toJoinRequest(body, caller));
-    this.authenticator.cacheLease(joined.leaseToken);
+    this.authenticator.cacheLease(joined.leaseToken, caller.namespace);
     return toRegistrationView(joined, this.lease);
   }
 }

@@ -1,3 +1,4 @@
+import { qualifiedId } from '#rollcall/platform';
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
 import type { FieldError } from '../http/api.error.js';
 import { shortened, unknownField, validationFailed } from '../http/validation.error.js';
@@ -64,15 +65,15 @@ export function readClaim(agentId: string | null, generation: string | null, tok
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
-/** Throws if there is no list of heartbeats. An invalid heartbeat in the list does not affect the others. */
-export function readBatch(body: unknown): BeatBatch {
+/** Throws if there is no list of heartbeats. An invalid heartbeat in the list does not affect the others. The agentIds of heartbeats are qualified. */
+export function readBatch(body: unknown, namespace: string): BeatBatch {
   const outer = errorsOf(body, BATCH_RULES, '');
   if (outer.length > 0) throw validationFailed(outer);
   const batch: BeatBatch = { beats: [], invalid: [] };
   for (const [index, beat] of (body as { beats: BatchBeat[] }).beats.entries()) {
     const errors = errorsOf(beat, BATCH_BEAT_RULES, '');
     if (errors.length > 0) batch.invalid.push(toInvalidBeat(index, beat, errors));
-    else batch.beats.push(toHeartbeat(beat.agentId, beat, hashOfToken(beat.leaseToken)));
+    else batch.beats.push(toHeartbeat(qualifiedId(namespace, beat.agentId), beat, hashOfToken(beat.leaseToken)));
   }
   return batch;
 }

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { qualifiedId } from '#rollcall/platform';
 import { CircuitService, KEPT_OUTCOMES } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
@@ -36,9 +37,9 @@ export class CircuitsController {
   async report(
     @Param('id') agentId: string,
     @Body() { ok, latencyMs, probeId }: OutcomeBody,
-    @Caller() { id, name }: Principal,
+    @Caller() { id, name, namespace }: Principal,
   ): Promise<CircuitView> {
-    return await this.circuits.report(agentId, { ok, latencyMs, probeId }, { id, name });
+    return await this.circuits.report(qualifiedId(namespace, agentId), { ok, latencyMs, probeId }, { id, name });
   }
 
   @Get('outcomes')
@@ -51,7 +52,12 @@ export class CircuitsController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: OutcomePage, description: 'A page of outcomes.' })
   @Problems('AGENT_NOT_FOUND', 'CURSOR_INVALID')
-  async list(@Param('id') agentId: string, @Query() { limit, cursor }: PageQuery): Promise<OutcomePage> {
+  async list(
+    @Param('id') id: string,
+    @Query() { limit, cursor }: PageQuery,
+    @Caller() { namespace }: Principal,
+  ): Promise<OutcomePage> {
+    const agentId = qualifiedId(namespace, id);
     const rows = await this.circuits.listOutcomes(agentId, limit + 1, OUTCOMES.readCursor(cursor));
     return OUTCOMES.toPage(rows, limit, toOutcomeView, ({ number }) => String(number));
   }
@@ -68,7 +74,11 @@ export class CircuitsController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: ProbeView, description: '`claimed` is true if this caller has the probe.' })
   @Problems('AGENT_NOT_FOUND')
-  async probe(@Param('id') agentId: string, @Body() { probeId }: ProbeBody): Promise<ProbeView> {
-    return await this.circuits.claimProbe(agentId, probeId);
+  async probe(
+    @Param('id') id: string,
+    @Body() { probeId }: ProbeBody,
+    @Caller() { namespace }: Principal,
+  ): Promise<ProbeView> {
+    return await this.circuits.claimProbe(qualifiedId(namespace, id), probeId);
   }
 }

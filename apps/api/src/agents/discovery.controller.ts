@@ -2,6 +2,7 @@ import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
+import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { Problems } from '../http/problems.js';
@@ -33,8 +34,11 @@ export class DiscoveryController {
   })
   @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
   @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
-  async query(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { query, plan, strong } = this.queries.find(body) ?? (await this.queries.read(body));
+  async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { namespace } = callerOf(request);
+    const { body } = request;
+    const planned = this.queries.find(namespace, body) ?? (await this.queries.read(namespace, body));
+    const { query, plan, strong } = planned;
     if (strong) await this.strong.prepare(query);
     else if (!this.follower.isFresh) await this.refresh(reply);
     void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));

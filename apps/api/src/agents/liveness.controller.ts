@@ -1,6 +1,7 @@
 import { Controller, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { localIdOf, qualifiedId } from '#rollcall/platform';
 import {
   AgentsService,
   type BeatResult,
@@ -54,7 +55,8 @@ export class LivenessController {
   @Problems('REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED', 'NOT_THE_OWNER')
   beat(@Req() request: BeatRequest, @Res() reply: FastifyReply): void {
     const caller = callerOf(request);
-    const beat = readBeat(request.params.id, request.body, caller.leaseHash ?? null);
+    const agentId = qualifiedId(caller.namespace, request.params.id);
+    const beat = readBeat(agentId, request.body, caller.leaseHash ?? null);
     const owner = requiredOwner(caller);
     if (owner === undefined) this.send(beat, reply);
     else void this.sendAsOwner(beat, owner, reply);
@@ -73,10 +75,10 @@ export class LivenessController {
   })
   @ApiBody({ type: BatchBody })
   @ApiOkResponse({ type: HeartbeatBatchView, description: 'One result for each heartbeat.' })
-  async beatAll(@Req() { body }: FastifyRequest): Promise<HeartbeatBatchView> {
-    const { beats, invalid } = readBatch(body);
+  async beatAll(@Req() request: FastifyRequest): Promise<HeartbeatBatchView> {
+    const { beats, invalid } = readBatch(request.body, callerOf(request).namespace);
     const committed = await this.heartbeats.beatAll(beats);
-    const results = committed.map((result, index) => this.toResultView(beats[index].agentId, result));
+    const results = committed.map((result, index) => this.toResultView(localIdOf(beats[index].agentId), result));
     for (const { index, agentId, detail } of invalid)
       results.splice(index, 0, { agentId, ok: false, code: 'VALIDATION_FAILED', detail });
     return { results, nextIntervalMs: this.nextIntervalMs() };

@@ -1,5 +1,6 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { qualifiedId } from '#rollcall/platform';
 import { AgentsService } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
@@ -24,8 +25,8 @@ export class OperatorActionsController {
   @Mutation({ audit: 'agent.evicted' })
   @ApiOperation({ operationId: 'agents.evict', summary: 'Evict an agent', description: 'It may register again.' })
   @ApiNoContentResponse({ description: 'The agent has left.' })
-  async evict(@Param('id') id: string): Promise<void> {
-    await this.agents.remove(id, 'evicted');
+  async evict(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<void> {
+    await this.agents.remove(qualifiedId(namespace, id), 'evicted');
   }
 
   @Post(':id/drain')
@@ -41,9 +42,9 @@ export class OperatorActionsController {
   async drain(
     @Param('id') id: string,
     @Body() { note }: OperatorNoteBody,
-    @Caller() { id: by }: Principal,
+    @Caller() { id: by, namespace }: Principal,
   ): Promise<AgentView> {
-    return await this.agents.setDesiredState(id, 'draining', note ?? null, by);
+    return await this.agents.setDesiredState(qualifiedId(namespace, id), 'draining', note ?? null, by);
   }
 
   @Post(':id/quarantine')
@@ -61,11 +62,11 @@ export class OperatorActionsController {
   async quarantine(
     @Param('id') id: string,
     @Body() { note, evict }: QuarantineBody,
-    @Caller() { id: by }: Principal,
+    @Caller() { id: by, namespace }: Principal,
   ): Promise<AgentView> {
     const { agents } = this;
-    if (evict) return await agents.quarantineAndRemove(id, note ?? null, by);
-    return await agents.setDesiredState(id, 'quarantined', note ?? null, by);
+    if (evict) return await agents.quarantineAndRemove(qualifiedId(namespace, id), note ?? null, by);
+    return await agents.setDesiredState(qualifiedId(namespace, id), 'quarantined', note ?? null, by);
   }
 
   @Post(':id/resume')
@@ -77,8 +78,8 @@ export class OperatorActionsController {
   async resume(
     @Param('id') id: string,
     @Body() { note }: OperatorNoteBody,
-    @Caller() { id: by }: Principal,
+    @Caller() { id: by, namespace }: Principal,
   ): Promise<AgentView> {
-    return await this.agents.setDesiredState(id, 'active', note ?? null, by);
+    return await this.agents.setDesiredState(qualifiedId(namespace, id), 'active', note ?? null, by);
   }
 }

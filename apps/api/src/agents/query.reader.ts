@@ -15,7 +15,7 @@ const MAX_CACHED_LENGTH = 2_000;
 
 /**
  * Validates and plans the body of a query. Validation takes longer than the query itself and clients repeat their queries, so
- * plans are cached by the text of the body. A plan does not depend on the agents listed and never goes stale. Invalid
+ * plans are cached by namespace and text of the body. A plan does not depend on the agents listed and never goes stale. Invalid
  * bodies are not cached.
  */
 @Injectable()
@@ -26,17 +26,22 @@ export class QueryReader {
   constructor(private readonly ranker: Ranker) {}
 
   /** Returns the cached plan of a body with the same text. */
-  find(body: unknown = {}): PlannedQuery | undefined {
+  find(namespace: string, body: unknown = {}): PlannedQuery | undefined {
     if (typeof body !== 'object' || body === null) return undefined;
-    return this.plans.get(JSON.stringify(body));
+    return this.plans.get(cacheKeyOf(namespace, body));
   }
 
-  async read(body: unknown = {}): Promise<PlannedQuery> {
+  async read(namespace: string, body: unknown = {}): Promise<PlannedQuery> {
     const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
-    const query = toQuery(valid);
+    const query = { ...toQuery(valid), namespace };
     const planned = { query, plan: this.ranker.plan(query), strong: valid.consistency === 'strong' };
-    const text = JSON.stringify(body);
-    if (text.length <= MAX_CACHED_LENGTH) this.plans.set(text, planned);
+    const key = cacheKeyOf(namespace, body);
+    if (key.length <= MAX_CACHED_LENGTH) this.plans.set(key, planned);
     return planned;
   }
+}
+
+/** The name of a namespace contains no brace, so the keys of two namespaces differ. */
+function cacheKeyOf(namespace: string, body: unknown): string {
+  return namespace + JSON.stringify(body);
 }

@@ -68,7 +68,7 @@ export class RegistrationBatchController {
 
   private toResult(result: JoinResult | Rejected | undefined, requestId: string): RegistrationResultView {
     if (result?.state === 'joined') {
-      this.authenticator.cacheLease(result.joined.leaseToken);
+      this.authenticator.cacheLease(result.joined.leaseToken, result.joined.record.namespace);
       return { status: 201, registration: toRegistrationView(result.joined, this.lease) };
     }
     const { status, body } = problemOf(result?.error, requestId);

@@ -11,8 +11,16 @@ export function toRegistrationView({ record, leaseToken }: Joined, lease: LeaseP
 
 export function toJoinRequest(body: RegisterBody, caller: Principal): JoinRequest {
   const { agentId = null, leaseToken = null, takeover } = body;
-  const asOperator = mayActForAll(caller);
-  return { agentId, leaseToken, takeover, by: caller.owner, asOperator, facts: toRegistration(body) };
+  const { namespace, owner: by } = caller;
+  return {
+    namespace,
+    agentId,
+    leaseToken,
+    takeover,
+    by,
+    asOperator: mayActForAll(caller),
+    facts: toRegistration(body),
+  };
 }
 
 const UNKNOWN_PROVIDER = { adapter: 'unknown', type: 'unknown', plan: null };

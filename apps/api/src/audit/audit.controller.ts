@@ -1,6 +1,9 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
+import { Caller } from '../auth/caller.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../http/page.js';
 import { Problems } from '../http/problems.js';
@@ -29,6 +32,7 @@ class AuditView {
   @ApiProperty({ example: '17', description: 'The position in the audit log.' }) seq: string;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When.' })
   at: Date;
+  @ApiProperty({ example: 'default', description: 'The namespace of the request; `*` for all.' }) namespace: string;
   @ApiProperty({ example: 'key.issued', description: 'What was done.' }) action: string;
   @ApiProperty({
     type: String,
@@ -66,16 +70,18 @@ export class AuditController {
 
   @Get()
   @Permit('audit:read')
+  @Scope('any')
   @ApiOperation({ operationId: 'audit.list', summary: 'List audited actions, newest first' })
   @ApiOkResponse({ type: AuditPage, description: 'A page of actions.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() { limit, cursor, ...filter }: AuditQuery): Promise<AuditPage> {
+  async list(@Query() { limit, cursor, ...given }: AuditQuery, @Caller() caller: Principal): Promise<AuditPage> {
+    const filter = { ...given, visible: visibleTo(caller) };
     const rows = await this.audit.list(limit + 1, ACTIONS.readCursor(cursor), filter);
     return ACTIONS.toPage(rows, limit, toAuditView, (row) => row.seq);
   }
 }
 
 function toAuditView(row: AuditEntity): AuditView {
-  const { seq, at, action, target, actorId, actorName, fingerprint, requestId, ip, details } = row;
-  return { seq, at, action, target, actorId, actorName, fingerprint, requestId, ip, details };
+  const { seq, at, namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details } = row;
+  return { seq, at, namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details };
 }

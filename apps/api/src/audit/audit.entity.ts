@@ -2,6 +2,7 @@ import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 /** One action of an administrator or operator. The table is append-only: a trigger rejects changes and deletions. */
 @Entity('audit_entry')
+@Index('audit_entry_namespace', ['namespace', 'seq'])
 export class AuditEntity {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -9,6 +10,10 @@ export class AuditEntity {
     primaryKeyConstraintName: 'audit_entry_pkey',
   })
   seq: string;
+
+  /** The namespace of the request; `*` if the action concerns all. */
+  @Column({ type: 'text', default: 'default' })
+  namespace: string;
 
   @Column({ type: 'timestamptz', default: () => 'clock_timestamp()' })
   at: Date;

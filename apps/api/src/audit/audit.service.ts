@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { KeyChanges } from '#rollcall/platform';
+import { ALL_NAMESPACES, type KeyChanges } from '#rollcall/platform';
 import { callerOf } from '../auth/caller.js';
 import { requestContext } from '../http/request.context.js';
 import { auditDetails } from './audit.details.js';
@@ -14,8 +14,9 @@ export class AuditService implements KeyChanges {
   async record(action: string, target: string | null, details: Record<string, unknown>): Promise<void> {
     const request = requestContext.getStore();
     if (!request) throw new Error(`${action} must be audited, but there is no current request`);
-    const { id: actorId, name: actorName, fingerprint } = callerOf(request);
+    const { id: actorId, name: actorName, fingerprint, namespace } = callerOf(request);
     await this.store.append({
+      namespace,
       action,
       target,
       details: auditDetails(details),
@@ -29,7 +30,7 @@ export class AuditService implements KeyChanges {
 
   /** Records an action of the start, which has no request. */
   async recordAtStartup(action: string, target: string): Promise<void> {
-    const noRequest = { requestId: '', ip: '', fingerprint: '' };
+    const noRequest = { requestId: '', ip: '', fingerprint: '', namespace: ALL_NAMESPACES };
     await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...noRequest });
   }
 

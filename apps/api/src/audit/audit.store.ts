@@ -1,17 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, type VisibleNamespaces } from '#rollcall/platform';
 import type { AuditEntity } from './audit.entity.js';
 
 export type NewAuditEntry = Omit<AuditEntity, 'seq' | 'at'>;
 
 export interface AuditFilter {
+  visible: VisibleNamespaces;
   action?: string;
   actorId?: string;
   target?: string;
 }
 
-const APPEND = `INSERT INTO audit_entry (action, target, actor_id, actor_name, fingerprint, request_id, ip, details)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const APPEND = `INSERT INTO audit_entry (namespace, action, target, actor_id, actor_name, fingerprint, request_id, ip, details)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
 @Injectable()
 export class AuditStore {
@@ -19,8 +20,8 @@ export class AuditStore {
 
   /** In a transaction, the statement is sent together with the COMMIT, so that it needs no additional round trip. */
   async append(entry: NewAuditEntry): Promise<void> {
-    const { action, target, actorId, actorName, fingerprint, requestId, ip, details } = entry;
-    const parameters = [action, target, actorId, actorName, fingerprint, requestId, ip, details];
+    const { namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details } = entry;
+    const parameters = [namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details];
     if (this.db.inTransaction) this.db.sendWithCommit({ sql: APPEND, parameters });
     else await this.db.query(APPEND, parameters);
   }
@@ -29,16 +30,17 @@ export class AuditStore {
   async page(
     limit: number,
     before: string | undefined,
-    { action, actorId, target }: AuditFilter,
+    { visible, action, actorId, target }: AuditFilter,
   ): Promise<AuditEntity[]> {
     return await this.db.query<AuditEntity>(
-      `SELECT seq, at, action, target, actor_id AS "actorId", actor_name AS "actorName", fingerprint,
+      `SELECT seq, at, namespace, action, target, actor_id AS "actorId", actor_name AS "actorName", fingerprint,
               request_id AS "requestId", ip, details
        FROM audit_entry
        WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text IS NULL OR action = $3)
          AND ($4::text IS NULL OR actor_id = $4) AND ($5::text IS NULL OR target = $5)
+         AND ($6::text[] IS NULL OR namespace = ANY ($6))
        ORDER BY seq DESC LIMIT $1`,
-      [limit, before ?? null, action ?? null, actorId ?? null, target ?? null],
+      [limit, before ?? null, action ?? null, actorId ?? null, target ?? null, visible],
     );
   }
 }

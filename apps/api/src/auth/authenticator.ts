@@ -4,9 +4,11 @@ import { LRUCache } from 'lru-cache';
 import { KeysService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
 import { ApiError } from '../http/api.error.js';
-import { keyIdOf, keyPrincipal, keyPrincipalId } from './key.principal.js';
-import { leasePrincipal } from './lease.principal.js';
+import type { Identity } from './identity.js';
+import { keyIdentity, keyIdOf, keyPrincipalId } from './key.identity.js';
+import { leaseIdentity } from './lease.identity.js';
 import { LeaseTokenVerifier } from './lease-token.verifier.js';
+import { NAMESPACE_HEADER, NamespaceResolver } from './namespace.resolver.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import type { Principal } from './principal.js';
 import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
@@ -23,23 +25,23 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** The part of a request that identifies its sender. */
 export interface RequestCredentials {
-  headers: { authorization?: string };
+  headers: { authorization?: string; [NAMESPACE_HEADER]?: string | string[] };
   ip: string;
 }
 
-interface CachedPrincipal {
-  principal: Principal;
+interface CachedIdentity {
+  identity: Identity;
   freshUntil: number;
   epoch: number;
 }
 
-/** Finds the principal of a credential. Results are cached for a short time, so that most requests need no look-up. */
+/** Finds the identity of a credential and its principal in the namespace of the request. Identities are cached for a short time, so that most requests need no look-up. */
 @Injectable()
 export class Authenticator {
-  private readonly cache = new LRUCache<string, CachedPrincipal>({ max: MAX_CACHED_KEYS });
+  private readonly cache = new LRUCache<string, CachedIdentity>({ max: MAX_CACHED_KEYS });
   /** Verified lease tokens. They do not expire here: each statement checks that the token belongs to its agent. */
-  private readonly leases = new LRUCache<string, Principal>({ max: MAX_CACHED_LEASES });
-  private readonly pending = new Map<string, Promise<Principal>>();
+  private readonly leases = new LRUCache<string, Identity>({ max: MAX_CACHED_LEASES });
+  private readonly pending = new Map<string, Promise<Identity>>();
   /** Incremented when a key changes. Cache entries of earlier epochs are not used. */
   private epoch = 0;
 
@@ -48,25 +50,22 @@ export class Authenticator {
     private readonly oidc: OidcVerifier,
     private readonly leaseTokens: LeaseTokenVerifier,
     private readonly limiter: UnauthenticatedLimiter,
+    private readonly namespaces: NamespaceResolver,
   ) {
     keys.onChange(() => (this.epoch += 1));
   }
 
-  /** Returns the principal without a promise when the credential is cached. */
+  /** Returns the principal without a promise when the credential is cached and this replica knows the namespace. */
   authenticate(request: RequestCredentials): Principal | Promise<Principal> {
-    const { authorization } = request.headers;
-    if (!authorization) throw unauthenticated(HOW_TO);
-    const lease = this.leases.get(authorization);
-    if (lease) return lease;
-    const cached = this.cache.get(authorization);
-    if (cached && cached.epoch === this.epoch && cached.freshUntil > performance.now())
-      return checkExpiry(cached.principal);
-    return this.pending.get(authorization) ?? this.lookUp(request, authorization, cached !== undefined);
+    const wanted = request.headers[NAMESPACE_HEADER]?.toString();
+    const identity = this.identify(request);
+    if (!(identity instanceof Promise)) return this.namespaces.resolve(identity, wanted);
+    return identity.then((found) => this.namespaces.resolve(found, wanted));
   }
 
   /** Caches a token that this replica has just issued, so that its first use needs no look-up. */
-  cacheLease(token: string): void {
-    this.leases.set(`Bearer ${token}`, leasePrincipal(hashOfToken(token)));
+  cacheLease(token: string, namespace: string): void {
+    this.leases.set(`Bearer ${token}`, leaseIdentity(hashOfToken(token), namespace));
   }
 
   /** Returns the principals whose credential is valid now. Reads the database, not the cache. Leases always count as valid. */
@@ -80,28 +79,39 @@ export class Authenticator {
     return new Set(principals.filter(isValid));
   }
 
-  /** Concurrent requests with the same credential share one look-up. A credential that was valid before is not limited. */
-  private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Principal> {
-    const token = SCHEME.exec(authorization)?.[1];
-    if (!token) throw unauthenticated(HOW_TO);
-    const find = async (): Promise<Principal> => await this.identify(authorization, token, wasValid);
-    const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
-    const principal = lookUp.finally(() => this.pending.delete(authorization));
-    this.pending.set(authorization, principal);
-    return principal;
+  private identify(request: RequestCredentials): Identity | Promise<Identity> {
+    const { authorization } = request.headers;
+    if (!authorization) throw unauthenticated(HOW_TO);
+    const lease = this.leases.get(authorization);
+    if (lease) return lease;
+    const cached = this.cache.get(authorization);
+    if (cached && cached.epoch === this.epoch && cached.freshUntil > performance.now())
+      return checkExpiry(cached.identity);
+    return this.pending.get(authorization) ?? this.lookUp(request, authorization, cached !== undefined);
   }
 
-  private async identify(authorization: string, token: string, wasValid: boolean): Promise<Principal> {
+  /** Concurrent requests with the same credential share one look-up. A credential that was valid before is not limited. */
+  private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Identity> {
+    const token = SCHEME.exec(authorization)?.[1];
+    if (!token) throw unauthenticated(HOW_TO);
+    const find = async (): Promise<Identity> => await this.find(authorization, token, wasValid);
+    const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
+    const identity = lookUp.finally(() => this.pending.delete(authorization));
+    this.pending.set(authorization, identity);
+    return identity;
+  }
+
+  private async find(authorization: string, token: string, wasValid: boolean): Promise<Identity> {
     if (isLeaseToken(token)) return await this.verifyLease(authorization, token);
     const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
-    const principal = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash, wasValid);
-    if (!principal) {
+    const identity = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash, wasValid);
+    if (!identity) {
       this.cache.delete(authorization);
       throw unauthenticated(UNKNOWN);
     }
-    this.cache.set(authorization, { principal, freshUntil: performance.now() + CACHE_MS, epoch });
-    return checkExpiry(principal);
+    this.cache.set(authorization, { identity, freshUntil: performance.now() + CACHE_MS, epoch });
+    return checkExpiry(identity);
   }
 
   /**
@@ -109,25 +119,26 @@ export class Authenticator {
    * ordinary connections. An unknown key is looked up on an ordinary connection, because attackers who guess keys must not use the
    * connections that heartbeats need.
    */
-  private async ownerOf(hash: Buffer, wasValid: boolean): Promise<Principal | undefined> {
+  private async ownerOf(hash: Buffer, wasValid: boolean): Promise<Identity | undefined> {
     const key = await this.keys.findValid(hash, wasValid ? 'reserved' : 'ordinary');
-    return key && keyPrincipal(key);
+    return key && keyIdentity(key);
   }
 
   /** The response to an unknown token is always the same. It does not reveal whether an agent exists. */
-  private async verifyLease(authorization: string, token: string): Promise<Principal> {
+  private async verifyLease(authorization: string, token: string): Promise<Identity> {
     const hash = hashOfToken(token);
-    if (!(await this.leaseTokens.isKnown(hash))) throw unauthenticated(UNKNOWN);
-    const principal = leasePrincipal(hash);
-    this.leases.set(authorization, principal);
-    return principal;
+    const namespace = await this.leaseTokens.namespaceOf(hash);
+    if (namespace === undefined) throw unauthenticated(UNKNOWN);
+    const identity = leaseIdentity(hash, namespace);
+    this.leases.set(authorization, identity);
+    return identity;
   }
 }
 
-function checkExpiry(principal: Principal): Principal {
-  if (principal.expiresAt && principal.expiresAt.getTime() <= Date.now())
+function checkExpiry(identity: Identity): Identity {
+  if (identity.expiresAt && identity.expiresAt.getTime() <= Date.now())
     throw unauthenticated('The credential has expired.');
-  return principal;
+  return identity;
 }
 
 export function unauthenticated(message: string): ApiError {

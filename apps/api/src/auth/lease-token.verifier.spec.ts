@@ -9,11 +9,11 @@ class OneToken {
   readonly lookups: (readonly string[])[] = [];
   isUnavailable = false;
 
-  async findKnown(hashes: readonly string[]): Promise<Set<string>> {
+  async findAgents(hashes: readonly string[]): Promise<Map<string, string>> {
     this.lookups.push(hashes);
     await Promise.resolve();
     if (this.isUnavailable) throw new DatabaseUnavailableError('unreachable');
-    return new Set(hashes.filter((hash) => hash === 'known'));
+    return new Map(hashes.filter((hash) => hash === 'known').map((hash) => [hash, 'team-a/builder']));
   }
 }
 
@@ -25,10 +25,10 @@ describe('LeaseTokenVerifier', () => {
   it('A7 looks up all tokens that arrive at the same time with one statement', async () => {
     const store = new OneToken();
     const verifier = verifierWith(store);
-    expect(await Promise.all(['known', 'a', 'b'].map(async (hash) => await verifier.isKnown(hash)))).toEqual([
-      true,
-      false,
-      false,
+    expect(await Promise.all(['known', 'a', 'b'].map(async (hash) => await verifier.namespaceOf(hash)))).toEqual([
+      'team-a',
+      undefined,
+      undefined,
     ]);
     expect(store.lookups).toEqual([['known', 'a', 'b']]);
   });
@@ -37,8 +37,8 @@ describe('LeaseTokenVerifier', () => {
     const store = new OneToken();
     const verifier = verifierWith(store);
     store.isUnavailable = true;
-    await expect(verifier.isKnown('known')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await expect(verifier.namespaceOf('known')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     store.isUnavailable = false;
-    expect(await verifier.isKnown('known')).toBe(true);
+    expect(await verifier.namespaceOf('known')).toBe('team-a');
   });
 });

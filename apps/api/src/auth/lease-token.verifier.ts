@@ -1,9 +1,9 @@
-import { Database } from '#rollcall/platform';
+import { Database, namespaceOf } from '#rollcall/platform';
 import { LeaseTokenStore } from '#rollcall/registry';
 
 interface Waiting {
   hash: string;
-  done: (known: boolean) => void;
+  done: (namespace: string | undefined) => void;
   failed: (reason: unknown) => void;
 }
 
@@ -22,9 +22,9 @@ export class LeaseTokenVerifier {
     private readonly store: LeaseTokenStore,
   ) {}
 
-  /** Whether the token with this hash belongs, or belonged, to an agent. */
-  async isKnown(hash: string): Promise<boolean> {
-    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  /** Returns the namespace of the agent that the token belongs, or belonged, to; undefined if there is none. */
+  async namespaceOf(hash: string): Promise<string | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     this.waiting.push({ hash, done: resolve, failed: reject });
     if (!this.isRunning) void this.db.detached(async () => await this.run());
     return await promise;
@@ -39,8 +39,11 @@ export class LeaseTokenVerifier {
 
   private async lookUp(batch: readonly Waiting[]): Promise<void> {
     try {
-      const known = await this.store.findKnown(batch.map(({ hash }) => hash));
-      for (const { hash, done } of batch) done(known.has(hash));
+      const agentIds = await this.store.findAgents(batch.map(({ hash }) => hash));
+      for (const { hash, done } of batch) {
+        const agentId = agentIds.get(hash);
+        done(agentId === undefined ? undefined : namespaceOf(agentId));
+      }
     } catch (error) {
       for (const { failed } of batch) failed(error);
     }

@@ -2,6 +2,7 @@ import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from './caller.js';
+import { Scope } from './namespace.scope.js';
 import { PERMISSIONS, ROLES } from './permissions.js';
 import { Permit } from './route.access.js';
 
@@ -9,7 +10,15 @@ class MeView {
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as in the audit log.' }) id: string;
   @ApiProperty({ enum: ['key', 'oidc'], description: 'The kind of credential.' }) kind: string;
   @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles.' }) roles: readonly string[];
+  @ApiProperty({ example: 'default', description: 'The namespace of this request; `*` for all.' }) namespace: string;
+  @ApiProperty({
+    example: ['*'],
+    description:
+      'The namespaces that the credential gives access to; `*` for all. Choose one with `Rollcall-Namespace`.',
+  })
+  namespaces: readonly string[];
+  @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles in this namespace.' })
+  roles: readonly string[];
   @ApiProperty({
     enum: PERMISSIONS,
     isArray: true,
@@ -32,10 +41,11 @@ class MeView {
 export class MeController {
   @Get()
   @Permit('self:read')
+  @Scope('any')
   @ApiOperation({ operationId: 'me.get', summary: 'Get the credential in use and its permissions' })
   @ApiOkResponse({ type: MeView, description: 'The principal of this request.' })
   me(@Req() request: FastifyRequest): MeView {
-    const { id, kind, name, roles, permissions, expiresAt } = callerOf(request);
-    return { id, kind, name, roles, permissions, expiresAt };
+    const { id, kind, name, namespace, namespaces, roles, permissions, expiresAt } = callerOf(request);
+    return { id, kind, name, namespace, namespaces, roles, permissions, expiresAt };
   }
 }

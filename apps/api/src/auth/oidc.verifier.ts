@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { Config } from '../config/config.schema.js';
 import { mayFetchKeysFrom } from '../config/oidc.constraints.js';
 import { ApiError } from '../http/api.error.js';
+import type { Identity } from './identity.js';
 import { nameOf, subjectOf } from './oidc.claims.js';
-import { isRole, permissionsOf } from './permissions.js';
-import type { Principal } from './principal.js';
+import { grantsOf } from './oidc.grants.js';
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
@@ -25,7 +25,7 @@ export class OidcVerifier {
   constructor(private readonly settings: Config['auth']) {}
 
   /** Returns undefined when the token is invalid, and throws when it cannot be checked. */
-  async verify(token: string, hash: Buffer): Promise<Principal | undefined> {
+  async verify(token: string, hash: Buffer): Promise<Identity | undefined> {
     const { oidcIssuer: issuer, oidcAudience: audience, oidcAlgorithms: algorithms } = this.settings;
     if (!issuer || !audience) return undefined;
     const keys = await this.keySet(issuer);
@@ -37,7 +37,7 @@ export class OidcVerifier {
         requiredClaims: ['exp', 'sub'],
         clockTolerance: CLOCK_TOLERANCE_S,
       });
-      return this.toPrincipal(payload, hash);
+      return this.toIdentity(payload, hash);
     } catch (error) {
       if (error instanceof errors.JOSEError && INVALID_TOKEN.test(error.code)) return undefined;
       throw unavailable(error);
@@ -59,10 +59,9 @@ export class OidcVerifier {
     return createRemoteJWKSet(new URL(uri), { timeoutDuration: FETCH_TIMEOUT_MS });
   }
 
-  private toPrincipal(payload: JWTPayload, hash: Buffer): Principal | undefined {
+  private toIdentity(payload: JWTPayload, hash: Buffer): Identity | undefined {
     const subject = subjectOf(payload);
     if (subject === undefined) return undefined;
-    const roles = claimAt(payload, this.settings.oidcRolesClaim).filter(isRole);
     const { exp = 0 } = payload;
     const id = `oidc:${subject}`;
     return {
@@ -70,8 +69,7 @@ export class OidcVerifier {
       kind: 'oidc',
       owner: id,
       name: nameOf(payload, subject),
-      roles,
-      permissions: permissionsOf(roles),
+      grants: grantsOf(payload, this.settings),
       fingerprint: hash.toString('hex').slice(0, 16),
       expiresAt: new Date(exp * 1_000),
     };
@@ -85,14 +83,6 @@ async function discoverJwksUri(issuer: string): Promise<string> {
   const document = Discovery.parse(await response.json());
   if (document.issuer !== issuer) throw new Error(`${url} names the issuer ${document.issuer}, not ${issuer}`);
   return document.jwks_uri;
-}
-
-function claimAt(payload: JWTPayload, path: string): unknown[] {
-  const value = path
-    .split('.')
-    .reduce<unknown>((branch, key) => (branch as Record<string, unknown> | undefined)?.[key], payload);
-  if (Array.isArray(value)) return value;
-  return typeof value === 'string' ? value.split(' ') : [];
 }
 
 function unavailable(cause: unknown): ApiError {

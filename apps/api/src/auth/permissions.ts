@@ -17,6 +17,8 @@ export const PERMISSIONS = [
   'metrics:read',
   'audit:read',
   'keys:manage',
+  'namespaces:read',
+  'namespaces:manage',
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
@@ -24,7 +26,7 @@ export const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'] as const
 export type Role = (typeof ROLES)[number];
 
 /** Every role may read these. */
-const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read'];
+const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
 const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'events:read', 'metrics:read'];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];

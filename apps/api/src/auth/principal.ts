@@ -1,21 +1,27 @@
-import type { Permission, Role } from './permissions.js';
+import { ALL_NAMESPACES, type VisibleNamespaces } from '#rollcall/platform';
 import type { ConcurrentCaller } from '../http/concurrency.limiter.js';
+import type { Identity } from './identity.js';
+import type { Permission, Role } from './permissions.js';
 import type { RateLimitedCaller } from './rate.limiter.js';
 
-/** Who sends a request, as the credential proves it. */
-export interface Principal extends RateLimitedCaller, ConcurrentCaller {
-  /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
-  id: string;
-  kind: 'key' | 'oidc' | 'lease';
-  /** Owns the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
-  owner: string;
-  /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
-  leaseHash?: string;
-  name: string;
+/** Who sends a request, and what the credential permits in the namespace of the request. */
+export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, ConcurrentCaller {
+  /** The namespace of the request; `*` if the request concerns all of them. */
+  namespace: string;
+  /** The namespaces that the credential gives access to; `*` for all. */
+  namespaces: readonly string[];
   roles: readonly Role[];
   /** Sorted. */
   permissions: readonly Permission[];
-  /** Distinguishes credentials in the audit log without revealing them. */
-  fingerprint: string;
-  expiresAt: Date | null;
+}
+
+/** Objects that belong to no single namespace, such as keys for all namespaces, are visible with access to all of them. */
+export function visibleTo(principal: Principal): VisibleNamespaces {
+  const { namespace } = principal;
+  if (namespace === ALL_NAMESPACES) return null;
+  return hasAllNamespaces(principal) ? [namespace, ALL_NAMESPACES] : [namespace];
+}
+
+export function hasAllNamespaces({ namespaces }: Principal): boolean {
+  return namespaces.includes(ALL_NAMESPACES);
 }

@@ -8,6 +8,7 @@ import { replyProblem } from '../http/problem.reply.js';
 import { holdSlot } from '../http/request.slots.js';
 import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RequestKind } from '../http/route.limits.js';
 import { AuthGuard } from './auth.guard.js';
+import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
@@ -17,6 +18,7 @@ const DRAINED_BYTES = 1_024 * 1_024;
 
 interface RouteLimits {
   access: Permission;
+  scope: NamespaceScope;
   kind: RequestKind;
   bodyLimit: number;
 }
@@ -38,10 +40,10 @@ export class RouteAdmission {
   /** Applies to all routes that are added later. */
   addTo(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
-      const { access = 'public', body, kind = 'requests' } = route.config ?? {};
+      const { access = 'public', scope = 'one', body, kind = 'requests' } = route.config ?? {};
       const bodyLimit = bodyLimitOf(body, this.config.http);
       route.bodyLimit = bodyLimit;
-      const admit = access === 'public' ? this.publicHook() : this.hookFor({ access, kind, bodyLimit });
+      const admit = access === 'public' ? this.publicHook() : this.hookFor({ access, scope, kind, bodyLimit });
       route.onRequest = [route.onRequest ?? [], admit].flat();
     });
   }
@@ -85,8 +87,9 @@ export class RouteAdmission {
     done();
   }
 
-  private admit(principal: Principal, reply: FastifyReply, { kind, bodyLimit }: RouteLimits): void {
+  private admit(principal: Principal, reply: FastifyReply, { scope, kind, bodyLimit }: RouteLimits): void {
     const { request } = reply;
+    checkScope(scope, principal);
     if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
     else checkLength(request, bodyLimit, false);
     holdSlot(reply, this.limiter, principal, kind);

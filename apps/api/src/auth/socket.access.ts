@@ -4,12 +4,15 @@ import { Lifecycle } from '../health/lifecycle.js';
 import { ApiError } from '../http/api.error.js';
 import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './authenticator.js';
+import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { SocketLimits } from './socket.limits.js';
 
 export interface SocketRules {
   permission: Permission;
+  /** Absent: `one`. */
+  scope?: NamespaceScope;
   /** Returns the principal of a one-time ticket. Browsers cannot send a header when they open a WebSocket. */
   redeem?(ticket: string): Promise<Principal>;
   /** Throws when another condition is not met. */
@@ -51,6 +54,7 @@ export class SocketAccess {
       throw new ApiError('SHUTTING_DOWN', 'Connect again to reach another replica.');
     const principal = await this.identify(request, rules, searchParams.get('ticket'));
     this.guard.allow(principal, rules.permission);
+    checkScope(rules.scope ?? 'one', principal);
     const release = this.limits.acquire(principal);
     try {
       await rules.check?.(searchParams, principal);

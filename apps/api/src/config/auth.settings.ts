@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { oidcAccess } from './oidc-access.settings.js';
 import { list, setting } from './setting.js';
 
 /** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
@@ -64,4 +65,5 @@ export const auth = z.strictObject({
     about: 'Claim that lists the roles. Dots address nested claims, as in `realm_access.roles`.',
     expects: 'the name of a claim',
   }),
+  ...oidcAccess,
 });

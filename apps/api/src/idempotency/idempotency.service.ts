@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Database, DatabaseBusyError } from '#rollcall/platform';
+import { Database, DatabaseBusyError, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
@@ -34,7 +34,9 @@ export class IdempotencyService {
     }
     const slot = { callerId, keyHash: sha256(key) };
     const seals = this.sealsFor(key, request);
-    const fingerprint = sha256(`${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`);
+    const fingerprint = sha256(
+      `${request.method} ${request.url}\n${namespaceLine(request)}${JSON.stringify(request.body) ?? ''}`,
+    );
     return await this.db.transaction(async () => {
       if (!(await this.claim(slot, fingerprint)))
         return { response: await this.replay(slot, seals, fingerprint), replayed: true };
@@ -70,7 +72,7 @@ export class IdempotencyService {
     if (!stored?.fingerprint.equals(fingerprint)) {
       throw new ApiError(
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key was sent with another method, URL or body. Use a new one for a new request.',
+        'This Idempotency-Key was sent with another method, URL, namespace or body. Use a new one for a new request.',
       );
     }
     const text = unseal(stored.answer, seals);
@@ -85,6 +87,12 @@ function notDecrypted(): ApiError {
     'This request was executed, but its stored response can be decrypted only with the credential of the first request. Repeat ' +
       'it with that credential, or read the changed objects. If ROLLCALL_SEALING_KEY is set, a renewed token works too.',
   );
+}
+
+/** Empty in the default namespace, so that fingerprints from before namespaces stay valid. */
+function namespaceLine({ principal }: FastifyRequest): string {
+  const { namespace = DEFAULT_NAMESPACE } = principal ?? {};
+  return namespace === DEFAULT_NAMESPACE ? '' : `${namespace}\n`;
 }
 
 function sha256(text: string): Buffer {

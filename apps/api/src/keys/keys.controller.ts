@@ -9,7 +9,8 @@ import {
 } from '@nestjs/swagger';
 import { KeysService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
@@ -20,10 +21,10 @@ import {
   IssueKeyBody,
   KeyPage,
   KeyView,
-  readExpiry,
   RotateKeyBody,
   toIssuedKeyView,
   toKeyView,
+  toWantedKey,
 } from './keys.dto.js';
 
 const KEY_ID: ApiParamOptions = { name: 'id', description: 'The id of the key.', example: '4fT9sKq2Lm' };
@@ -33,27 +34,29 @@ const KEYS = new PagedList('keys');
 @ApiTags('access')
 @Controller('keys')
 @Permit('keys:manage')
+@Scope('any')
 export class KeysController {
   constructor(private readonly keys: KeysService) {}
 
   @Post()
-  @Mutation({ audit: 'key.issued', record: ['name', 'roles', 'expiresAt'] })
+  @Mutation({ audit: 'key.issued', record: ['name', 'namespace', 'roles', 'expiresAt'] })
   @ApiOperation({
     operationId: 'keys.issue',
     summary: 'Issue an API key',
-    description: 'Only this response contains the secret.',
+    description: 'The key belongs to the namespace of the request. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedKeyView, description: 'The key with its secret.' })
+  @Problems('NAMESPACE_NOT_FOUND', 'NAMESPACE_FULL')
   async issue(@Body() body: IssueKeyBody, @Caller() caller: Principal): Promise<IssuedKeyView> {
-    return toIssuedKeyView(await this.keys.issue(body.name, body.roles, readExpiry(body), caller.id));
+    return toIssuedKeyView(await this.keys.issue(toWantedKey(body, caller), caller.id));
   }
 
   @Get()
   @ApiOperation({ operationId: 'keys.list', summary: 'List API keys, newest first' })
   @ApiOkResponse({ type: KeyPage, description: 'A page of keys.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() { limit, cursor }: PageQuery): Promise<KeyPage> {
-    const rows = await this.keys.list(limit + 1, KEYS.readCursor(cursor));
+  async list(@Query() { limit, cursor }: PageQuery, @Caller() caller: Principal): Promise<KeyPage> {
+    const rows = await this.keys.list(limit + 1, KEYS.readCursor(cursor), visibleTo(caller));
     return KEYS.toPage(rows, limit, toKeyView, (row) => row.seq);
   }
 
@@ -62,8 +65,8 @@ export class KeysController {
   @ApiParam(KEY_ID)
   @ApiOkResponse({ type: KeyView, description: 'The key, without its secret.' })
   @Problems('KEY_NOT_FOUND')
-  async get(@Param('id') id: string): Promise<KeyView> {
-    return toKeyView(await this.keys.get(id));
+  async get(@Param('id') id: string, @Caller() caller: Principal): Promise<KeyView> {
+    return toKeyView(await this.keys.get(id, visibleTo(caller)));
   }
 
   @Post(':id/rotate')
@@ -71,7 +74,7 @@ export class KeysController {
   @ApiOperation({
     operationId: 'keys.rotate',
     summary: 'Replace an API key by a new one',
-    description: 'Name and roles stay. The old secret stays valid for the overlap.',
+    description: 'Name, namespace and roles stay. The old secret stays valid for the overlap.',
   })
   @ApiParam(KEY_ID)
   @ApiCreatedResponse({ type: IssuedKeyView, description: 'The new key with its secret.' })
@@ -82,7 +85,8 @@ export class KeysController {
     @Caller() caller: Principal,
   ): Promise<IssuedKeyView> {
     checkOwnOverlap(id, body, caller);
-    return toIssuedKeyView(await this.keys.rotate(id, body.overlapSeconds * 1_000, caller.id));
+    const overlapMs = body.overlapSeconds * 1_000;
+    return toIssuedKeyView(await this.keys.rotate(id, overlapMs, caller.id, visibleTo(caller)));
   }
 
   @Delete(':id')
@@ -95,7 +99,7 @@ export class KeysController {
   @ApiParam(KEY_ID)
   @ApiOkResponse({ type: KeyView, description: 'The revoked key.' })
   @Problems('KEY_NOT_FOUND', 'KEY_FROM_ENVIRONMENT', 'LAST_ADMIN_KEY')
-  async revoke(@Param('id') id: string): Promise<KeyView> {
-    return toKeyView(await this.keys.revoke(id));
+  async revoke(@Param('id') id: string, @Caller() caller: Principal): Promise<KeyView> {
+    return toKeyView(await this.keys.revoke(id, visibleTo(caller)));
   }
 }

@@ -14,10 +14,10 @@ import {
   MaxLength,
   Min,
 } from 'class-validator';
-import type { IssuedKey, KeyRow } from '#rollcall/platform';
-import { keyPrincipalId } from '../auth/key.principal.js';
+import { type IssuedKey, type KeyRow, NamespaceNotFoundError, type WantedKey } from '#rollcall/platform';
+import { keyPrincipalId } from '../auth/key.identity.js';
 import { isRole, ROLES, type Role } from '../auth/permissions.js';
-import type { Principal } from '../auth/principal.js';
+import { hasAllNamespaces, type Principal } from '../auth/principal.js';
 import { Optional } from '../http/optional.js';
 import { PageView } from '../http/page.js';
 import { validationFailed } from '../http/validation.error.js';
@@ -43,6 +43,18 @@ export class IssueKeyBody {
   @ArrayMinSize(1)
   @ArrayMaxSize(ROLES.length)
   roles: Role[];
+
+  @ApiPropertyOptional({
+    description:
+      'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Other namespaces require a credential for all of them.',
+    example: 'team-a',
+    maxLength: 63,
+  })
+  @IsOptional()
+  @Matches(/^(?:\*|[a-z0-9][a-z0-9-]{0,62})$/, { message: 'namespace must be the name of a namespace, or * for all' })
+  @IsString()
+  @MaxLength(63)
+  namespace?: string;
 
   @ApiPropertyOptional({
     description: 'When the key expires. Absent: it does not expire.',
@@ -79,6 +91,7 @@ const STATUSES = ['active', 'expired', 'revoked'];
 export class KeyView {
   @ApiProperty({ example: '4fT9sKq2Lm', description: 'The id of the key; a part of its secret.' }) id: string;
   @ApiProperty({ example: 'ci-deployer', description: 'What the key is for.' }) name: string;
+  @ApiProperty({ example: 'default', description: 'The namespace it gives access to; `*` for all.' }) namespace: string;
   @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'The roles of the key.' })
   roles: Role[];
   @ApiProperty({ enum: SOURCES, description: 'Where the key comes from.' }) source: string;
@@ -112,10 +125,12 @@ export class KeyPage extends PageView {
 }
 
 export function toKeyView(row: KeyRow): KeyView {
-  const { id, name, roles, source, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt } = row;
+  const { id, name, namespace, roles, source, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt } =
+    row;
   const status = revokedAt ? 'revoked' : row.isActive ? 'active' : 'expired';
   const known = roles.filter(isRole);
-  return { id, name, roles: known, source, status, createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
+  const times = { createdAt, createdBy, expiresAt, revokedAt, replacedBy, lastUsedAt };
+  return { id, name, namespace, roles: known, source, status, ...times };
 }
 
 export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
@@ -129,8 +144,15 @@ export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, c
   throw validationFailed([{ field: 'overlapSeconds', message }]);
 }
 
+/** A credential for one namespace issues keys for that namespace only. */
+export function toWantedKey(body: IssueKeyBody, caller: Principal): WantedKey {
+  const { name, roles, namespace = caller.namespace } = body;
+  if (namespace !== caller.namespace && !hasAllNamespaces(caller)) throw new NamespaceNotFoundError(namespace);
+  return { name, roles, namespace, expiresAt: readExpiry(body) };
+}
+
 /** Returns null when the key does not expire. */
-export function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
+function readExpiry({ expiresAt }: IssueKeyBody): Date | null {
   if (expiresAt === undefined) return null;
   const moment = new Date(expiresAt);
   const fromNow = moment.getTime() - Date.now();

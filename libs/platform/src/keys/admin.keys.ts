@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
 import { KeyChanges } from './key.changes.js';
 import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
@@ -75,14 +76,24 @@ export class AdminKeys {
   }
 }
 
-function requirePermanentAdmin({ id, roles, revokedAt, expiresAt }: KeyEntity): void {
-  if (roles.includes(ADMIN_ROLE) && revokedAt === null && expiresAt === null) return;
+function requirePermanentAdmin({ id, namespace, roles, revokedAt, expiresAt }: KeyEntity): void {
+  const isAdminOfAll = roles.includes(ADMIN_ROLE) && namespace === ALL_NAMESPACES;
+  if (isAdminOfAll && revokedAt === null && expiresAt === null) return;
   throw new AdminKeyError(
-    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key. Set it to a new random value, ` +
+    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key of all namespaces. Set it to a new random value, ` +
       'for example: openssl rand -hex 32',
   );
 }
 
 function adminKey(id: string, hash: Buffer, source: KeySource): NewKey {
-  return { id, hash, name: 'admin', roles: [ADMIN_ROLE], source, createdBy: source, expiresAt: null };
+  return {
+    id,
+    hash,
+    name: 'admin',
+    namespace: ALL_NAMESPACES,
+    roles: [ADMIN_ROLE],
+    source,
+    createdBy: source,
+    expiresAt: null,
+  };
 }

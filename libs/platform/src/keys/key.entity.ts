@@ -8,6 +8,7 @@ export type KeySource = 'issued' | 'first-start' | 'environment';
 
 /** An API key. Only the SHA-256 of the secret is stored. The secret has 256 random bits, so a slow hash is not necessary. */
 @Entity('api_key')
+@Index('api_key_namespace', ['namespace', 'seq'])
 export class KeyEntity {
   /** The order of creation, for pagination. */
   @PrimaryGeneratedColumn('identity', {
@@ -27,6 +28,10 @@ export class KeyEntity {
 
   @Column({ type: 'text' })
   name: string;
+
+  /** The namespace that the key gives access to; `*` for all. */
+  @Column({ type: 'text', default: 'default' })
+  namespace: string;
 
   @Column({ type: 'text', array: true })
   roles: string[];

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type PoolName } from '../postgres/database.js';
+import type { VisibleNamespaces } from '../namespaces/namespace.js';
 import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
 
 export interface NewKey {
   id: string;
   hash: Buffer;
   name: string;
+  namespace: string;
   roles: readonly string[];
   source: KeySource;
   createdBy: string;
@@ -19,7 +21,7 @@ export interface KeyRow extends KeyEntity {
 
 const KEY_WRITERS = 'rollcall.api_key';
 const VALID = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
-const COLUMNS = `seq, id, hash, name, roles, source, created_at AS "createdAt", created_by AS "createdBy",
+const COLUMNS = `seq, id, hash, name, namespace, roles, source, created_at AS "createdAt", created_by AS "createdBy",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", origin_id AS "originId",
   last_used_at AS "lastUsedAt", ${VALID} AS "isActive"`;
 
@@ -34,22 +36,23 @@ export class KeyStore {
 
   async insert(key: NewKey): Promise<KeyRow> {
     const rows = await this.db.query<KeyRow>(
-      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)
+      `INSERT INTO api_key (id, hash, name, namespace, roles, source, created_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        RETURNING ${COLUMNS}`,
-      [key.id, key.hash, key.name, key.roles, key.source, key.createdBy, key.expiresAt],
+      [key.id, key.hash, key.name, key.namespace, key.roles, key.source, key.createdBy, key.expiresAt],
     );
     return one(rows);
   }
 
-  /** Inserts a key with the name, roles and lifetime of the old key. The lifetime starts now. */
+  /** Inserts a key with the name, namespace, roles and lifetime of the old key. The lifetime starts now. */
   async insertSuccessor(
     old: KeyRow,
     { id, hash, createdBy }: Pick<NewKey, 'id' | 'hash' | 'createdBy'>,
   ): Promise<KeyRow> {
     const rows = await this.db.query<KeyRow>(
-      `INSERT INTO api_key (id, hash, name, roles, source, created_by, expires_at, origin_id)
-       SELECT $2, $3, name, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at), coalesce(origin_id, id)
+      `INSERT INTO api_key (id, hash, name, namespace, roles, source, created_by, expires_at, origin_id)
+       SELECT $2, $3, name, namespace, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at),
+         coalesce(origin_id, id)
        FROM api_key WHERE id = $1
        RETURNING ${COLUMNS}`,
       [old.id, id, hash, createdBy],
@@ -78,17 +81,24 @@ export class KeyStore {
   }
 
   /** Returns one page of keys, newest first. `before` is the seq of the last key of the previous page. */
-  async page(limit: number, before: string | undefined): Promise<KeyRow[]> {
+  async page(limit: number, before: string | undefined, visible: VisibleNamespaces): Promise<KeyRow[]> {
     return await this.db.query<KeyRow>(
-      `SELECT ${COLUMNS} FROM api_key WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
-      [limit, before ?? null],
+      `SELECT ${COLUMNS} FROM api_key WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text[] IS NULL OR namespace = ANY ($3))
+       ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null, visible],
     );
   }
 
-  /** Returns whether there is another permanent admin key: one that does not expire and was not replaced. */
+  async countActive(namespace: string): Promise<number> {
+    const sql = `SELECT count(*) FROM api_key WHERE namespace = $1 AND ${VALID}`;
+    const rows = await this.db.query<{ count: string }>(sql, [namespace]);
+    return Number(rows[0]?.count);
+  }
+
+  /** Returns whether another permanent key administers all namespaces: one that does not expire and was not replaced. */
   async hasOtherPermanentAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
     const rows = await this.db.query(
-      `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND $3 = ANY (roles)
+      `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND $3 = ANY (roles) AND namespace = '*'
          AND revoked_at IS NULL AND expires_at IS NULL LIMIT 1`,
       [id, exceptSource, ADMIN_ROLE],
     );

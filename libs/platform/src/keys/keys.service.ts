@@ -1,5 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
+import { NamespaceContents } from '../namespaces/namespace.contents.js';
+import { ALL_NAMESPACES, isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { Database, type PoolName } from '../postgres/database.js';
 import { ADMIN_ROLE } from './key.entity.js';
 import {
@@ -10,7 +13,9 @@ import {
   LastAdminKeyError,
 } from './key.errors.js';
 import { newSecret } from './key.secret.js';
-import { type KeyRow, KeyStore } from './key.store.js';
+import { type KeyRow, KeyStore, type NewKey } from './key.store.js';
+
+export type WantedKey = Pick<NewKey, 'name' | 'namespace' | 'roles' | 'expiresAt'>;
 
 export interface IssuedKey {
   row: KeyRow;
@@ -30,7 +35,11 @@ export class KeysService {
   constructor(
     private readonly db: Database,
     private readonly store: KeyStore,
-  ) {}
+    private readonly admission: NamespaceAdmission,
+    contents: NamespaceContents,
+  ) {
+    contents.add({ kind: 'keys', count: async (namespace) => await store.countActive(namespace) });
+  }
 
   /** Calls the listener after this replica has rotated or revoked a key. */
   onChange(listener: () => void): void {
@@ -49,27 +58,31 @@ export class KeysService {
     return await this.store.findValidIds(ids);
   }
 
-  async issue(name: string, roles: readonly string[], expiresAt: Date | null, createdBy: string): Promise<IssuedKey> {
+  async issue(wanted: WantedKey, createdBy: string): Promise<IssuedKey> {
     const { id, key, hash } = newSecret();
-    const row = await this.store.insert({ id, hash, name, roles, source: 'issued', createdBy, expiresAt });
+    const { namespace } = wanted;
+    const row = await this.db.transaction(async () => {
+      await this.admission.admit(namespace, 'keys', async () => await this.store.countActive(namespace));
+      return await this.store.insert({ ...wanted, id, hash, source: 'issued', createdBy });
+    });
     return { row, key };
   }
 
-  async list(limit: number, before: string | undefined): Promise<KeyRow[]> {
-    return await this.store.page(limit, before);
+  async list(limit: number, before: string | undefined, visible: VisibleNamespaces): Promise<KeyRow[]> {
+    return await this.store.page(limit, before, visible);
   }
 
-  async get(id: string): Promise<KeyRow> {
+  async get(id: string, visible: VisibleNamespaces): Promise<KeyRow> {
     const row = await this.store.find(id);
-    if (!row) throw new KeyNotFoundError(id);
+    if (!row || !isVisible(row.namespace, visible)) throw new KeyNotFoundError(id);
     return row;
   }
 
-  /** Issues a new secret with the same name, roles and lifetime. The old secret stays valid for the overlap. */
-  async rotate(id: string, overlapMs: number, by: string): Promise<IssuedKey> {
+  /** Issues a new secret with the same name, namespace, roles and lifetime. The old secret stays valid for the overlap. */
+  async rotate(id: string, overlapMs: number, by: string, visible: VisibleNamespaces): Promise<IssuedKey> {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
-      const old = await this.getChangeable(id);
+      const old = await this.getChangeable(id, visible);
       requireActive(old);
       const { id: newId, key, hash } = newSecret();
       const row = await this.store.insertSuccessor(old, { id: newId, hash, createdBy: by });
@@ -79,20 +92,20 @@ export class KeysService {
     });
   }
 
-  async revoke(id: string): Promise<KeyRow> {
+  async revoke(id: string, visible: VisibleNamespaces): Promise<KeyRow> {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();
-      const row = await this.getChangeable(id);
-      if (row.isActive && row.roles.includes(ADMIN_ROLE) && !(await this.store.hasOtherPermanentAdmin(id)))
-        throw new LastAdminKeyError();
+      const row = await this.getChangeable(id, visible);
+      const isAdminOfAll = row.roles.includes(ADMIN_ROLE) && row.namespace === ALL_NAMESPACES;
+      if (row.isActive && isAdminOfAll && !(await this.store.hasOtherPermanentAdmin(id))) throw new LastAdminKeyError();
       const revoked = await this.store.revoke(id);
       this.notifyListeners();
       return revoked ?? row;
     });
   }
 
-  private async getChangeable(id: string): Promise<KeyRow> {
-    const row = await this.get(id);
+  private async getChangeable(id: string, visible: VisibleNamespaces): Promise<KeyRow> {
+    const row = await this.get(id, visible);
     if (row.revokedAt) throw new KeyRevokedError(id, row.revokedAt);
     if (row.source === 'environment') throw new KeyFromEnvironmentError();
     return row;

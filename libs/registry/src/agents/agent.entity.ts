@@ -9,8 +9,11 @@ import type { AgentProviderFacts, CostModel, LeaveReason } from './agent.record.
  * has the desired state that the operator set.
  */
 @Entity('agent')
+@Index('agent_namespace', ['namespace', 'agentId'], { where: 'left_at IS NULL' })
 export class AgentEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'agent_pkey' }) agentId: string;
+  /** The prefix of `agentId`, as a column for lists and counts. */
+  @Column({ type: 'text', default: 'default' }) namespace: string;
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'bigint' }) revision: string;
   @Index('agent_token_hash')

@@ -1,3 +1,4 @@
+import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import type { LeaveReason } from './agent.record.js';
 
@@ -118,5 +119,6 @@ export class LeaseTokenError extends RegistryError {
 }
 
 function show(agentId: string): string {
-  return agentId.length > 80 ? `${agentId.slice(0, 80)}…` : agentId;
+  const id = localIdOf(agentId);
+  return id.length > 80 ? `${id.slice(0, 80)}…` : id;
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
+import { Database, type EventDraft, EventOutbox, qualifiedId } from '#rollcall/platform';
 import type { CircuitState, CircuitStep, CircuitTransition } from '../circuit/circuit.breaker.js';
 import type { FailureReporter } from '../circuit/outcome.js';
 import type { ProtectionExplanation } from '../leases/protection.explanation.js';
@@ -116,12 +116,13 @@ export class AgentEvents {
   }
 
   async desiredStateChanged(
-    { agentId, desiredState, capabilities }: AgentRecord,
+    { namespace, agentId, desiredState, capabilities }: AgentRecord,
     by: string,
     note: string | null,
   ): Promise<void> {
     const data = { by, ...(desiredState === 'quarantined' && note !== null && { reason: note }) };
-    await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject: agentId, data, capabilities }]);
+    const subject = qualifiedId(namespace, agentId);
+    await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject, data, capabilities }]);
   }
 
   /** `reporters`: the reporters of the failures that opened the circuit. */

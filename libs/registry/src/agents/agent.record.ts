@@ -80,11 +80,13 @@ export interface AgentLatency {
 }
 
 /**
- * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; the others are
- * extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
+ * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; namespace and the
+ * others are extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
  */
 export interface AgentRecord {
+  /** Unique within the namespace. `qualifiedId` returns the id among all namespaces. */
   agentId: string;
+  namespace: string;
   name: string;
   status: AgentStatus;
   endpoint: string | null;

@@ -1,3 +1,4 @@
+import { localIdOf, namespaceOf } from '#rollcall/platform';
 import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import { rolled, type Budget } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from '../budgets/budget.row.js';
@@ -17,7 +18,7 @@ import {
 /** An agent with its lease, desired state and budgets, as `AGENT_COLUMNS` selects them. */
 export interface AgentRow extends Omit<
   AgentEntity,
-  'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt' | 'outcomes'
+  'namespace' | 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt' | 'outcomes'
 > {
   registeredAt: Date;
   lastTaskAt: Date | null;
@@ -59,7 +60,8 @@ export function versionOf({ generation, revision }: AgentRow): string {
 export function toRecord(row: AgentRow, now: number): AgentRecord {
   const health = row.suspect ? 'suspect' : 'active';
   return {
-    agentId: row.agentId,
+    agentId: localIdOf(row.agentId),
+    namespace: namespaceOf(row.agentId),
     name: row.name,
     status: agentStatus({ left: row.leftAt !== null, desiredState: row.desiredState, health }),
     endpoint: row.endpoint,
@@ -93,6 +95,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
 /** The sweeper writes who is suspect and the feed reports it; the directory does not derive it from its own clock. */
 export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
   return {
+    agentId: row.agentId,
     record: toRecord(row, now),
     revision: Number(row.revision),
     circuit: row.circuit,

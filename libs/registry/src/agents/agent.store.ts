@@ -34,6 +34,7 @@ export interface Redeclared {
 }
 
 export interface AgentListFilter {
+  namespace: string;
   status?: AgentStatus;
   /** Selects agents that have at least one of these keys. */
   capabilityKeys?: readonly string[];
@@ -87,17 +88,25 @@ export class AgentStore {
   async page(
     limit: number,
     after: string | undefined,
-    { status, capabilityKeys }: AgentListFilter,
+    { namespace, status, capabilityKeys }: AgentListFilter,
   ): Promise<AgentRow[]> {
     return await this.db.query<AgentRow>(
       `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
-       WHERE ($2::text IS NULL OR a.agent_id > $2) AND ($4::text[] IS NULL OR a.capability_keys && $4)
+       WHERE a.namespace = $5 AND ($2::text IS NULL OR a.agent_id > $2) AND ($4::text[] IS NULL OR a.capability_keys && $4)
          AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
          AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
            WHEN l.suspect THEN 'suspect' ELSE 'active' END)
        ORDER BY a.agent_id LIMIT $1`,
-      [limit, after ?? null, status ?? null, capabilityKeys ?? null],
+      [limit, after ?? null, status ?? null, capabilityKeys ?? null, namespace],
     );
+  }
+
+  async countLive(namespace: string): Promise<number> {
+    const rows = await this.db.query<{ count: string }>(
+      'SELECT count(*) FROM agent WHERE namespace = $1 AND left_at IS NULL',
+      [namespace],
+    );
+    return Number(rows[0]?.count);
   }
 
   /** One slice of the live fleet, for loading a directory. */

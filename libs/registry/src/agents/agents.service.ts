@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, inBatches, StopsIn } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE, inBatches, NamespaceContents, qualifiedId, StopsIn } from '#rollcall/platform';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
@@ -24,6 +24,8 @@ export type { Joined, JoinResult } from './registration.group.js';
 export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
+  /** The default is `default`. */
+  namespace?: string;
   /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;
   /** The lease token of the previous registration, if the agent registers again. Any other token is ignored. */
@@ -48,7 +50,10 @@ export class AgentsService {
     private readonly lifecycle: AgentLifecycle,
     private readonly registrations: RegistrationGroup,
     private readonly updates: UpdateGroup,
-  ) {}
+    contents: NamespaceContents,
+  ) {
+    contents.add({ kind: 'agents', count: async (namespace) => await store.countLive(namespace) });
+  }
 
   async register(request: JoinRequest): Promise<Joined> {
     const [result] = await this.registerAll([request]);
@@ -91,7 +96,8 @@ export class AgentsService {
   }
 
   async list(limit: number, after: string | undefined, filter: AgentListFilter): Promise<AgentRecord[]> {
-    const rows = await this.store.page(limit, after, filter);
+    const from = after === undefined ? undefined : qualifiedId(filter.namespace, after);
+    const rows = await this.store.page(limit, from, filter);
     const now = await this.store.now();
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
@@ -157,9 +163,10 @@ export class AgentsService {
 }
 
 function toJoining(request: JoinRequest): Joining {
-  const { agentId, leaseToken: given, by, facts, takeover = false, asOperator = false } = request;
+  const { namespace = DEFAULT_NAMESPACE, agentId, leaseToken: given, by, facts } = request;
+  const { takeover = false, asOperator = false } = request;
   return {
-    agentId: agentId ?? newAgentId(facts.name),
+    agentId: qualifiedId(namespace, agentId ?? newAgentId(facts.name)),
     isProposed: agentId !== null,
     ...leaseOf(newLeaseToken()),
     previous: given === null ? undefined : leaseOf(given),

@@ -6,12 +6,12 @@ import { Database } from '#rollcall/platform';
 export class LeaseTokenStore {
   constructor(private readonly db: Database) {}
 
-  /** Returns the hashes that belong to an agent. */
-  async findKnown(hashes: readonly string[]): Promise<Set<string>> {
-    const rows = await this.db.query<{ hash: string }>(
-      'SELECT token_hash AS hash FROM agent WHERE token_hash = ANY ($1)',
+  /** Returns the agentId of each hash that belongs to an agent. */
+  async findAgents(hashes: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.db.query<{ hash: string; agentId: string }>(
+      'SELECT token_hash AS hash, agent_id AS "agentId" FROM agent WHERE token_hash = ANY ($1)',
       [hashes],
     );
-    return new Set(rows.map(({ hash }) => hash));
+    return new Map(rows.map(({ hash, agentId }) => [hash, agentId]));
   }
 }

@@ -1,8 +1,9 @@
 import { noteFlap, NEVER_FLAPPED, type FlapPolicy, type FlapState } from '../leases/flap.damping.js';
 import { OwnerCounts } from '../owner.counts.js';
-import type { Quota } from '#rollcall/platform';
+import { namespaceOf, type Quota } from '#rollcall/platform';
 import { AgentAlreadyRegisteredError, NotTheOwnerError } from './agent.errors.js';
 import type { AgentRow } from './agent.row.js';
+import { type NamespaceCount, NamespaceRoom } from './namespace.room.js';
 import type { Registration } from './registration.js';
 
 /** A lease token and its hash. */
@@ -55,12 +56,15 @@ export interface BatchFacts {
   now: number;
   /** How many live agents each principal has, without the agentIds of this batch. Principals far from their quota are missing. */
   owned: Record<string, number>;
+  /** The namespaces of the batch that were looked up and exist. */
+  namespaces: readonly NamespaceCount[];
 }
 
 /** Decides the registrations of a batch in order, at most one per agentId. Pure: it uses neither the database nor a clock. */
 export class RegistrationBatch {
   private readonly rows: Map<string, AgentRow>;
   private readonly owned: OwnerCounts;
+  private readonly room: NamespaceRoom;
 
   constructor(
     private readonly facts: BatchFacts,
@@ -68,7 +72,8 @@ export class RegistrationBatch {
   ) {
     this.rows = new Map(facts.rows.map((row) => [row.agentId, row]));
     this.owned = new OwnerCounts(facts.owned, rules.quota, 'live agents');
-    for (const row of facts.rows) if (row.leftAt === null) this.owned.add(row.registeredBy, 1);
+    this.room = new NamespaceRoom(facts.namespaces);
+    for (const row of facts.rows) if (row.leftAt === null) this.count(row, 1);
   }
 
   decide(joining: Joining): Decision {
@@ -78,14 +83,20 @@ export class RegistrationBatch {
     const isLive = before?.leftAt === null;
     const error =
       (before && replacementError(joining, before)) ??
+      this.room.error(namespaceOf(joining.agentId), isLive) ??
       this.owned.quotaError(owner, isLive && before.registeredBy === owner);
     if (error) return { state: 'rejected', error };
-    if (isLive) this.owned.add(before.registeredBy, -1);
-    this.owned.add(owner, 1);
+    if (isLive) this.count(before, -1);
+    this.count({ agentId: joining.agentId, registeredBy: owner }, 1);
     const flap = before ? noteFlap(before.flap, this.facts.now, this.rules.flap) : NEVER_FLAPPED;
     const keepsToken = before !== undefined && !joining.takeover && holdsToken(joining, before);
     const issued = keepsToken ? { ...joining, ...joining.previous } : joining;
     return { state: 'accepted', accepted: { joining: issued, before, owner, flap } };
+  }
+
+  private count({ agentId, registeredBy }: Pick<AgentRow, 'agentId' | 'registeredBy'>, change: 1 | -1): void {
+    this.owned.add(registeredBy, change);
+    this.room.add(namespaceOf(agentId), change);
   }
 }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, namespaceOf } from '#rollcall/platform';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import type { NamespaceCount } from './namespace.room.js';
 import type { WrittenRegistration } from './registered.row.js';
 import type { Accepted } from './registration.batch.js';
 
@@ -36,6 +37,31 @@ export class RegistrationStore {
   }
 
   /**
+   * Returns those of the namespaces that exist, and keeps them until the transaction ends. If a namespace has a limit, it also
+   * locks its registrations and counts its live agents, without these agentIds.
+   */
+  async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {
+    if (names.length === 0) return [];
+    const [, , counts] = await Promise.all([
+      this.db.query('SELECT FROM namespace WHERE name = ANY ($1) AND deleted_at IS NULL ORDER BY name FOR KEY SHARE', [
+        names,
+      ]),
+      this.db.query(
+        `SELECT pg_advisory_xact_lock(hashtextextended('rollcall.agents.namespace:' || name, 0))
+         FROM (SELECT name FROM namespace WHERE name = ANY ($1) AND ${LIMIT} > 0 ORDER BY name) AS limited`,
+        [names],
+      ),
+      this.db.query<NamespaceCount>(
+        `SELECT name, ${LIMIT} AS limit, (SELECT count(*)::int FROM (SELECT FROM agent a WHERE a.namespace = n.name
+           AND a.left_at IS NULL AND a.agent_id <> ALL ($2) LIMIT ${LIMIT}) AS counted) AS agents
+         FROM namespace n WHERE n.name = ANY ($1) AND deleted_at IS NULL`,
+        [names, except],
+      ),
+    ]);
+    return counts;
+  }
+
+  /**
    * Writes agents and leases, and opens the budgets of all agents that are not in `withBudget`. An agentId that is new here but
    * was registered by another transaction in the meantime is not written and not in the result.
    */
@@ -44,6 +70,9 @@ export class RegistrationStore {
     return await this.db.query<WrittenRegistration>(WRITE, [JSON.stringify(items)]);
   }
 }
+
+/** The limit of live agents of a namespace. */
+const LIMIT = `coalesce((limits->>'agents')::int, 0)`;
 
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
@@ -58,14 +87,14 @@ const WRITE = {
   name: 'write_registrations',
   text: `
   WITH item AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, is_new boolean, opens_budget boolean, token_hash text, name text,
+    SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, namespace text, is_new boolean, opens_budget boolean, token_hash text, name text,
       endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
       version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
       budget_source text, circuit jsonb, flap jsonb, registered_by text, capability_keys text[])
     ORDER BY agent_id COLLATE "C"
   ), inserted AS (
-    INSERT INTO agent (agent_id, generation, revision, registered_at, ${FACTS})
-    SELECT agent_id, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
+    INSERT INTO agent (agent_id, namespace, generation, revision, registered_at, ${FACTS})
+    SELECT agent_id, namespace, (SELECT generation + 1 FROM agent_forgotten), 1, clock_timestamp(), ${FACTS}
     FROM item WHERE is_new ON CONFLICT (agent_id) DO NOTHING RETURNING agent_id, generation, registered_at
   ), renewed AS (
     UPDATE agent a SET generation = a.generation + 1, revision = 1, registered_at = clock_timestamp(), left_at = NULL,
@@ -105,6 +134,7 @@ function toItem({ joining, before, owner, flap }: Accepted, opensBudget: boolean
   const { agentId, tokenHash, facts, capabilityKeys } = joining;
   return {
     agent_id: agentId,
+    namespace: namespaceOf(agentId),
     is_new: before === undefined,
     opens_budget: opensBudget,
     token_hash: tokenHash,

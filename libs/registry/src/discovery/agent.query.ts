@@ -19,6 +19,8 @@ export interface AgentFilter {
 }
 
 export interface AgentQuery {
+  /** Only agents of this namespace are found; the default is `default`. */
+  namespace?: string;
   /** A list means all of its capabilities. Without capabilities, all agents match. */
   capabilities?: readonly string[] | CapabilitySets;
   filter?: AgentFilter;

@@ -13,6 +13,7 @@ export type Standing = (typeof STANDINGS)[number];
 
 /** The state of one agent at one time: everything that a strategy may compare. Immutable; a newer assessment replaces it. */
 export interface Assessment {
+  /** The qualified id. */
   readonly agentId: string;
   /** Has the status, health state and circuit of that time. */
   readonly record: AgentRecord;
@@ -34,7 +35,7 @@ export function assess(entry: DirectoryEntry, now: number, lowBudgetPolicy: LowB
   const standing = standingOf(record);
   const lowBudget = isLow(entry, lowBudgetPolicy);
   return {
-    agentId: record.agentId,
+    agentId: entry.agentId,
     record,
     routable: isRoutable(entry, now),
     standing: STANDINGS.indexOf(standing),

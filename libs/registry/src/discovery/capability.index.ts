@@ -18,6 +18,10 @@ export class CapabilityIndex {
   /** The first fuzzy query builds it; later changes update it. */
   private spellings: TrigramIndex | undefined;
 
+  get isEmpty(): boolean {
+    return this.allAgents().members.size === 0;
+  }
+
   find(capability: string): CapabilityBucket | undefined {
     return this.buckets.get(capability);
   }

@@ -8,6 +8,8 @@ import type { CircuitState } from '../circuit/circuit.breaker.js';
  * the record are those of the last write; an assessment has their current values.
  */
 export interface DirectoryEntry {
+  /** The qualified id, unique among all namespaces. */
+  agentId: string;
   record: AgentRecord;
   /** The number of writes to this agent within its generation. */
   revision: number;

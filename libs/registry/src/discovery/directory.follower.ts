@@ -130,7 +130,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   /** Whether the event reports a registration or an update that the directory contains already. */
   private isKnown(event: RegistryEvent): boolean {
     const write = writeOf(event);
-    return write !== undefined && this.sync.knows(event.subject, write);
+    return write !== undefined && this.sync.knows(agentOf(event) ?? '', write);
   }
 
   private reload(): void {

@@ -33,8 +33,9 @@ const DEFAULT_TOMBSTONE_MS = 600_000;
  * cools down, an agent becomes suspect. `advance` applies them; it runs before every query.
  */
 export class Directory {
-  readonly index = new CapabilityIndex();
   readonly aliases: CapabilityAliases;
+  /** By namespace: a query never reads the agents of another one. */
+  private readonly indexes = new Map<string, CapabilityIndex>();
   private readonly listings = new Map<string, Listing>();
   private readonly timeline = new Timeline<Listing>();
   private readonly tombstones: Tombstones;
@@ -56,6 +57,11 @@ export class Directory {
     return this.listings.get(agentId)?.current();
   }
 
+  /** The index of a namespace. It is empty if no agent of the namespace is listed. */
+  indexOf(namespace: string): CapabilityIndex {
+    return this.indexes.get(namespace) ?? new CapabilityIndex();
+  }
+
   /** The last write that is applied; undefined if the agent is not listed. */
   revisionOf(agentId: string): Revision | undefined {
     const listing = this.listings.get(agentId);
@@ -64,7 +70,7 @@ export class Directory {
 
   /** Returns whether the directory changed. */
   upsert(entry: DirectoryEntry, now: number): boolean {
-    const { agentId } = entry.record;
+    const { agentId } = entry;
     const write = revisionOf(entry);
     const listing = this.listings.get(agentId);
     if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.tombstones.covers(agentId, write)) return false;
@@ -80,8 +86,8 @@ export class Directory {
    */
   apply(entry: DirectoryEntry, now: number): boolean {
     if (this.upsert(entry, now)) return true;
-    const hasBeaten = this.beat(entry.record.agentId, vitalsIn(entry), now);
-    return this.charge(entry.record.agentId, entry.budgets ?? [], now) || hasBeaten;
+    const hasBeaten = this.beat(entry.agentId, vitalsIn(entry), now);
+    return this.charge(entry.agentId, entry.budgets ?? [], now) || hasBeaten;
   }
 
   /** Applies a heartbeat. It never lists an agent; a heartbeat of another generation or older than the last is ignored. */
@@ -124,7 +130,7 @@ export class Directory {
   replaceAll(entries: Iterable<DirectoryEntry>, mark: number, now: number): void {
     const present = new Set<string>();
     for (const entry of entries) {
-      present.add(entry.record.agentId);
+      present.add(entry.agentId);
       this.apply(entry, now);
     }
     for (const [agentId, listing] of this.listings) {
@@ -164,18 +170,24 @@ export class Directory {
   }
 
   private list(entry: DirectoryEntry, now: number): void {
-    const { agentId, capabilities } = entry.record;
+    const { agentId, record } = entry;
     const assessment = assess(entry, now, this.lowBudget);
-    const listing = new Listing(entry, this.aliases.resolveAll(capabilities), assessment, (this.changes += 1));
+    const listing = new Listing(entry, this.aliases.resolveAll(record.capabilities), assessment, (this.changes += 1));
     this.listings.set(agentId, listing);
     this.tombstones.delete(agentId);
-    this.index.add(listing);
+    const { namespace } = record;
+    const index = this.indexOf(namespace);
+    this.indexes.set(namespace, index);
+    index.add(listing);
     this.schedule(listing);
   }
 
   private unlist(listing: Listing): void {
     this.changes += 1;
-    this.index.remove(listing);
+    const { namespace } = listing.entry.record;
+    const index = this.indexOf(namespace);
+    index.remove(listing);
+    if (index.isEmpty) this.indexes.delete(namespace);
     this.listings.delete(listing.agentId);
   }
 
@@ -200,7 +212,7 @@ export class Directory {
   }
 
   private reassess(listing: Listing, now: number): void {
-    this.index.reassess(listing, assess(listing.entry, now, this.lowBudget));
+    this.indexOf(listing.entry.record.namespace).reassess(listing, assess(listing.entry, now, this.lowBudget));
   }
 
   /** Schedules the next reassessment, unless an earlier one is scheduled. That one then schedules the next. */

@@ -1,3 +1,4 @@
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   MAX_LIMIT,
   MAX_CAPABILITIES,
@@ -16,6 +17,7 @@ import type { Strategies } from './strategies/strategies.js';
 
 /** A query with all capabilities resolved and all defaults filled in. It does not depend on the agents in the directory. */
 export interface QueryPlan {
+  namespace: string;
   all: readonly string[];
   any: readonly string[];
   none: readonly string[];
@@ -32,12 +34,22 @@ export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strateg
   const sets = capabilitySets(query);
   const [all, any, none] = [sets.all, sets.any, sets.none].map((texts) => aliases.resolveAll(texts ?? []));
   const strategy = strategies.get(query.prefer ?? DEFAULT_STRATEGY);
-  const queryKey = JSON.stringify([strategy.name, all, any, none, sortedFilter(query), query.fuzzy === true]);
+  const { namespace = DEFAULT_NAMESPACE } = query;
+  const queryKey = JSON.stringify([
+    namespace,
+    strategy.name,
+    all,
+    any,
+    none,
+    sortedFilter(query),
+    query.fuzzy === true,
+  ]);
   const { limit = DEFAULT_LIMIT, explain = false, fuzzy = false } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new InvalidQueryError(`limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   }
-  return { all, any, none, filters: filtersOf(query.filter), strategy, limit, explain, fuzzy, queryKey };
+  const filters = filtersOf(query.filter);
+  return { namespace, all, any, none, filters, strategy, limit, explain, fuzzy, queryKey };
 }
 
 function capabilitySets({ capabilities = [] }: AgentQuery): CapabilitySets {

@@ -37,7 +37,7 @@ export class Ranker {
 
   private resultOf(plan: QueryPlan, now: number): QueryResult {
     const at = this.directory.advance(now);
-    const search = new Search(plan, this.directory.index);
+    const search = new Search(plan, this.directory.indexOf(plan.namespace));
     const matches = this.match(plan, search);
     return { strategy: plan.strategy, matches, facts: this.factsOf(plan, search, matches, at) };
   }
@@ -53,7 +53,7 @@ export class Ranker {
     const { name: prefer, scoreMeaning } = plan.strategy;
     const facts = { prefer, scoreMeaning, retryAfterMs: matches.length === 0 ? retryAfterMs(plan, search, now) : null };
     if (!plan.explain) return facts;
-    const { index } = this.directory;
+    const index = this.directory.indexOf(plan.namespace);
     return { ...facts, ...explain(plan, search, matches, now), unclaimed: unclaimed(search, index) };
   }
 }

@@ -34,7 +34,7 @@ export class StrongReader {
     const plan = planQuery(query, this.directory.aliases, this.strategies);
     const groups = this.groupsOf(plan);
     if (groups.length === 0 || plan.fuzzy) return await this.readFleet();
-    const matched = await this.candidates.matching(groups);
+    const matched = await this.candidates.matching(plan.namespace, groups);
     this.sync.applyBeats(matched, await this.sync.time());
     const present = new Set(matched.map(({ agentId }) => agentId));
     const stale = [...matched.filter((row) => this.isOutdated(row)).map(idOf), ...this.noLongerMatching(plan, present)];
@@ -73,7 +73,7 @@ export class StrongReader {
 
   /** The agents that match in the directory but not in Postgres. */
   private noLongerMatching(plan: QueryPlan, present: ReadonlySet<string>): string[] {
-    const found = [...new Search(plan, this.directory.index).capable()].map(idOf);
+    const found = [...new Search(plan, this.directory.indexOf(plan.namespace)).capable()].map(idOf);
     return found.filter((agentId) => !present.has(agentId));
   }
 }

@@ -74,7 +74,8 @@ describe('a Postgres that freezes under a live fleet', () => {
     heartbeatsPaused = false;
     await waitForSweeps(60);
     expect(await leftAgents()).toEqual([]);
-    const active = async () => await registry.agents.list(FLEET + 1, undefined, { status: 'active' });
+    const active = async () =>
+      await registry.agents.list(FLEET + 1, undefined, { namespace: 'default', status: 'active' });
     await until('all agents are active', async () => (await active()).length === FLEET);
     const silent = beating.splice(0, 1).map(({ agentId }) => agentId);
     await until('the silent agent is evicted', async () => (await leftAgents()).length > 0);

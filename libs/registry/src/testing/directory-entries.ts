@@ -1,3 +1,4 @@
+import { DEFAULT_NAMESPACE, qualifiedId } from '#rollcall/platform';
 import { agentBudget, agentLoad, type AgentRecord } from '../agents/agent.record.js';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
@@ -20,8 +21,10 @@ export function entry(overrides: EntryOverrides = {}): DirectoryEntry {
   const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
   const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });
   const load = agentLoad({ inFlight: 0, capacity: null, reportedRatio: ratio });
+  const whole = { ...plainRecord(suspect), load, budget, ...record };
   return {
-    record: { ...plainRecord(suspect), load, budget, ...record },
+    agentId: qualifiedId(whole.namespace, whole.agentId),
+    record: whole,
     revision,
     circuit,
     dampedUntil,
@@ -32,6 +35,7 @@ export function entry(overrides: EntryOverrides = {}): DirectoryEntry {
 function plainRecord(suspect: boolean): Omit<AgentRecord, 'budget' | 'load'> {
   return {
     agentId: 'agent',
+    namespace: DEFAULT_NAMESPACE,
     name: 'agent',
     status: 'active',
     endpoint: 'http://localhost:5091',

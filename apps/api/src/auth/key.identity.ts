@@ -1,6 +1,6 @@
 import type { KeyRow } from '#rollcall/platform';
-import { isRole, permissionsOf } from './permissions.js';
-import type { Principal } from './principal.js';
+import { grantOf, type Identity } from './identity.js';
+import { isRole } from './permissions.js';
 
 const PREFIX = 'key:';
 
@@ -12,16 +12,14 @@ export function keyIdOf(principalId: string): string {
   return principalId.slice(PREFIX.length);
 }
 
-/** The caller that an API key identifies. */
-export function keyPrincipal({ id, originId, hash, name, roles, expiresAt }: KeyRow): Principal {
-  const known = roles.filter(isRole);
+/** The identity of an API key. */
+export function keyIdentity({ id, originId, hash, name, namespace, roles, expiresAt }: KeyRow): Identity {
   return {
     id: keyPrincipalId(id),
     kind: 'key',
     owner: keyPrincipalId(originId ?? id),
     name,
-    roles: known,
-    permissions: permissionsOf(known),
+    grants: [grantOf(namespace, roles.filter(isRole))],
     fingerprint: hash.toString('hex').slice(0, 16),
     expiresAt,
   };

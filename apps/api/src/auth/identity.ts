@@ -1,0 +1,38 @@
+import { ALL_NAMESPACES } from '#rollcall/platform';
+import { type Permission, permissionsOf, type Role } from './permissions.js';
+
+/** What a credential permits in one namespace; in all of them if the namespace is `*`. */
+export interface Grant {
+  namespace: string;
+  roles: readonly Role[];
+  permissions: readonly Permission[];
+}
+
+/** Who a credential belongs to, and where it gives access. */
+export interface Identity {
+  /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
+  readonly id: string;
+  kind: 'key' | 'oidc' | 'lease';
+  /** Owns the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
+  owner: string;
+  /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
+  leaseHash?: string;
+  name: string;
+  grants: readonly Grant[];
+  /** Distinguishes credentials in the audit log without revealing them. */
+  fingerprint: string;
+  expiresAt: Date | null;
+}
+
+export function grantOf(namespace: string, roles: readonly Role[]): Grant {
+  return { namespace, roles, permissions: permissionsOf(roles) };
+}
+
+/** Joins the grants that apply in the namespace; undefined if there is none. A grant for `*` applies in every namespace. */
+export function grantIn({ grants }: Identity, namespace: string): Grant | undefined {
+  const matching = grants.filter((grant) => grant.namespace === namespace || grant.namespace === ALL_NAMESPACES);
+  if (matching.length === 0) return undefined;
+  const roles = [...new Set(matching.flatMap((grant) => grant.roles))];
+  const permissions = [...new Set(matching.flatMap((grant) => grant.permissions))].toSorted();
+  return { namespace, roles, permissions };
+}

@@ -1,0 +1,79 @@
+import { Injectable } from '@nestjs/common';
+import {
+  ALL_NAMESPACES,
+  DEFAULT_NAMESPACE,
+  NAMESPACE_PATTERN,
+  NamespaceCatalog,
+  NamespaceNotFoundError,
+} from '#rollcall/platform';
+import { ApiError } from '../http/api.error.js';
+import { type Grant, grantIn, type Identity } from './identity.js';
+import type { Principal } from './principal.js';
+
+export const NAMESPACE_HEADER = 'rollcall-namespace';
+const MAX_SHOWN = 63;
+
+/**
+ * Determines the namespace of a request, and what its credential permits there. A namespace that does not exist and one that the
+ * credential gives no access to have the same answer, so that names of other teams cannot be guessed.
+ */
+@Injectable()
+export class NamespaceResolver {
+  private readonly resolved = new WeakMap<Identity, Map<string | undefined, Principal>>();
+
+  constructor(private readonly catalog: NamespaceCatalog) {}
+
+  /** `wanted` is the value of the header. Synchronous when the namespace is known to this replica. */
+  resolve(identity: Identity, wanted: string | undefined): Principal | Promise<Principal> {
+    const known = this.resolved.get(identity)?.get(wanted);
+    if (known) return known;
+    const principal = principalIn(identity, wanted ?? defaultOf(identity));
+    const exists = principal.namespace === ALL_NAMESPACES || this.catalog.exists(principal.namespace);
+    if (exists instanceof Promise)
+      return exists.then((found) => this.remember(identity, wanted, requireFound(found, principal)));
+    return this.remember(identity, wanted, requireFound(exists, principal));
+  }
+
+  /** Identities are cached for a short time, and only names of existing namespaces are added, so the map stays small. */
+  private remember(identity: Identity, wanted: string | undefined, principal: Principal): Principal {
+    const principals = this.resolved.get(identity) ?? new Map<string | undefined, Principal>();
+    this.resolved.set(identity, principals.set(wanted, principal));
+    return principal;
+  }
+}
+
+function requireFound(exists: boolean, principal: Principal): Principal {
+  if (!exists) throw notFound(principal.namespace);
+  return principal;
+}
+
+function notFound(namespace: string): NamespaceNotFoundError {
+  return new NamespaceNotFoundError(namespace.slice(0, MAX_SHOWN));
+}
+
+/** The namespace of a request without the header: `default`, or the only one that the credential gives access to. */
+function defaultOf({ grants }: Identity): string {
+  const names = namesIn(grants);
+  const [first = DEFAULT_NAMESPACE, ...others] = names;
+  if (names.includes(ALL_NAMESPACES) || names.includes(DEFAULT_NAMESPACE)) return DEFAULT_NAMESPACE;
+  if (others.length === 0) return first;
+  throw new ApiError(
+    'NAMESPACE_REQUIRED',
+    `Your credential gives access to several namespaces. Choose one with the header Rollcall-Namespace: ${names.join(', ')}.`,
+  );
+}
+
+function principalIn(identity: Identity, namespace: string): Principal {
+  const grant = grantIn(identity, namespace);
+  if (!grant || !isNameOrAll(namespace)) throw notFound(namespace);
+  const { grants, ...who } = identity;
+  return { ...who, ...grant, namespaces: namesIn(grants) };
+}
+
+function isNameOrAll(namespace: string): boolean {
+  return namespace === ALL_NAMESPACES || NAMESPACE_PATTERN.test(namespace);
+}
+
+function namesIn(grants: readonly Grant[]): string[] {
+  return [...new Set(grants.map(({ namespace }) => namespace))];
+}

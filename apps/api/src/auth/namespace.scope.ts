@@ -1,0 +1,31 @@
+import { ALL_NAMESPACES } from '#rollcall/platform';
+import { ApiError } from '../http/api.error.js';
+import { routeConfig } from '../http/route.config.js';
+import { hasAllNamespaces, type Principal } from './principal.js';
+
+/**
+ * What a route concerns: one namespace; the namespace of the request, or all of them with `Rollcall-Namespace: *`; or the whole
+ * installation, which requires a credential with access to all namespaces.
+ */
+export type NamespaceScope = 'one' | 'any' | 'installation';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: `one`. */
+    scope?: NamespaceScope;
+  }
+}
+
+export function Scope(scope: NamespaceScope): ClassDecorator & MethodDecorator {
+  return routeConfig({ scope });
+}
+
+export function checkScope(scope: NamespaceScope, principal: Principal): void {
+  if (scope === 'installation' && !hasAllNamespaces(principal))
+    throw new ApiError('FORBIDDEN', 'This concerns all namespaces, so it requires a credential for all of them.');
+  if (scope === 'one' && principal.namespace === ALL_NAMESPACES)
+    throw new ApiError(
+      'NAMESPACE_REQUIRED',
+      'This concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
+    );
+}

@@ -1,0 +1,29 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { ALL_NAMESPACES } from './namespace.js';
+import { NamespaceFullError, NamespaceNotFoundError } from './namespace.errors.js';
+import type { LimitedKind } from './namespace.limits.js';
+import { NamespaceStore } from './namespace.store.js';
+
+/** Decides whether a namespace accepts another object. */
+@Injectable()
+export class NamespaceAdmission {
+  constructor(
+    private readonly db: Database,
+    private readonly store: NamespaceStore,
+  ) {}
+
+  /**
+   * Throws unless the namespace exists and has room for one more object. Must be called in the transaction that adds the object: until
+   * it ends, the namespace cannot be deleted, and if it has a limit, no other transaction adds an object of this kind.
+   */
+  async admit(namespace: string, kind: LimitedKind, count: () => Promise<number>): Promise<void> {
+    if (namespace === ALL_NAMESPACES) return;
+    const [row] = await this.store.hold([namespace]);
+    if (!row) throw new NamespaceNotFoundError(namespace);
+    const limit = row.limits[kind] ?? 0;
+    if (limit === 0) return;
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.${kind}:${namespace}`]);
+    if ((await count()) >= limit) throw new NamespaceFullError(kind, limit);
+  }
+}

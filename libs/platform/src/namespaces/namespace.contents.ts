@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import type { LimitedKind } from './namespace.limits.js';
+
+/** Objects of one kind that belong to a namespace. */
+export interface NamespaceContent {
+  /** In the plural, for messages: "3 webhooks". */
+  kind: LimitedKind | 'budgets';
+  count(namespace: string): Promise<number>;
+}
+
+/** What a namespace contains. Each library adds the objects it owns, so that the platform need not know them. */
+@Injectable()
+export class NamespaceContents {
+  private readonly contents: NamespaceContent[] = [];
+
+  add(content: NamespaceContent): void {
+    this.contents.push(content);
+  }
+
+  async use(namespace: string): Promise<Record<string, number>> {
+    const counts = await Promise.all(
+      this.contents.map(async ({ kind, count }) => [kind, await count(namespace)] as const),
+    );
+    return Object.fromEntries(counts);
+  }
+}

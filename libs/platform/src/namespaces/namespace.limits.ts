@@ -1,0 +1,15 @@
+/** What the objects of one namespace may use together. 0 means no limit. */
+export interface NamespaceLimits {
+  /** Live agents. */
+  agents: number;
+  /** Keys that are neither revoked nor expired. */
+  keys: number;
+  webhooks: number;
+  /** Requests per second on each replica. */
+  requestsPerSecond: number;
+}
+
+export const NO_LIMITS: NamespaceLimits = { agents: 0, keys: 0, webhooks: 0, requestsPerSecond: 0 };
+
+/** The kinds of objects that a namespace limits and that must be removed before the namespace can be deleted. */
+export type LimitedKind = Exclude<keyof NamespaceLimits, 'requestsPerSecond'>;

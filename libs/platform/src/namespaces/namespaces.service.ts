@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { DEFAULT_NAMESPACE } from './namespace.js';
+import { NamespaceCatalog } from './namespace.catalog.js';
+import { NamespaceContents } from './namespace.contents.js';
+import {
+  NamespaceExistsError,
+  NamespaceNotEmptyError,
+  NamespaceNotFoundError,
+  NamespacePermanentError,
+} from './namespace.errors.js';
+import { type NamespaceFields, type NamespaceRow, NamespaceStore } from './namespace.store.js';
+
+/** A namespace with the number of its objects of each kind. */
+export interface DescribedNamespace {
+  row: NamespaceRow;
+  use: Readonly<Record<string, number>>;
+}
+
+/** Creates, describes and deletes namespaces. */
+@Injectable()
+export class NamespacesService {
+  constructor(
+    private readonly db: Database,
+    private readonly store: NamespaceStore,
+    private readonly catalog: NamespaceCatalog,
+    private readonly contents: NamespaceContents,
+  ) {}
+
+  async create(name: string, fields: NamespaceFields, by: string): Promise<DescribedNamespace> {
+    const row = await this.store.insert(name, fields, by);
+    if (!row) throw new NamespaceExistsError(name, (await this.store.find(name)) === undefined);
+    this.db.afterCommit(() => this.catalog.put(row));
+    return await this.describe(row);
+  }
+
+  async list(limit: number, after: string | undefined): Promise<NamespaceRow[]> {
+    return await this.store.page(limit, after);
+  }
+
+  async get(name: string): Promise<DescribedNamespace> {
+    const row = await this.store.find(name);
+    if (!row) throw new NamespaceNotFoundError(name);
+    return await this.describe(row);
+  }
+
+  async update(name: string, changes: Partial<NamespaceFields>): Promise<DescribedNamespace> {
+    const row = await this.store.update(name, changes);
+    if (!row) throw new NamespaceNotFoundError(name);
+    this.db.afterCommit(() => this.catalog.put(row));
+    return await this.describe(row);
+  }
+
+  /** Only an empty namespace can be deleted. Objects that are created at the same time wait for the deletion and are rejected. */
+  async delete(name: string): Promise<void> {
+    if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);
+    await this.db.transaction(async () => {
+      if (!(await this.store.lock(name))) throw new NamespaceNotFoundError(name);
+      const use = await this.contents.use(name);
+      if (Object.values(use).some((count) => count > 0)) throw new NamespaceNotEmptyError(name, use);
+      await this.store.markDeleted(name);
+      this.db.afterCommit(() => this.catalog.remove(name));
+    });
+  }
+
+  private async describe(row: NamespaceRow): Promise<DescribedNamespace> {
+    return { row, use: await this.contents.use(row.name) };
+  }
+}

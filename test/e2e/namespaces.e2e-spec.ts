@@ -1,0 +1,278 @@
+import type { Answer, CallOptions } from '../support/call.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { registrationBody } from '../support/given.js';
+
+let api: TestApi;
+let other: TestApi;
+/** Admin keys of the two teams. */
+let keyOfA: string;
+let keyOfB: string;
+
+beforeAll(async () => {
+  api = await startApi();
+  other = await api.replica();
+  for (const name of ['team-a', 'team-b']) await create(name);
+  keyOfA = await api.issueKeyIn('team-a', 'admin');
+  keyOfB = await api.issueKeyIn('team-b', 'admin');
+});
+afterAll(async () => {
+  await other.stop();
+  await api.stop();
+});
+
+const create = async (name: string, more: object = {}): Promise<Answer> =>
+  await api.call('POST', '/v1/namespaces', { body: { name, ...more } });
+const register = async (key: string, body: object = {}, options: CallOptions = {}): Promise<Answer> =>
+  await api.call('POST', '/v1/agents', { key, body: registrationBody(body), ...options });
+const inNamespace = (namespace: string): CallOptions => ({ headers: { 'rollcall-namespace': namespace } });
+
+describe('namespaces', () => {
+  it('creates, describes, lists, changes and deletes a namespace', async () => {
+    const { status, body } = await create('search', { description: 'Search team', limits: { agents: 10 } });
+    expect({ status, body }).toMatchObject({
+      status: 201,
+      body: {
+        name: 'search',
+        description: 'Search team',
+        limits: { agents: 10, keys: 0 },
+        use: { agents: 0, keys: 0 },
+      },
+    });
+    const names = async (): Promise<unknown[]> =>
+      (await api.call<{ items: { name: string }[] }>('GET', '/v1/namespaces')).body.items.map(({ name }) => name);
+    expect(await names()).toEqual(['default', 'search', 'team-a', 'team-b']);
+    const changed = await api.call('PATCH', '/v1/namespaces/search', { body: { limits: { keys: 2 } } });
+    expect(changed.body).toMatchObject({ description: 'Search team', limits: { agents: 10, keys: 2 } });
+    expect((await api.call('DELETE', '/v1/namespaces/search')).status).toBe(204);
+    expect(await names()).not.toContain('search');
+    expect(await create('search')).toMatchObject({ status: 409, body: { code: 'NAMESPACE_EXISTS' } });
+    const path = '/v1/namespaces/search';
+    expect(await api.call('GET', path)).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
+  });
+
+  it.each(['Team', '-a', 'a_b', '*', '', 'a'.repeat(64), 'a/b'])('rejects the name %j', async (name) => {
+    expect(await create(name)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('deletes only empty namespaces, and never the default one', async () => {
+    expect(await api.call('DELETE', '/v1/namespaces/team-a')).toMatchObject({
+      status: 409,
+      body: { code: 'NAMESPACE_NOT_EMPTY', contains: { keys: 1 } },
+    });
+    expect(await api.call('DELETE', '/v1/namespaces/default')).toMatchObject({
+      status: 409,
+      body: { code: 'NAMESPACE_PERMANENT' },
+    });
+  });
+
+  it('an administrator of one namespace sees that one, and manages none', async () => {
+    expect((await api.call('GET', '/v1/namespaces/team-a', { key: keyOfA })).status).toBe(200);
+    const foreign = await api.call('GET', '/v1/namespaces/team-b', { key: keyOfA });
+    const missing = await api.call('GET', '/v1/namespaces/no-such', { key: keyOfA });
+    expect(foreign.status).toBe(404);
+    expect(String(foreign.body['detail']).replace('team-b', 'no-such')).toBe(missing.body['detail']);
+    expect((await api.call('GET', '/v1/namespaces', { key: keyOfA })).status).toBe(403);
+    expect((await api.call('POST', '/v1/namespaces', { key: keyOfA, body: { name: 'mine' } })).status).toBe(403);
+    expect((await api.call('DELETE', '/v1/namespaces/team-b', { key: keyOfA })).status).toBe(403);
+  });
+});
+
+describe('the namespace of a request', () => {
+  const me = async (options: CallOptions = {}): Promise<Answer> => await api.call('GET', '/v1/me', options);
+
+  it('is the only one of the key; with access to all it is `default`, or what the header names', async () => {
+    expect((await me({ key: keyOfA })).body).toMatchObject({ namespace: 'team-a', namespaces: ['team-a'] });
+    expect((await me()).body).toMatchObject({ namespace: 'default', namespaces: ['*'] });
+    expect((await me(inNamespace('team-b'))).body).toMatchObject({ namespace: 'team-b' });
+    expect((await me(inNamespace('*'))).body).toMatchObject({ namespace: '*' });
+  });
+
+  it('is not found if it does not exist or belongs to others, with the same answer', async () => {
+    for (const namespace of ['team-b', 'no-such', 'default', '*', 'Ä', '../x', 'x'.repeat(500)]) {
+      const answer = await me({ key: keyOfA, ...inNamespace(encodeURIComponent(namespace)) });
+      expect({ namespace, ...answer }).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
+    }
+    expect(await me(inNamespace('no-such'))).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
+  });
+
+  it('a new namespace can be used on another replica at once', async () => {
+    await create('fresh');
+    expect((await other.call('GET', '/v1/me', { key: api.adminKey, ...inNamespace('fresh') })).status).toBe(200);
+  });
+});
+
+describe('keys of a namespace', () => {
+  const issue = async (key: string | undefined, body: object, options: CallOptions = {}): Promise<Answer> =>
+    await api.call('POST', '/v1/keys', { key, body: { name: 'x', roles: ['viewer'], ...body }, ...options });
+
+  it('belong to the namespace of the request, and only a key for all namespaces issues others', async () => {
+    expect((await issue(keyOfA, {})).body).toMatchObject({ namespace: 'team-a' });
+    expect((await issue(undefined, {}, inNamespace('team-b'))).body).toMatchObject({ namespace: 'team-b' });
+    expect((await issue(undefined, { namespace: '*' })).body).toMatchObject({ namespace: '*' });
+    for (const namespace of ['team-b', '*'])
+      expect(await issue(keyOfA, { namespace })).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
+    expect(await issue(undefined, { namespace: 'no-such' })).toMatchObject({ status: 404 });
+  });
+
+  it('are neither listed nor found nor changed from another namespace', async () => {
+    const id = String((await issue(keyOfB, {})).body['id']);
+    const { items } = (await api.call<{ items: { namespace: string }[] }>('GET', '/v1/keys', { key: keyOfA })).body;
+    expect(new Set(items.map(({ namespace }) => namespace))).toEqual(new Set(['team-a']));
+    for (const [method, path, body] of [
+      ['GET', `/v1/keys/${id}`, undefined],
+      ['DELETE', `/v1/keys/${id}`, undefined],
+      ['POST', `/v1/keys/${id}/rotate`, {}],
+    ] as const) {
+      const answer = await api.call(method, path, { key: keyOfA, body });
+      expect({ method, ...answer }).toMatchObject({ status: 404, body: { code: 'KEY_NOT_FOUND' } });
+    }
+  });
+});
+
+describe('agents of a namespace', () => {
+  it('have ids of their own: the same agentId exists once in each namespace', async () => {
+    const results = [];
+    for (const key of [undefined, keyOfA, keyOfB]) {
+      const answer = await api.call('POST', '/v1/agents', { key, body: registrationBody({ agentId: 'twin' }) });
+      results.push(answer.body);
+      expect(answer).toMatchObject({ status: 201, body: { agentId: 'twin', generation: 1 } });
+    }
+    const namespaces = results.map(({ agent }) => (agent as { namespace: string }).namespace);
+    expect(namespaces).toEqual(['default', 'team-a', 'team-b']);
+  });
+
+  it('are neither listed nor found nor queried from another namespace', async () => {
+    await register(keyOfA, { agentId: 'secret', capabilities: ['only-a'] });
+    const listed = await api.call<{ items: { agentId: string; namespace: string }[] }>('GET', '/v1/agents', {
+      key: keyOfB,
+    });
+    expect(new Set(listed.body.items.map(({ namespace }) => namespace))).toEqual(new Set(['team-b']));
+    for (const id of ['secret', 'team-a%2Fsecret', 'team-a/secret']) {
+      for (const key of [keyOfB, undefined])
+        expect((await api.call('GET', `/v1/agents/${id}`, { key })).status).toBe(404);
+    }
+    const query = { capabilities: ['only-a'], explain: true, fuzzy: true };
+    for (const consistency of ['directory', 'strong']) {
+      const body = { ...query, consistency };
+      const answer = await api.call('POST', '/v1/agents/query', { key: keyOfB, body });
+      expect(JSON.stringify(answer.body)).not.toMatch(/secret|similar":\["only-a/);
+      const own = await api.call<{ candidates: object[] }>('POST', '/v1/agents/query', { key: keyOfA, body });
+      expect(own.body.candidates).toHaveLength(1);
+    }
+  });
+
+  it('send heartbeats and change their own registration only', async () => {
+    const { body } = await register(keyOfA, { agentId: 'beater' });
+    await register(keyOfB, { agentId: 'beater' });
+    const key = String(body['leaseToken']);
+    const beat = { generation: body['generation'] };
+    const path = '/v1/agents/beater/heartbeat';
+    expect((await api.call('POST', path, { key, body: beat })).status).toBe(200);
+    expect((await other.call('POST', path, { key, body: beat })).status).toBe(200);
+    const changed = await api.call('PATCH', '/v1/agents/beater', { key, body: { ...beat, name: 'renamed' } });
+    expect(changed.body).toMatchObject({ namespace: 'team-a', name: 'renamed' });
+    const twin = await api.call('GET', '/v1/agents/beater', { key: keyOfB });
+    expect(twin.body).toMatchObject({ namespace: 'team-b', name: 'swarm-builder' });
+    expect((await api.call('POST', path, { key, body: beat, ...inNamespace('team-b') })).status).toBe(404);
+  });
+
+  it('have circuits and desired states of their own', async () => {
+    await register(keyOfA, { agentId: 'shaky' });
+    await register(keyOfB, { agentId: 'shaky' });
+    for (let failures = 0; failures < 5; failures++)
+      await api.call('POST', '/v1/agents/shaky/outcomes', { key: keyOfA, body: { ok: false } });
+    await api.call('POST', '/v1/agents/shaky/drain', { key: keyOfA, body: {} });
+    expect((await api.call('GET', '/v1/agents/shaky', { key: keyOfA })).body).toMatchObject({
+      status: 'draining',
+      health: { circuitBreakerState: 'open' },
+    });
+    expect((await api.call('GET', '/v1/agents/shaky', { key: keyOfB })).body).toMatchObject({
+      status: 'active',
+      health: { circuitBreakerState: 'closed' },
+    });
+  });
+
+  it('the audit log of a namespace contains its own actions', async () => {
+    const { items } = (await api.call<{ items: { namespace: string }[] }>('GET', '/v1/audit', { key: keyOfA })).body;
+    expect(items.length).toBeGreaterThan(0);
+    expect(new Set(items.map(({ namespace }) => namespace))).toEqual(new Set(['team-a']));
+  });
+
+  it('an Idempotency-Key of one namespace does not replay a response of another one', async () => {
+    const headers = { 'idempotency-key': 'same-key' };
+    const body = registrationBody({ agentId: 'once' });
+    const first = await api.call('POST', '/v1/agents', {
+      body,
+      headers: { ...headers, 'rollcall-namespace': 'team-a' },
+    });
+    const second = await api.call('POST', '/v1/agents', {
+      body,
+      headers: { ...headers, 'rollcall-namespace': 'team-b' },
+    });
+    expect(first.status).toBe(201);
+    expect(second).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+  });
+});
+
+describe('limits of a namespace', () => {
+  it('limits its live agents exactly, also when registrations arrive at the same time on two replicas', async () => {
+    await create('small', { limits: { agents: 5 } });
+    const key = await api.issueKeyIn('small', 'admin');
+    const attempts = Array.from({ length: 20 }, async (_, index) => {
+      const replica = index % 2 === 0 ? api : other;
+      return await replica.call('POST', '/v1/agents', { key, body: registrationBody({ agentId: `a-${index}` }) });
+    });
+    const answers = await Promise.all(attempts);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+    const rejected = answers.filter(({ status }) => status !== 201);
+    expect(new Set(rejected.map(({ status, body }) => `${status} ${body['code']}`))).toEqual(
+      new Set(['403 NAMESPACE_FULL']),
+    );
+    const described = await api.call('GET', '/v1/namespaces/small', { key });
+    expect(described.body).toMatchObject({ limits: { agents: 5 }, use: { agents: 5, keys: 1 } });
+    const left = answers.find(({ status }) => status === 201)?.body['agentId'];
+    await api.call('DELETE', `/v1/agents/${String(left)}`, { key });
+    expect((await register(key, { agentId: 'next' })).status).toBe(201);
+  });
+
+  it('limits its active keys; a revoked key makes room', async () => {
+    await create('two-keys', { limits: { keys: 2 } });
+    const issue = async (): Promise<Answer> =>
+      await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...inNamespace('two-keys') });
+    const answers = await Promise.all([issue(), issue(), issue(), issue()]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 403, 403]);
+    const id = String(answers.find(({ status }) => status === 201)?.body['id']);
+    await api.call('DELETE', `/v1/keys/${id}`, inNamespace('two-keys'));
+    expect((await issue()).status).toBe(201);
+  });
+
+  it('limits its requests per second, and no other namespace', async () => {
+    await create('slow', { limits: { requestsPerSecond: 3 } });
+    const keys = [await api.issueKeyIn('slow', 'viewer'), await api.issueKeyIn('slow', 'viewer')];
+    const codes = async (): Promise<unknown[]> => {
+      const calls = Array.from(
+        { length: 20 },
+        async (_, index) => await api.call('GET', '/v1/me', { key: keys[index % 2] }),
+      );
+      return (await Promise.all(calls)).map(({ status }) => status);
+    };
+    expect(await codes()).toContain(429);
+    expect((await api.call('GET', '/v1/me', { key: keyOfA })).status).toBe(200);
+    await api.call('PATCH', '/v1/namespaces/slow', { body: { limits: { requestsPerSecond: 0 } } });
+    expect(await codes()).not.toContain(429);
+  });
+
+  it('a registration and the deletion of its namespace never both succeed', async () => {
+    for (let round = 0; round < 5; round++) {
+      const name = `doomed-${round}`;
+      await create(name);
+      const registered = register(api.adminKey, { agentId: 'late' }, inNamespace(name));
+      const deleted = other.call('DELETE', `/v1/namespaces/${name}`, { key: api.adminKey });
+      const [{ status }, { status: deletion }] = await Promise.all([registered, deleted]);
+      expect([
+        [201, 409],
+        [404, 204],
+      ]).toContainEqual([status, deletion]);
+    }
+  });
+});
