@@ -134,7 +134,7 @@ export class AgentView implements AgentRecord {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:25:00.000Z',
-    description: 'When a caller last reported a successful call.',
+    description: 'When a caller last reported an outcome.',
   })
   lastTaskAt: string | null;
   @ApiProperty({ type: 'integer', example: 1, description: 'Counts the registrations of this agentId.' })

@@ -127,15 +127,15 @@ export class AgentEvents {
 
   /** `reporters`: the reporters of the failures that opened the circuit. */
   async circuitChanged(
-    { agentId, capabilities }: AgentGeneration,
+    agent: AgentGeneration,
     { transitions, state }: CircuitStep,
     reporters: FailureReporter[] = [],
   ): Promise<void> {
     const drafts = transitions.map(({ to }) =>
-      to === 'open' ? openedDraft(agentId, state, reporters) : closingDraft(agentId, to),
+      to === 'open' ? openedDraft(agent, state, reporters) : closingDraft(agent, to),
     );
-    await this.outbox.appendAll(drafts.map((draft) => ({ ...draft, capabilities })));
-    this.notifyIds([agentId]);
+    await this.outbox.appendAll(drafts);
+    this.notifyIds([agent.agentId]);
   }
 
   async protectionChanged(before: ProtectionMode, { state, numbers }: ProtectionExplanation): Promise<void> {
@@ -170,12 +170,14 @@ function leftDraft({ agentId, generation, capabilities }: AgentGeneration, reaso
   return { type: 'agent.left', subject: agentId, data: { generation: Number(generation), reason }, capabilities };
 }
 
-function openedDraft(subject: string, state: CircuitState, reporters: FailureReporter[]): EventDraft {
+function openedDraft(agent: AgentGeneration, state: CircuitState, reporters: FailureReporter[]): EventDraft {
+  const { agentId: subject, capabilities } = agent;
   const { consecutiveFailures, openUntil } = state;
   const retryAt = new Date(openUntil ?? 0).toISOString();
-  return { type: 'circuit.opened', subject, data: { consecutiveFailures, retryAt, reporters } };
+  return { type: 'circuit.opened', subject, data: { consecutiveFailures, retryAt, reporters }, capabilities };
 }
 
-function closingDraft(subject: string, to: Exclude<CircuitTransition['to'], 'open'>): EventDraft {
-  return { type: to === 'closed' ? 'circuit.closed' : 'circuit.half_opened', subject, data: {} };
+function closingDraft(agent: AgentGeneration, to: Exclude<CircuitTransition['to'], 'open'>): EventDraft {
+  const { agentId: subject, capabilities } = agent;
+  return { type: to === 'closed' ? 'circuit.closed' : 'circuit.half_opened', subject, data: {}, capabilities };
 }
