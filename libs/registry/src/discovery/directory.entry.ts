@@ -14,11 +14,11 @@ export interface DirectoryEntry {
   circuit: CircuitState;
   /** When the exclusion by flap damping ends; null if the agent is not excluded. */
   dampedUntil: number | null;
-  /** The budgets from the ledger. The record shows the binding budget. */
+  /** The budgets from the ledger. The record shows the binding one. */
   budgets?: readonly Budget[];
   /** The total of used tokens from its beats. The ledger may not contain it yet. */
   reported?: number;
-  /** The load ratio that the agent reported last. If it is undefined, the ratio is computed. */
+  /** The load ratio that the agent reported last; undefined if it never did, and the ratio is computed. */
   reportedRatio?: number;
 }
 
@@ -78,8 +78,8 @@ export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntr
   const { beatAt, observedMs = record.latency.observedMs, usedTokens = 0 } = vitals;
   const health = { ...record.health, state: 'active' as const, lastHeartbeat: new Date(beatAt).toISOString() };
   const load = agentLoad({ inFlight, capacity: record.load.capacity, reportedRatio });
-  const updated = { ...record, health, load, latency: { ...record.latency, observedMs } };
-  return withReport({ ...entry, reportedRatio, record: updated }, usedTokens);
+  const beaten = { ...record, health, load, latency: { ...record.latency, observedMs } };
+  return withReport({ ...entry, reportedRatio, record: beaten }, usedTokens);
 }
 
 /** Returns the entry with the newer version of each budget. Returns the same entry if all given versions are stale. */
