@@ -9,8 +9,8 @@ export function toFrame(spec: FrameSpec): Buffer {
   const first = (fin ? 0x80 : 0) | (reserved << 4) | opcode;
   const length = lengthOf(spec.announced ?? bytes.length, masked);
   if (!masked) return Buffer.concat([Buffer.from([first]), length, bytes]);
-  const covered = bytes.map((byte, index) => byte ^ (MASK[index % 4] ?? 0));
-  return Buffer.concat([Buffer.from([first]), length, MASK, covered]);
+  const maskedBytes = bytes.map((byte, index) => byte ^ (MASK[index % 4] ?? 0));
+  return Buffer.concat([Buffer.from([first]), length, MASK, maskedBytes]);
 }
 
 function lengthOf(length: number, masked: boolean): Buffer {

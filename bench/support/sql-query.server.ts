@@ -4,9 +4,10 @@ import type { BenchQuery } from './query.samples.js';
 import { prepareQuery } from './sql-query.js';
 
 const pool = peerPool();
+/** For round-robin: the first agent of the previous result, by query. */
 const lastFirst = new Map<string, string>();
 
-/** Answers each query by one prepared statement, with the GIN index of Rollcall's schema. */
+/** Runs each query as one prepared statement, with the GIN index of Rollcall's schema. */
 @Controller('query')
 class SqlQueryController {
   @Post()

@@ -125,7 +125,7 @@ describe('PATCH /v1/agents/{id}', () => {
     });
   });
 
-  it('B3 an update with an Idempotency-Key has one effect and returns the same answer', async () => {
+  it('B3 an update with an Idempotency-Key has one effect and returns the same response', async () => {
     const headers = { 'idempotency-key': 'once' };
     const first = await patch({ generation: 1, name: 'one' }, token, headers);
     await patch({ generation: 1, name: 'two' });

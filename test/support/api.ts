@@ -16,7 +16,7 @@ export interface TestApi {
   given: Given;
   /** Issues a key for one namespace, or for all with `*`, and returns its secret. */
   issueKeyIn(namespace: string, ...roles: Role[]): Promise<string>;
-  /** Sends a request with the admin key by default; `key: null` sends none. */
+  /** Sends a request with the admin key by default; `key: null` sends no key. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
   /**
    * Starts another replica on the same database. It can have other settings, and another URL of the database, such as one

@@ -53,18 +53,22 @@ class CandidateView implements RankedCandidate {
   @ApiProperty({
     type: [String],
     example: ['subscription, $0/task', '376k tokens remaining'],
-    description: 'Why it has this rank.',
+    description: 'Why the agent has this rank.',
   })
   reasons: string[];
   @ApiProperty({ type: CandidateAgentView, description: 'The agent, without its card.' }) agent: CandidateAgentView;
 }
 
 class EligibilityView {
-  @ApiProperty({ example: 'its circuit admits a probe in 8 s', description: 'What has to happen.' }) text: string;
+  @ApiProperty({
+    example: 'its circuit admits a probe in 8 s',
+    description: 'What must happen before the agent is eligible.',
+  })
+  text: string;
   @ApiPropertyOptional({
     type: 'integer',
     example: 8_000,
-    description: 'How long that takes, if waiting is enough.',
+    description: 'The time until the agent is eligible, if waiting is enough.',
   })
   inMs?: number;
 }
@@ -74,12 +78,12 @@ class ExclusionView implements Exclusion {
   code: ExclusionCode;
   @ApiProperty({ example: 'its circuit is open after 5 failures in a row', description: 'The reason as a text.' })
   text: string;
-  @ApiProperty({ type: EligibilityView, description: 'What would make it eligible.' }) eligibleWhen: EligibilityView;
+  @ApiProperty({ type: EligibilityView, description: 'What makes the agent eligible.' }) eligibleWhen: EligibilityView;
 }
 
 class ExcludedAgentView implements ExcludedAgent {
   @ApiProperty({ example: 'builder-02', description: 'The agent.' }) agentId: string;
-  @ApiProperty({ example: 'swarm-builder', description: 'Its name.' }) name: string;
+  @ApiProperty({ example: 'swarm-builder', description: 'The name of the agent.' }) name: string;
   @ApiProperty({ type: [ExclusionView], description: 'All reasons.' }) exclusions: ExclusionView[];
 }
 

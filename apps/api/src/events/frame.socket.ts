@@ -3,12 +3,12 @@ import type { WebSocket } from 'ws';
 /** How long a client may take to respond to a close frame. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** A WebSocket whose messages are JSON frames, `{"event": …, "data": …}`. It detects dead clients by pings, and every close ends in time. */
+/** A WebSocket whose messages are JSON frames, `{"event": …, "data": …}`. It detects dead clients by pings. */
 export class FrameSocket {
-  private answered = true;
+  private responded = true;
 
   constructor(private readonly socket: WebSocket) {
-    socket.on('pong', () => (this.answered = true));
+    socket.on('pong', () => (this.responded = true));
   }
 
   get open(): boolean {
@@ -20,21 +20,21 @@ export class FrameSocket {
     return this.socket.bufferedAmount;
   }
 
-  /** Writes a serialised frame if the socket is open; `onSent` is called when the frame has left. */
+  /** Writes a serialised frame if the socket is open; `onSent` is called when the frame was sent. */
   write(frame: string | Buffer, onSent?: () => void): void {
     if (this.open) this.socket.send(frame, { binary: false }, onSent);
   }
 
   /** Disconnects a client that did not respond to the last ping. Returns whether the client was pinged. */
   ping(): boolean {
-    if (this.answered) this.socket.ping();
+    if (this.responded) this.socket.ping();
     else this.socket.terminate();
-    const pinged = this.answered;
-    this.answered = false;
+    const pinged = this.responded;
+    this.responded = false;
     return pinged;
   }
 
-  /** The reason is sent as JSON. */
+  /** Sends the reason as JSON. Ends the connection if the client does not respond to the close frame in time. */
   close(status: number | undefined, reason: Record<string, unknown>): void {
     this.socket.close(status, JSON.stringify(reason));
     setTimeout(() => this.socket.terminate(), CLOSE_TIMEOUT_MS).unref();

@@ -10,11 +10,11 @@ export type Slots = Record<RequestKind, number>;
 /** A caller whose concurrent requests are counted. */
 export interface ConcurrentCaller {
   readonly id: string;
-  /** Stored here because a look-up among many callers is slower than the counting. */
+  /** The counts of this caller. They are stored here to avoid a map look-up for each request. */
   slots?: Slots;
 }
 
-/** Limits how many requests of one caller this replica processes at the same time. A limit of 0 is no limit. */
+/** Limits how many requests of one caller this replica processes at the same time. A limit of 0 disables the check. */
 export class ConcurrencyLimiter {
   private readonly callers = new Map<string, Slots>();
 

@@ -7,7 +7,7 @@ import { unknownField, validationFailed } from './validation.error.js';
 
 /**
  * Every field of a DTO is checked, and unknown fields are rejected. Only the first error of each field is reported. In a DTO,
- * the rule about the length stands next to the property: class-validator checks it first, so later rules get short values.
+ * write the length rule directly above the property: class-validator checks it first, so the other rules get only short values.
  */
 export const VALIDATION = {
   whitelist: true,
@@ -25,8 +25,8 @@ export function validationPipe(): ValidationPipe {
 }
 
 /**
- * Checks an instance of a DTO by the rules of the pipe. For bodies with a thousand objects: the pipe copies its whole input and
- * makes several promises for each object, which takes longer than the checks.
+ * Checks an instance of a DTO by the rules of the pipe. Use it for bodies with many objects, because the pipe copies its whole input
+ * and creates several promises for each object, which takes longer than the checks.
  */
 export function validated<T extends object>(instance: T): T {
   const faults = validateSync(instance, VALIDATION);

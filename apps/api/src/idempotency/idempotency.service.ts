@@ -60,7 +60,10 @@ export class IdempotencyService {
     }
   }
 
-  /** The first key encrypts, and all keys decrypt. The key of the deployment still works after the caller renewed its token. */
+  /**
+   * The first key encrypts, and all keys decrypt. With a sealing key, a caller that has renewed its token can still read the
+   * response.
+   */
   private sealsFor(idempotencyKey: string, { headers }: FastifyRequest): [Seal, ...Seal[]] {
     const credential = { idempotencyKey, secret: headers.authorization?.split(' ').at(-1) ?? '' };
     const [first, ...older] = this.config.auth.sealingKey.map((secret) => ({ idempotencyKey, secret }));

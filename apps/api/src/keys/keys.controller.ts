@@ -74,7 +74,7 @@ export class KeysController {
   @ApiOperation({
     operationId: 'keys.rotate',
     summary: 'Replace an API key by a new one',
-    description: 'Name, namespace and roles stay. The old secret stays valid for the overlap.',
+    description: 'The new key has the same name, namespace and roles. The old secret stays valid for `overlapSeconds`.',
   })
   @ApiParam(KEY_ID)
   @ApiCreatedResponse({ type: IssuedKeyView, description: 'The new key with its secret.' })
@@ -94,7 +94,7 @@ export class KeysController {
   @ApiOperation({
     operationId: 'keys.revoke',
     summary: 'Revoke an API key',
-    description: 'Other replicas reject it within two seconds.',
+    description: 'Other replicas reject the key within two seconds.',
   })
   @ApiParam(KEY_ID)
   @ApiOkResponse({ type: KeyView, description: 'The revoked key.' })

@@ -8,7 +8,7 @@ import type { Accepted, Joining } from './registration.batch.js';
 export interface WrittenRegistration {
   agentId: string;
   generation: string;
-  /** Also the first heartbeat, and the start of the budget's window. */
+  /** Also the time of the first heartbeat and the start of the budget window. */
   registeredAt: Date;
   desiredState: DesiredState;
   /** The budget that the registration opened; null when the agent has one already. */
@@ -47,7 +47,7 @@ export function newAgentRow({ joining, owner, flap }: Accepted, written: Written
   };
 }
 
-/** As `RegistrationStore.write` opens it. */
+/** Returns the row of the budget that `RegistrationStore.write` creates. */
 function openedBudget({ facts }: Joining, { agentId, registeredAt }: WrittenRegistration, id: string): BudgetRow {
   const { totalTokens, usedTokens, source } = facts.budget;
   return {

@@ -11,9 +11,9 @@ export interface Match {
 }
 
 /** A candidate without the agent itself: its rank and the reasons for it. */
-export type Verdict = Omit<RankedCandidate, 'agent'>;
+export type CandidateRating = Omit<RankedCandidate, 'agent'>;
 
-export function judge({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): Verdict {
+export function rate({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): CandidateRating {
   const { assessment } = listing;
   const marks: CandidateMark[] = fuzzy ? ['fuzzy_match', ...assessment.marks] : [...assessment.marks];
   const budget = budgetText(assessment.record.budget);

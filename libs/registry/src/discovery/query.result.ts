@@ -1,4 +1,4 @@
-import { judge, type Match } from './candidate.js';
+import { rate, type Match } from './candidate.js';
 import type { Ranking } from './ranking.js';
 import type { SelectionStrategy } from './strategies/selection.strategy.js';
 
@@ -12,7 +12,7 @@ export interface QueryResult {
 }
 
 export function toRanking({ strategy, matches, facts }: QueryResult): Ranking {
-  const candidates = matches.map((match, at) => ({ ...judge(match, strategy, at + 1), agent: match.listing.view() }));
+  const candidates = matches.map((match, at) => ({ ...rate(match, strategy, at + 1), agent: match.listing.view() }));
   return { ...facts, candidates };
 }
 
@@ -20,7 +20,7 @@ export function toRanking({ strategy, matches, facts }: QueryResult): Ranking {
 export function rankingJson({ strategy, matches, facts }: QueryResult): string {
   const { prefer, scoreMeaning, ...rest } = facts;
   const candidates = matches.map((match, at) =>
-    withMember(JSON.stringify(judge(match, strategy, at + 1)), 'agent', match.listing.document()),
+    withMember(JSON.stringify(rate(match, strategy, at + 1)), 'agent', match.listing.document()),
   );
   const head = withMember(JSON.stringify({ prefer, scoreMeaning }), 'candidates', `[${candidates.join(',')}]`);
   return `${head.slice(0, -1)},${JSON.stringify(rest).slice(1)}`;

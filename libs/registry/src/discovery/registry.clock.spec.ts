@@ -10,7 +10,7 @@ describe('the registry clock', () => {
     expect(clock.now()).toBe(1_000_750);
   });
 
-  it('assumes that the database answered in the middle of the round trip', async () => {
+  it('assumes that the database read its clock in the middle of the round trip', async () => {
     let monotonic = 0;
     const clock = new RegistryClock(() => monotonic);
     await clock.synchronise(async () => {
@@ -27,26 +27,26 @@ describe('the registry clock', () => {
     expect(clock.now()).toBe(400_000);
   });
 
-  it('ignores a slow answer, unless the last accepted answer is old', async () => {
+  it('ignores a slow response, unless the last accepted response is old', async () => {
     let monotonic = 0;
     const clock = new RegistryClock(() => monotonic);
-    const slowAnswer = async (): Promise<number> => {
+    const slowResponse = async (): Promise<number> => {
       monotonic += 1_000;
       return 5_000_000;
     };
     await clock.synchronise(async () => 1_000_000);
-    await clock.synchronise(slowAnswer);
+    await clock.synchronise(slowResponse);
     expect(clock.now()).toBe(1_001_000);
     monotonic += 60_000;
-    await clock.synchronise(slowAnswer);
+    await clock.synchronise(slowResponse);
     expect(clock.now()).toBe(5_000_500);
   });
 
-  it('keeps its time when the database does not answer', async () => {
+  it('keeps its time when the database does not respond', async () => {
     const clock = new RegistryClock(() => 0);
     await clock.synchronise(async () => 7);
-    await expect(clock.synchronise(async () => await Promise.reject(new Error('no answer')))).rejects.toThrow(
-      'no answer',
+    await expect(clock.synchronise(async () => await Promise.reject(new Error('no response')))).rejects.toThrow(
+      'no response',
     );
     expect(clock.now()).toBe(7);
   });

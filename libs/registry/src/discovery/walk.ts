@@ -25,7 +25,7 @@ interface Section {
   to: Listing | undefined;
 }
 
-/** Like ListWalk, but among agents of equal rank it starts after `pivot` and ends with it. */
+/** Like ListWalk, but among agents of equal rank it starts with the agent after `pivot` and returns `pivot` last. */
 class RotatedWalk implements Walk {
   private sections: Section[] = [];
   private groupEnd: Place = { chunk: 0, offset: 0 };
@@ -82,11 +82,12 @@ class MergeWalk implements Walk {
     for (const head of this.heads) {
       if (head && (!best || this.compare(head, best) < 0)) best = head;
     }
-    if (best) this.pass(best);
+    if (best) this.advance(best);
     return best;
   }
 
-  private pass(listing: Listing): void {
+  /** Advances every walk that is at this listing. */
+  private advance(listing: Listing): void {
     for (const [at, head] of this.heads.entries()) {
       if (head === listing) this.heads[at] = this.walks[at].next();
     }
