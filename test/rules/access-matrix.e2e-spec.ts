@@ -1,0 +1,187 @@
+import { type Role, ROLES } from '../../apps/api/src/auth/permissions.js';
+import { ACCESS, type AccessRow, type Target, type TargetKind } from '../support/access-matrix.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { registrationBody } from '../support/given.js';
+import { declaredRoutes } from '../support/route-census.js';
+
+const OWN = 'team-a';
+const OTHER = 'team-b';
+const HEADERS = { 'rollcall-namespace': OWN };
+
+let api: TestApi;
+/** A key of the namespace for each role. */
+const keys = new Map<Role, string>();
+/** Keys of other principals. */
+let colleague: string;
+let neighbour: string;
+let invalid: Record<'revoked' | 'expired', string>;
+let made = 0;
+
+beforeAll(async () => {
+  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) });
+  for (const name of [OWN, OTHER]) await api.call('POST', '/v1/namespaces', { body: { name } });
+  for (const role of ROLES) keys.set(role, await api.issueKeyIn(OWN, role));
+  colleague = await api.issueKeyIn(OWN, 'admin');
+  neighbour = await api.issueKeyIn(OTHER, 'admin');
+  invalid = { revoked: await invalidKey('revoked_at'), expired: await invalidKey('expires_at') };
+});
+afterAll(async () => await api.stop());
+
+async function invalidKey(column: 'revoked_at' | 'expires_at'): Promise<string> {
+  const key = await api.issueKeyIn(OWN, 'admin');
+  await api.database.db.query(`UPDATE api_key SET ${column} = clock_timestamp() - interval '1 hour' WHERE id = $1`, [
+    key.split('_')[1],
+  ]);
+  return key;
+}
+
+/** Creates an object with the key, and returns what a route needs to name it. */
+async function make(kind: TargetKind, key: string): Promise<Target> {
+  const name = `t-${(made += 1)}`;
+  const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
+    const answer = await api.call('POST', path, { key, body });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  switch (kind) {
+    case 'agent': {
+      const { leaseToken } = await post('/v1/agents', registrationBody({ agentId: name }));
+      return { id: name, leaseToken: String(leaseToken) };
+    }
+    case 'budget':
+      return idOf(await post('/v1/budgets', { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
+    case 'key':
+      return idOf(await post('/v1/keys', { name, roles: ['viewer'] }));
+    case 'namespace':
+      await api.call('POST', '/v1/namespaces', { body: { name } });
+      return { id: name };
+    case 'reservation': {
+      const { id: agentId } = await make('agent', key);
+      await post('/v1/budgets/reservations', { key: name, agentId, tokens: 1 });
+      return { id: name };
+    }
+    case 'webhook':
+      return idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }));
+    case 'delivery': {
+      const target = idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }));
+      await api.database.db.query(
+        `INSERT INTO event_delivery (sink_id, seq, state) SELECT $1, max(seq), 'parked' FROM event_log`,
+        [target.id],
+      );
+      return { ...target, sequence: '1' };
+    }
+  }
+}
+
+const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']) });
+
+async function statusOf(route: string, row: AccessRow, target: Target, key: string | null): Promise<number> {
+  const [method = '', pattern = ''] = route.split(' ');
+  const path = pattern.replace(/:(id|name|key)\b/, target.id).replace(':sequence', target.sequence ?? '1');
+  const body = row.body?.(target);
+  const response = await fetch(api.url + path + (row.query ?? ''), {
+    method,
+    headers: {
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key === api.adminKey && HEADERS),
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+const ROWS = Object.entries(ACCESS);
+const NOTHING: Target = { id: 'none' };
+const expected = (row: AccessRow, role: Role, status: number): number =>
+  row.roles.split(' ').includes(role) && !row.installation ? status : 403;
+/** A role that cannot create an object uses one that a colleague created. */
+const ownKey = (row: AccessRow, role: Role): string =>
+  row.roles.split(' ').includes(role) && canMake(row.target, role) ? (keys.get(role) ?? '') : colleague;
+
+function canMake(kind: TargetKind | undefined, role: Role): boolean {
+  if (kind === 'agent') return ['admin', 'operator', 'agent'].includes(role);
+  if (kind === 'reservation') return ['admin', 'operator', 'agent', 'caller'].includes(role);
+  return role === 'admin';
+}
+
+describe('the matrix of access', () => {
+  it('has a row for every route that requires a permission', () => {
+    const prefix = (path: string): string => (/^\/(health\/|metrics$)/.test(path) ? path : `/v1${path}`);
+    const routes = declaredRoutes(api.app, prefix).filter(({ access }) => access !== 'public');
+    expect(Object.keys(ACCESS).toSorted()).toEqual(routes.map(({ route }) => route).toSorted());
+  });
+
+  it.each(ROWS)('%s: every role, with an object of its own', async (route, row) => {
+    const actual: Partial<Record<Role, number>> = {};
+    const wanted: Partial<Record<Role, number>> = {};
+    for (const role of ROLES) {
+      const target = row.target ? await makeOwn(row, role) : NOTHING;
+      actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+      wanted[role] = expected(row, role, row.ok);
+    }
+    expect(actual).toEqual(wanted);
+  });
+
+  it.each(ROWS.filter(([, { target }]) => target))(
+    '%s: every role, with an object of a colleague',
+    async (route, row) => {
+      const actual: Partial<Record<Role, number>> = {};
+      const wanted: Partial<Record<Role, number>> = {};
+      for (const role of ROLES) {
+        const target = await make(row.target ?? 'agent', colleague);
+        const visible = row.target === 'namespace' ? 404 : (row.others?.[role] ?? row.ok);
+        actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+        wanted[role] = expected(row, role, visible);
+      }
+      expect(actual).toEqual(wanted);
+    },
+  );
+
+  it.each(ROWS.filter(([, { target }]) => target))(
+    '%s: every role, with an object of another namespace',
+    async (route, row) => {
+      const actual: Partial<Record<Role, number>> = {};
+      const wanted: Partial<Record<Role, number>> = {};
+      const isBatch = route === 'POST /v1/heartbeats'; // has a result for each agent
+      for (const role of ROLES) {
+        const target = await make(row.target ?? 'agent', neighbour);
+        actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+        wanted[role] = expected(row, role, isBatch ? 200 : 404);
+      }
+      expect(actual).toEqual(wanted);
+    },
+  );
+
+  it.each(ROWS)(
+    '%s: a lease token, an invalid credential, none, and a credential for all namespaces',
+    async (route, row) => {
+      const target = row.target ? await make(row.target, colleague) : NOTHING;
+      const lease = await make('agent', colleague);
+      const own = target.leaseToken ?? lease.leaseToken ?? '';
+      const { revoked, expired } = invalid;
+      const actual = {
+        none: await statusOf(route, row, target, null),
+        revoked: await statusOf(route, row, target, revoked),
+        expired: await statusOf(route, row, target, expired),
+        otherLease: await statusOf(route, row, target, lease.leaseToken ?? ''),
+        lease: await statusOf(route, row, target, own),
+        all: await statusOf(route, row, row.lease ? await make('agent', colleague) : target, api.adminKey),
+      };
+      expect(actual).toEqual({
+        none: 401,
+        revoked: 401,
+        expired: 401,
+        otherLease: row.otherLease ?? 403,
+        lease: row.lease ?? 403,
+        all: row.target === 'reservation' ? 404 : row.ok,
+      });
+    },
+  );
+});
+
+async function makeOwn(row: AccessRow, role: Role): Promise<Target> {
+  if (row.target === 'namespace') return { id: OWN };
+  return await make(row.target ?? 'agent', ownKey(row, role));
+}

@@ -1,0 +1,148 @@
+import type { Role } from '../../apps/api/src/auth/permissions.js';
+
+/** The object that the path of a route names. */
+export type TargetKind = 'agent' | 'budget' | 'delivery' | 'key' | 'namespace' | 'reservation' | 'webhook';
+
+export interface Target {
+  id: string;
+  /** The parameter `:sequence`. */
+  sequence?: string;
+  /** Of an agent. */
+  leaseToken?: string;
+}
+
+/** The expected response status of one route in every situation. */
+export interface AccessRow {
+  /** The roles with the permission; every other role gets 403. */
+  roles: string;
+  /** For a role with the permission and an object of its own. */
+  ok: number;
+  target?: TargetKind;
+  body?: (target: Target) => unknown;
+  query?: string;
+  /** For an object of another principal in the same namespace, by role. Absent: like an object of its own. */
+  others?: Partial<Record<Role, number>>;
+  /** For a credential of one namespace, if the route concerns the whole installation; a credential for all gets `ok`. */
+  installation?: true;
+  /** With the lease token of the agent. Absent: 403, because a lease token has no other permission. */
+  lease?: number;
+  /** With the lease token of another agent of the namespace. */
+  otherLease?: number;
+}
+
+const ALL = 'admin operator agent caller viewer';
+const OPERATORS = 'admin operator';
+const REGISTERS = 'admin operator agent';
+const CALLS = 'admin operator caller';
+const SPENDS = 'admin operator agent caller';
+const READS_MODELS = 'admin operator caller viewer';
+const READS_EVENTS = 'admin operator viewer';
+
+let sequence = 0;
+const unique = (): string => `m-${(sequence += 1)}`;
+const registration = (): object => ({ agentId: unique(), name: 'builder', capabilities: ['build'] });
+const ofGeneration = (): object => ({ generation: 1 });
+const empty = (): object => ({});
+const agent = { target: 'agent', otherLease: 403 } as const;
+const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
+const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
+const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
+
+/** Every route that requires a permission. A route without a row fails the test. */
+export const ACCESS: Record<string, AccessRow> = {
+  'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
+  'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
+  'DELETE /v1/namespaces/:name': { roles: 'admin', ok: 204, target: 'namespace', installation: true },
+  'DELETE /v1/webhooks/:id': { ...webhook, ok: 204 },
+  'GET /metrics': { roles: READS_EVENTS, ok: 200, installation: true },
+  'GET /v1/agents': { roles: ALL, ok: 200 },
+  'GET /v1/agents/:id': { ...agent, roles: ALL, ok: 200 },
+  'GET /v1/agents/:id/budget': { ...agent, roles: ALL, ok: 200 },
+  'GET /v1/agents/:id/outcomes': { ...agent, roles: ALL, ok: 200 },
+  'GET /v1/audit': { roles: OPERATORS, ok: 200 },
+  'GET /v1/budgets': { roles: ALL, ok: 200 },
+  'GET /v1/budgets/:id': { roles: ALL, ok: 200, target: 'budget' },
+  'GET /v1/budgets/:id/forecast': { roles: ALL, ok: 200, target: 'budget' },
+  'GET /v1/budgets/:id/ledger': { roles: ALL, ok: 200, target: 'budget' },
+  'GET /v1/budgets/reconciliation': { roles: ALL, ok: 200 },
+  'GET /v1/budgets/reservations/:key': reservation,
+  'GET /v1/events': { roles: READS_EVENTS, ok: 200 },
+  'GET /v1/events/snapshot': { roles: ALL, ok: 200 },
+  'GET /v1/events/stream': { roles: READS_EVENTS, ok: 200 },
+  'GET /v1/keys': { roles: 'admin', ok: 200 },
+  'GET /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
+  'GET /v1/me': { roles: ALL, ok: 200 },
+  'GET /v1/models': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/models/resolve': { roles: READS_MODELS, ok: 200, query: '?model=demo' },
+  'GET /v1/namespaces': { roles: ALL, ok: 200, installation: true },
+  'GET /v1/namespaces/:name': { roles: ALL, ok: 200, target: 'namespace' },
+  'GET /v1/providers': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/registry/protection': { roles: ALL, ok: 200, installation: true },
+  'GET /v1/sinks': { roles: READS_EVENTS, ok: 200 },
+  'GET /v1/webhooks': { roles: OPERATORS, ok: 200 },
+  'GET /v1/webhooks/:id': webhook,
+  'GET /v1/webhooks/:id/deliveries': webhook,
+  'GET /v1/webhooks/:id/deliveries/:sequence': { ...webhook, target: 'delivery' },
+  'PATCH /v1/agents/:id': { ...ownAgent, ok: 200, body: () => ({ ...ofGeneration(), version: unique() }), lease: 200 },
+  'PATCH /v1/namespaces/:name': { roles: 'admin', ok: 200, target: 'namespace', body: empty, installation: true },
+  'PATCH /v1/webhooks/:id': { ...webhook, body: () => ({ description: 'changed' }) },
+  'POST /v1/agents': { roles: REGISTERS, ok: 201, body: registration },
+  'POST /v1/agents/:id/drain': { ...agent, roles: OPERATORS, ok: 200, body: empty },
+  'POST /v1/agents/:id/evict': { ...agent, roles: OPERATORS, ok: 204, body: empty },
+  'POST /v1/agents/:id/heartbeat': { ...ownAgent, ok: 200, body: ofGeneration, lease: 200 },
+  'POST /v1/agents/:id/outcomes': { ...agent, roles: CALLS, ok: 200, body: () => ({ ok: true }) },
+  'POST /v1/agents/:id/probe': { ...agent, roles: CALLS, ok: 200, body: () => ({ probeId: unique() }) },
+  'POST /v1/agents/:id/quarantine': { ...agent, roles: OPERATORS, ok: 200, body: empty },
+  'POST /v1/agents/:id/resume': { ...agent, roles: OPERATORS, ok: 200, body: empty },
+  'POST /v1/agents/batch': { roles: REGISTERS, ok: 200, body: () => ({ agents: [registration()] }) },
+  'POST /v1/agents/query': { roles: 'admin operator caller viewer', ok: 200, body: empty },
+  'POST /v1/budgets': {
+    roles: OPERATORS,
+    ok: 201,
+    body: () => ({ kind: 'agent', subject: unique(), limit: { tokens: 1 } }),
+  },
+  'POST /v1/budgets/:id/adjust': {
+    roles: OPERATORS,
+    ok: 200,
+    target: 'budget',
+    body: () => ({ limit: { tokens: 5_000 }, note: 'matrix' }),
+  },
+  'POST /v1/budgets/:id/topup': { roles: OPERATORS, ok: 200, target: 'budget', body: () => ({ tokens: 1 }) },
+  'POST /v1/budgets/reservations': {
+    ...agent,
+    roles: SPENDS,
+    ok: 201,
+    others: { agent: 403 },
+    body: ({ id }) => ({ key: unique(), agentId: id, tokens: 1 }),
+  },
+  'POST /v1/budgets/reservations/:key/release': { ...reservation, body: empty },
+  'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
+  'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
+  'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/events/tickets': { roles: READS_EVENTS, ok: 201, body: empty },
+  'POST /v1/heartbeats': {
+    ...agent,
+    roles: REGISTERS,
+    ok: 200,
+    body: ({ id, leaseToken }) => ({ beats: [{ agentId: id, leaseToken, generation: 1 }] }),
+  },
+  'POST /v1/keys': { roles: 'admin', ok: 201, body: () => ({ name: 'key', roles: ['viewer'] }) },
+  'POST /v1/keys/:id/rotate': { roles: 'admin', ok: 201, target: 'key', body: empty },
+  'POST /v1/namespaces': { roles: 'admin', ok: 201, body: () => ({ name: unique() }), installation: true },
+  'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
+  'POST /v1/webhooks': { roles: OPERATORS, ok: 201, body: () => ({ url: 'http://127.0.0.1:9/hook' }) },
+  'POST /v1/webhooks/:id/deliveries/:sequence/replay': { ...webhook, target: 'delivery', body: empty },
+  'POST /v1/webhooks/:id/replay': { ...webhook, body: empty },
+  'POST /v1/webhooks/:id/rotate': { ...webhook, ok: 201, body: empty },
+  'PUT /v1/registry/protection': {
+    roles: OPERATORS,
+    ok: 200,
+    body: () => ({ override: 'auto' }),
+    installation: true,
+  },
+};
+
+/** Objects of this kind are found only by the principal that made them. */
+function notFound(roles: string): Partial<Record<Role, number>> {
+  return Object.fromEntries(roles.split(' ').map((role) => [role, 404]));
+}
