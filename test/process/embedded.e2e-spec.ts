@@ -88,7 +88,7 @@ describe('the first start on a new machine', () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
-    await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'] } });
+    await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'], namespace: '*' } });
     await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
     await first.end();
     const second = await start(PRETTY).ready();

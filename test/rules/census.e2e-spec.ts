@@ -10,6 +10,7 @@ import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-cens
 const CENSUS: RouteFacts[] = [
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
+  { route: 'DELETE /v1/namespaces/:name', access: 'namespaces:manage', mutation: 'namespace.deleted' },
   { route: 'DELETE /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.deleted' },
   { route: 'GET /health/live', access: 'public' },
   { route: 'GET /health/ready', access: 'public' },
@@ -33,6 +34,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/me', access: 'self:read' },
   { route: 'GET /v1/models', access: 'models:read' },
   { route: 'GET /v1/models/resolve', access: 'models:read' },
+  { route: 'GET /v1/namespaces', access: 'namespaces:read' },
+  { route: 'GET /v1/namespaces/:name', access: 'namespaces:read' },
   { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
@@ -41,6 +44,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/webhooks/:id', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id/deliveries', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id/deliveries/:sequence', access: 'webhooks:manage' },
+  { route: 'PATCH /v1/namespaces/:name', access: 'namespaces:manage', mutation: 'namespace.changed' },
   { route: 'PATCH /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.changed' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/drain', access: 'agents:operate', mutation: 'agent.drained' },
@@ -64,6 +68,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'repeatable' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
+  { route: 'POST /v1/namespaces', access: 'namespaces:manage', mutation: 'namespace.created' },
   { route: 'POST /v1/sinks/:id/replay', access: 'webhooks:manage', mutation: 'sink.replayed' },
   { route: 'POST /v1/webhooks', access: 'webhooks:manage', mutation: 'webhook.created' },
   {

@@ -12,6 +12,7 @@ class MeView {
   @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
   @ApiProperty({ example: 'default', description: 'The namespace of this request; `*` for all.' }) namespace: string;
   @ApiProperty({
+    type: [String],
     example: ['*'],
     description:
       'The namespaces that the credential gives access to; `*` for all. Choose one with `Rollcall-Namespace`.',

@@ -47,7 +47,7 @@ export class IssueKeyBody {
   @ApiPropertyOptional({
     description:
       'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Other namespaces require a credential for all of them.',
-    example: 'team-a',
+    example: 'default',
     maxLength: 63,
   })
   @IsOptional()

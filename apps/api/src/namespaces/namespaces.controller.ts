@@ -25,7 +25,7 @@ import {
   UpdateNamespaceBody,
 } from './namespaces.dto.js';
 
-const NAME: ApiParamOptions = { name: 'name', description: 'The name of the namespace.', example: 'default' };
+const NAME: ApiParamOptions = { name: 'name', description: 'The name of the namespace.', example: 'team-a' };
 const NAMESPACES = new PagedList('namespaces', NAMESPACE_PATTERN);
 
 @ApiTags('access')
@@ -68,7 +68,7 @@ export class NamespacesController {
   @Permit('namespaces:read')
   @Scope('any')
   @ApiOperation({ operationId: 'namespaces.get', summary: 'Get a namespace with its limits and present use' })
-  @ApiParam(NAME)
+  @ApiParam({ ...NAME, example: 'default' })
   @ApiOkResponse({ type: NamespaceView, description: 'The namespace.' })
   @Problems('NAMESPACE_NOT_FOUND')
   async get(@Param('name') name: string, @Caller() caller: Principal): Promise<NamespaceView> {

@@ -37,6 +37,8 @@ export class LastAdminKeyError extends PlatformError {
   readonly code = 'LAST_ADMIN_KEY';
 
   constructor() {
-    super('This is the last permanent admin key. Issue another admin key without an expiry first.');
+    super(
+      'This is the last permanent admin key for all namespaces. First issue another one without an expiry: {"name": …, "roles": ["admin"], "namespace": "*"}.',
+    );
   }
 }

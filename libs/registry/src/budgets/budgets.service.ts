@@ -73,8 +73,9 @@ export class BudgetsService {
   async openOwnRun(runId: string, parentRunId: string | null, limit: Limit, by: string): Promise<Budget> {
     return await this.db.transaction(async () => {
       if (parentRunId !== null) await this.requireRunOwner(parentRunId, by);
-      const budget = await this.openRun(runId, parentRunId, limit, by);
       await this.requireRunOwner(runId, by);
+      const budget = await this.openRun(runId, parentRunId, limit, by);
+      await this.requireRunOwner(runId, by); // another principal may have opened it in the meantime
       return budget;
     });
   }
