@@ -44,7 +44,7 @@ const STEPS: Step[] = [
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
-  ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.claimProbe'),
+  ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.listOutcomes', 'agents.claimProbe'),
   ...plain('protection.get', 'protection.override', 'webhooks.create', 'webhooks.list'),
   ...plain('agents.drain', 'agents.quarantine', 'agents.resume'),
   ...plain('budgets.open', 'budgets.openRun', 'budgets.list', 'budgets.get', 'budgets.topUp', 'budgets.adjust'),
