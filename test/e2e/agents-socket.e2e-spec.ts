@@ -60,7 +60,9 @@ describe('the WebSocket of an agent', () => {
     const other = await register({ agentId: 'other' });
     const refused = async (path: string, key?: string): Promise<unknown> => await refusal(api.url, path, { key });
     expect(await refused(pathOf(registration))).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
-    expect(await refused(pathOf(registration), agentKey)).toEqual({ status: 403, code: 'FORBIDDEN' });
+    const keys = { stranger: await api.given.key('agent'), viewer: await api.given.key('viewer') };
+    expect(await refused(pathOf(registration), keys.stranger)).toEqual({ status: 403, code: 'NOT_THE_OWNER' });
+    expect(await refused(pathOf(registration), keys.viewer)).toEqual({ status: 403, code: 'FORBIDDEN' });
     expect(await refused(pathOf(registration), other.leaseToken)).toEqual({ status: 403, code: 'LEASE_TOKEN_REFUSED' });
     expect(await refused('/v1/agents/ws', registration.leaseToken)).toEqual({ status: 400, code: 'VALIDATION_FAILED' });
     expect(await refused(pathOf({ agentId: 'nobody', generation: 1 }), registration.leaseToken)).toEqual({

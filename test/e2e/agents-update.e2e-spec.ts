@@ -72,13 +72,14 @@ describe('PATCH /v1/agents/{id}', () => {
     expect(found.body.candidates).toHaveLength(1);
   });
 
-  it('B4 requires the lease token and the current generation, or an operator', async () => {
+  it('B4 requires the lease token and the current generation, the owner, or an operator', async () => {
     expect(await patch({ name: 'x' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(await patch({ name: 'x', generation: 2 })).toMatchObject({
       status: 409,
       body: { code: 'GENERATION_AHEAD' },
     });
-    expect((await patch({ name: 'x', generation: 1 }, agentKey)).status).toBe(403);
+    for (const role of ['agent', 'viewer'] as const)
+      expect((await patch({ name: 'x', generation: 1 }, await api.given.key(role))).status).toBe(403);
     const other = await api.given.agent({}, agentKey);
     expect(await patch({ name: 'x', generation: 1 }, other.leaseToken)).toMatchObject({
       status: 403,

@@ -73,7 +73,7 @@ describe('an agent', () => {
     });
   });
 
-  it('S3.4 rejects the lease token of another agent, an old generation and an API key', async () => {
+  it('S3.4 rejects the lease token of another agent, an old generation and the API key of another owner', async () => {
     const first = (await register({ agentId: 'mine' })).body;
     const second = (await register({ agentId: 'mine', leaseToken: first.leaseToken })).body;
     expect(second).toMatchObject({ generation: 2, leaseToken: first.leaseToken });
@@ -83,7 +83,11 @@ describe('an agent', () => {
       status: 403,
       body: { code: 'LEASE_TOKEN_REFUSED' },
     });
-    expect((await beat({ ...second, leaseToken: agentKey })).status).toBe(403);
+    expect(await beat({ ...second, leaseToken: await api.given.key('agent') })).toMatchObject({
+      status: 403,
+      body: { code: 'NOT_THE_OWNER' },
+    });
+    expect((await beat({ ...second, leaseToken: await api.given.key('viewer') })).status).toBe(403);
     expect(await register({ agentId: 'mine' })).toMatchObject({
       status: 409,
       body: { code: 'AGENT_ALREADY_REGISTERED' },

@@ -107,7 +107,7 @@ describe('budgets over REST', () => {
   });
 
   it('S3.10 an external runtime uses budgets: reserve, settle by the price list, release', async () => {
-    const key = await api.given.key('agent');
+    const key = await api.given.key('operator');
     const agent = 'spender';
     await registerWithBudget(agent, { totalTokens: 10_000, source: 'ledger' });
     const run = await open({ kind: 'run', subject: 'run-1', limit: { microUsd: 50_000 } });
