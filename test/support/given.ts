@@ -35,7 +35,7 @@ export class Given {
     const callAt: Call = async (method, path, { key = adminKey, ...rest }) =>
       await call(url, method, path, { key, ...rest });
     return new Given(callAt, async (...roles) => {
-      const body = { name: roles.join('+'), roles };
+      const body = { name: roles.join('+'), roles, ...(roles.includes('admin') && { namespace: '*' }) };
       return String((await succeeded(callAt('POST', '/v1/keys', { body })))['key']);
     });
   }
