@@ -61,9 +61,9 @@ async function make(kind: TargetKind, key: string): Promise<Target> {
       return { id: name };
     }
     case 'webhook':
-      return idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }));
+      return idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:8089/hook' }));
     case 'delivery': {
-      const target = idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:9/hook' }));
+      const target = idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:8089/hook' }));
       await api.database.db.query(
         `INSERT INTO event_delivery (sink_id, seq, state) SELECT $1, max(seq), 'parked' FROM event_log`,
         [target.id],

@@ -130,7 +130,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/keys/:id/rotate': { roles: 'admin', ok: 201, target: 'key', body: empty },
   'POST /v1/namespaces': { roles: 'admin', ok: 201, body: () => ({ name: unique() }), installation: true },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
-  'POST /v1/webhooks': { roles: OPERATORS, ok: 201, body: () => ({ url: 'http://127.0.0.1:9/hook' }) },
+  'POST /v1/webhooks': { roles: OPERATORS, ok: 201, body: () => ({ url: 'http://127.0.0.1:8089/hook' }) },
   'POST /v1/webhooks/:id/deliveries/:sequence/replay': { ...webhook, target: 'delivery', body: empty },
   'POST /v1/webhooks/:id/replay': { ...webhook, body: empty },
   'POST /v1/webhooks/:id/rotate': { ...webhook, ok: 201, body: empty },
