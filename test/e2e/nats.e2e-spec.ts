@@ -64,10 +64,10 @@ describeWithNats('the relay to NATS JetStream', () => {
     const [first, ...rest] = await stored();
     const { body } = await api.call<{ items: CloudEvent[] }>('GET', '/v1/events?limit=1');
     expect(first?.json()).toEqual(body.items[0]);
-    expect(first?.subject).toBe('rollcall.events.agent.joined');
+    expect(first?.subject).toBe('rollcall.events.default.agent.joined');
     expect(first?.header.get('Nats-Msg-Id')).toBe(body.items[0]?.id);
     expect(first?.header.get('content-type')).toBe('application/cloudevents+json');
-    expect(rest[0]?.subject).toBe('rollcall.events.agent.left');
+    expect(rest[0]?.subject).toBe('rollcall.events.default.agent.left');
     expect(await seqs()).toEqual(upTo(302));
     expect(await status()).toMatchObject({ kind: 'nats', state: 'delivering', lagEvents: 0, lagMs: null });
   });

@@ -1,6 +1,9 @@
 import { Controller, Get, HttpCode, Param, ParseIntPipe, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
+import { Caller } from '../auth/caller.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { readCursor, toPage } from '../http/page.js';
 import { Problems } from '../http/problems.js';
@@ -11,6 +14,7 @@ import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
 @Permit('webhooks:manage')
+@Scope('any')
 @ApiParam(WEBHOOK_ID)
 @Problems('WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND')
 export class DeliveriesController {
@@ -23,8 +27,12 @@ export class DeliveriesController {
   @ApiOperation({ operationId: 'webhooks.listDeliveries', summary: 'List deliveries, newest first' })
   @ApiOkResponse({ type: DeliveryPage, description: 'A page of deliveries.' })
   @Problems('CURSOR_INVALID')
-  async list(@Param('id') id: string, @Query() { limit, cursor, state }: DeliveriesQuery): Promise<DeliveryPage> {
-    await this.webhooks.get(id);
+  async list(
+    @Param('id') id: string,
+    @Query() { limit, cursor, state }: DeliveriesQuery,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryPage> {
+    await this.webhooks.get(id, visibleTo(caller));
     const rows = await this.sinks.listDeliveries(id, limit + 1, readCursor(cursor, /^\d{1,18}$/), state);
     return toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
   }
@@ -33,7 +41,12 @@ export class DeliveriesController {
   @ApiOperation({ operationId: 'webhooks.getDelivery', summary: 'Get the delivery of an event' })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
-  async get(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async get(
+    @Param('id') id: string,
+    @Param('sequence', ParseIntPipe) sequence: number,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryView> {
+    await this.webhooks.get(id, visibleTo(caller));
     return toDeliveryView(await this.sinks.delivery(id, sequence));
   }
 
@@ -48,7 +61,12 @@ export class DeliveriesController {
   })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
-  async replay(@Param('id') id: string, @Param('sequence', ParseIntPipe) sequence: number): Promise<DeliveryView> {
+  async replay(
+    @Param('id') id: string,
+    @Param('sequence', ParseIntPipe) sequence: number,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryView> {
+    await this.webhooks.get(id, visibleTo(caller));
     return toDeliveryView(await this.sinks.replayOne(id, sequence));
   }
 }
