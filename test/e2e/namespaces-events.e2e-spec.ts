@@ -104,8 +104,8 @@ describe('events of a namespace', () => {
     const { body } = await api.call<{ ticket: string }>('POST', '/v1/events/tickets', { key: keyOfA });
     const ofAll = await api.call<{ ticket: string }>('POST', '/v1/events/tickets', ALL);
     const clients = await Promise.all(
-      [{ key: keyOfA }, { ticket: body.ticket }, { ticket: ofAll.body.ticket }].map(async (credential) =>
-        (await EventClient.connect(other.url, credential)).subscribe({ after: 'oldest' }),
+      [{ key: keyOfA }, { ticket: body.ticket }, { ticket: ofAll.body.ticket }].map(
+        async (credential) => await (await EventClient.connect(other.url, credential)).subscribe({ after: 'oldest' }),
       ),
     );
     await appendEvents(api, joined('noise'), joined('team-b/noise'), joined('team-a/last'));
@@ -254,13 +254,10 @@ describe('webhooks of a namespace', () => {
 });
 
 describe('what concerns the whole installation', () => {
-  it.each(['/metrics', '/v1/registry/protection'])(
-    'GET %s requires a credential for all namespaces',
-    async (path) => {
-      expect((await api.call('GET', path)).status).toBe(200);
-      expect(await api.call('GET', path, { key: keyOfA })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-    },
-  );
+  it.each(['/metrics', '/v1/registry/protection'])('GET %s requires a credential for all namespaces', async (path) => {
+    expect((await api.call('GET', path)).status).toBe(200);
+    expect(await api.call('GET', path, { key: keyOfA })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+  });
 
   it('an administrator of one namespace does not override self-preservation', async () => {
     const body = { override: 'protect' };

@@ -92,10 +92,7 @@ export class EventsService implements OnModuleDestroy {
 }
 
 /** Selects the events that match the query and that the caller may see. */
-export function toFilter(
-  { types, agentIds, capabilities }: EventFilterQuery,
-  visible: VisibleNamespaces,
-): EventFilter {
+export function toFilter({ types, agentIds, capabilities }: EventFilterQuery, visible: VisibleNamespaces): EventFilter {
   return { types, agentIds, capabilities, namespaces: visible ?? undefined };
 }
 

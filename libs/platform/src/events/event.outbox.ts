@@ -53,14 +53,11 @@ export class EventOutbox {
   }
 
   private toStaged({ type, subject, data, capabilities = [], namespace }: EventDraft): StagedEvent {
-    switch (this.catalog.subjects[type]) {
-      case 'agent':
-        return { type, namespace: namespaceOf(subject), subject: localIdOf(subject), capabilities, data };
-      case 'registry':
-        return { type, namespace: ALL_NAMESPACES, subject, capabilities, data };
-      default:
-        return { type, namespace: namespace ?? DEFAULT_NAMESPACE, subject, capabilities, data };
-    }
+    const kind = this.catalog.subjects[type];
+    if (kind === 'agent')
+      return { type, namespace: namespaceOf(subject), subject: localIdOf(subject), capabilities, data };
+    const owner = kind === 'registry' ? ALL_NAMESPACES : (namespace ?? DEFAULT_NAMESPACE);
+    return { type, namespace: owner, subject, capabilities, data };
   }
 
   private stage(events: StagedEvent[]): void {

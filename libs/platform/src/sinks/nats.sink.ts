@@ -85,7 +85,11 @@ export class NatsSink implements EventSink {
   private async publish(client: JetStreamClient, event: RegistryEvent): Promise<void> {
     const type = headers();
     type.set('content-type', 'application/cloudevents+json');
-    await client.publish(this.subjectOf(event), toCloudEventText(event), { msgID: event.id, headers: type, timeout: ACK_MS });
+    await client.publish(this.subjectOf(event), toCloudEventText(event), {
+      msgID: event.id,
+      headers: type,
+      timeout: ACK_MS,
+    });
   }
 
   /** The namespace precedes the type, so that permissions in NATS can separate namespaces. */
