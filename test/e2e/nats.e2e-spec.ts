@@ -64,12 +64,46 @@ describeWithNats('the relay to NATS JetStream', () => {
     const [first, ...rest] = await stored();
     const { body } = await api.call<{ items: CloudEvent[] }>('GET', '/v1/events?limit=1');
     expect(first?.json()).toEqual(body.items[0]);
-    expect(first?.subject).toBe('rollcall.events.agent.joined');
+    expect(first?.subject).toBe('rollcall.events.default.agent.joined');
     expect(first?.header.get('Nats-Msg-Id')).toBe(body.items[0]?.id);
     expect(first?.header.get('content-type')).toBe('application/cloudevents+json');
-    expect(rest[0]?.subject).toBe('rollcall.events.agent.left');
+    expect(rest[0]?.subject).toBe('rollcall.events.default.agent.left');
     expect(await seqs()).toEqual(upTo(302));
     expect(await status()).toMatchObject({ kind: 'nats', state: 'delivering', lagEvents: 0, lagMs: null });
+  });
+
+  it('the namespace is part of the subject, so that a consumer subscribes to the events of one namespace', async () => {
+    await manager();
+    const subscription = connection?.subscribe('rollcall.events.team-a.>');
+    await connection?.flush();
+    const protection = { type: 'protection.left', subject: 'registry', data: { fleet: 1 } } as const;
+    await appendEvents(api, joined('twin'), joined('team-b/twin'), joined('team-a/twin'), protection);
+    await appendEvents(api, joined('team-a/last'));
+    const received: CloudEvent[] = [];
+    for await (const message of subscription ?? []) {
+      if (received.push(message.json<CloudEvent>()) === 2) break;
+    }
+    expect(received).toMatchObject([
+      { namespace: 'team-a', subject: 'twin' },
+      { namespace: 'team-a', subject: 'last' },
+    ]);
+    await untilCursor(5);
+    expect((await stored()).map(({ subject }) => subject)).toEqual([
+      'rollcall.events.default.agent.joined',
+      'rollcall.events.team-b.agent.joined',
+      'rollcall.events.team-a.agent.joined',
+      'rollcall.events._all.protection.left',
+      'rollcall.events.team-a.agent.joined',
+    ]);
+  });
+
+  it('the sink of NATS is visible and can be replayed with access to all namespaces only', async () => {
+    await api.call('POST', '/v1/namespaces', { body: { name: 'team-a' } });
+    const key = await api.issueKeyIn('team-a', 'admin');
+    expect((await api.call('GET', '/v1/sinks', { key })).body).toEqual({ items: [] });
+    const replayed = await api.call('POST', '/v1/sinks/nats/replay', { key, body: { after: '0' } });
+    expect(replayed).toMatchObject({ status: 404, body: { code: 'SINK_NOT_FOUND' } });
+    expect(await status()).toMatchObject({ id: 'nats', namespace: '*' });
   });
 
   it('the NATS sink continues after an outage, which its status shows and which does not make the replica unready', async () => {

@@ -268,10 +268,10 @@ describe('a webhook', () => {
     await until('the event is received', () => receiver.received.length === 1);
     const scrape = async (): Promise<string> => (await api.call<string>('GET', '/metrics')).body;
     await until('the lag is 0', async () =>
-      (await scrape()).includes(`rollcall_sink_lag_events{sink="${id}",kind="webhook"} 0`),
+      (await scrape()).includes(`rollcall_sink_lag_events{sink="${id}",kind="webhook",namespace="default"} 0`),
     );
     expect(await scrape()).toContain('rollcall_sink_deliveries_total{kind="webhook",outcome="delivered"} 1');
-    expect(await scrape()).toContain(`rollcall_sink_parked_events{sink="${id}",kind="webhook"} 0`);
+    expect(await scrape()).toContain(`rollcall_sink_parked_events{sink="${id}",kind="webhook",namespace="default"} 0`);
   });
 });
 

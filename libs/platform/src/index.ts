@@ -47,6 +47,7 @@ export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
 export {
   ALL_NAMESPACES,
   DEFAULT_NAMESPACE,
+  isVisible,
   localIdOf,
   NAMESPACE_PATTERN,
   namespaceOf,
@@ -61,8 +62,8 @@ export { type NamespaceLimits, NO_LIMITS } from './namespaces/namespace.limits.j
 export type { NamespaceRow } from './namespaces/namespace.store.js';
 export { type DescribedNamespace, NamespacesService } from './namespaces/namespaces.service.js';
 export { NO_QUOTA, type Quota, QuotaExceededError } from './quota.js';
+export { WebhookAdmission } from './webhooks/webhook.admission.js';
 export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options.js';
-export { WebhookQuota } from './webhooks/webhook.quota.js';
 export { WebhookSecrets } from './webhooks/webhook.secrets.js';
 export { WebhookSinks } from './webhooks/webhook.sinks.js';
 export { type WebhookFields, WebhookStore } from './webhooks/webhook.store.js';

@@ -10,6 +10,7 @@ import { Webhooks1763280060000 } from './migrations/1763280060000-webhooks.js';
 import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
 import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { Namespaces1763300000000 } from './migrations/1763300000000-namespaces.js';
+import { EventNamespaces1763300030000 } from './migrations/1763300030000-event-namespaces.js';
 import { NamespaceEntity } from './namespaces/namespace.entity.js';
 import { DeliveryEntity } from './sinks/delivery.entity.js';
 import { SinkEntity } from './sinks/sink.entity.js';
@@ -35,5 +36,6 @@ export const PLATFORM_SCHEMA: Schema = {
     LogEpoch1763290100000,
     KeyOrigin1763300200000,
     Namespaces1763300000000,
+    EventNamespaces1763300030000,
   ],
 };

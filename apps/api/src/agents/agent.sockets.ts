@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { CursorExpiredError, EventFeed, EventLog, type RegistryEvent } from '#rollcall/platform';
+import { CursorExpiredError, EventFeed, EventLog, qualifiedId, type RegistryEvent } from '#rollcall/platform';
 import { type BeatResult, type LeasePolicy, RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { StreamConnections } from '../events/stream.connections.js';
@@ -13,6 +13,7 @@ import { SocketEvacuation } from './socket.evacuation.js';
  */
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap {
+  /** By qualified id. */
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
   private readonly evacuation: SocketEvacuation;
 
@@ -58,7 +59,10 @@ export class AgentSockets implements OnApplicationBootstrap {
   private follow(after: number): void {
     this.feed.subscribe(after, {
       accept: (events) => {
-        for (const event of events) for (const socket of this.byAgent.get(event.subject) ?? []) forward(event, socket);
+        for (const event of events) {
+          const sockets = this.byAgent.get(qualifiedId(event.namespace, event.subject)) ?? [];
+          for (const socket of sockets) forward(event, socket);
+        }
       },
       expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),
     });
@@ -76,10 +80,11 @@ function forward(event: RegistryEvent, socket: AgentSocket): void {
 }
 
 /** Events about earlier generations are ignored. */
-function forwardLeft({ subject, data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
+function forwardLeft({ data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
   const { generation, reason } = data;
+  const { agentId } = socket.claim;
   if (generation < socket.claim.generation) return;
-  if (reason === 'replaced') return socket.sendError(new StaleGenerationError(subject, generation, generation + 1));
+  if (reason === 'replaced') return socket.sendError(new StaleGenerationError(agentId, generation, generation + 1));
   socket.control({ action: FINAL_REASONS.has(reason) ? 'stop' : 'register', reason });
-  socket.sendError(new RegisterAgainError(subject, reason));
+  socket.sendError(new RegisterAgainError(agentId, reason));
 }

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Put } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ProtectionStore } from '#rollcall/registry';
+import { Scope } from '../auth/namespace.scope.js';
 import { Permit } from '../auth/route.access.js';
 import { Mutation } from '../mutation/mutation.js';
 import { OverrideBody } from './agents.dto.js';
@@ -8,6 +9,7 @@ import { OverrideView, ProtectionView, toProtectionView } from './protection.vie
 
 @ApiTags('agents')
 @Controller('registry/protection')
+@Scope('installation')
 export class ProtectionController {
   constructor(private readonly protection: ProtectionStore) {}
 

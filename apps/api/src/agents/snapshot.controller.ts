@@ -4,6 +4,9 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatCursor } from '#rollcall/platform';
 import { type AgentSnapshot, AgentSnapshots } from '#rollcall/registry';
+import { callerOf } from '../auth/caller.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
 import { Problems } from '../http/problems.js';
@@ -23,20 +26,21 @@ export class SnapshotController {
 
   @Get()
   @Permit('agents:read')
+  @Scope('any')
   @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'events.snapshot',
-    summary: 'Get all agents at one position of the event log',
+    summary: 'Get all agents of the namespace at one position of the event log',
     description:
       'For consumers that start, or whose cursor has expired: read the snapshot, then follow events after `cursor`. The ' +
       'response is streamed. If it is interrupted, the document is not complete and `count` is missing.',
   })
-  @ApiOkResponse({ type: SnapshotView, description: 'All agents.' })
+  @ApiOkResponse({ type: SnapshotView, description: 'All agents of the namespace.' })
   @Problems('SNAPSHOTS_BUSY')
   async read(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     void reply.type('application/json; charset=utf-8');
     if (request.method === 'HEAD') return void reply.send();
-    const snapshot = await this.snapshots.take();
+    const snapshot = await this.snapshots.take(visibleTo(callerOf(request)));
     this.inFlight.exempt(reply);
     const body = Readable.from(document(snapshot), { objectMode: false });
     const timer = setTimeout(() => body.destroy(new Error('the snapshot was read too slowly')), MAX_READ_MS).unref();

@@ -5,7 +5,7 @@ export class SnapshotView {
   @ApiProperty({ example: '1042', description: 'The `sequence` of the last event that the snapshot includes.' })
   sequence: string;
   @ApiProperty({ example: '1042-9f3c27d1', description: 'Continue with events after this cursor.' }) cursor: string;
-  @ApiProperty({ type: [AgentView], description: 'All agents.' }) items: AgentView[];
+  @ApiProperty({ type: [AgentView], description: 'All agents of the namespace.' }) items: AgentView[];
   @ApiProperty({
     type: 'integer',
     example: 1,

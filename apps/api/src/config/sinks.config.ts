@@ -66,7 +66,8 @@ export const natsConfig = z.strictObject({
       .default('rollcall.events'),
     {
       env: 'NATS_SUBJECT_PREFIX',
-      about: 'A subject is this prefix and the type of the event: `rollcall.events.agent.joined`.',
+      about:
+        'A subject is this prefix, the namespace and the type of the event: `rollcall.events.default.agent.joined`.',
       expects: 'words separated by dots',
     },
   ),

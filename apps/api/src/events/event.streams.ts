@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { EventFeed, EventLog, type LogPosition } from '#rollcall/platform';
+import { EventFeed, EventLog, type LogPosition, type VisibleNamespaces } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { EventStream, type StreamSink } from './event.stream.js';
@@ -22,10 +22,13 @@ export class EventStreams {
   }
 
   /** Returns the start position and a function that opens the stream. Throws when the stream cannot start there. */
-  async prepare(query: SubscribeBody): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
+  async prepare(
+    query: SubscribeBody,
+    visible: VisibleNamespaces,
+  ): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
     const after = await this.events.locate(query.after);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
-    const options = { after, filter: toFilter(query), window: query.window, buffer, slowAfterMs };
+    const options = { after, filter: toFilter(query, visible), window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.feed, sink, options) };
   }
 }

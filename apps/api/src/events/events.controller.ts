@@ -4,7 +4,8 @@ import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiProduces
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CURSOR_PATTERN, formatCursor, toCloudEvent } from '#rollcall/platform';
 import { Caller, callerOf } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
 import { Problems } from '../http/problems.js';
@@ -31,6 +32,7 @@ const CURSOR_PROBLEMS = [
 @ApiTags('events')
 @Controller('events')
 @Permit('events:read')
+@Scope('any')
 export class EventsController {
   constructor(
     private readonly events: EventsService,
@@ -51,9 +53,13 @@ export class EventsController {
   })
   @ApiOkResponse({ type: EventsPage, description: 'A page of events.' })
   @Problems('EVENTS_BUSY', ...CURSOR_PROBLEMS)
-  async list(@Query() query: EventsQuery, @Res({ passthrough: true }) reply: FastifyReply): Promise<EventsPage> {
+  async list(
+    @Query() query: EventsQuery,
+    @Caller() caller: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<EventsPage> {
     if (query.waitMs > 0) this.inFlight.exempt(reply);
-    const { items, next, head, epoch } = await this.events.page(query, closeSignal(reply));
+    const { items, next, head, epoch } = await this.events.page(query, visibleTo(caller), closeSignal(reply));
     const cursorAt = (seq: number): string => formatCursor({ seq, epoch });
     return { items: items.map(toCloudEvent), next: cursorAt(next), head: cursorAt(head) };
   }
@@ -80,13 +86,15 @@ export class EventsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { open } = await this.streams.prepare({ ...query, after: readLastEventId(lastEventId) ?? query.after });
+    const caller = callerOf(request);
+    const after = readLastEventId(lastEventId) ?? query.after;
+    const { open } = await this.streams.prepare({ ...query, after }, visibleTo(caller));
     void reply.headers(SSE_HEADERS);
     if (request.method === 'HEAD' || reply.raw.closed) return void reply.send();
     reply.hijack();
     reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
     const connection = new SseConnection(reply.raw);
-    const release = this.connections.add(callerOf(request), connection);
+    const release = this.connections.add(caller, connection);
     reply.raw.once('close', () => {
       release();
       connection.onClosed();
@@ -100,7 +108,8 @@ export class EventsController {
     operationId: 'events.createTicket',
     summary: 'Create a ticket for one WebSocket',
     description:
-      'For browsers, which cannot send headers with a WebSocket. Valid once, for 30 seconds, on any replica.',
+      'For browsers, which cannot send headers with a WebSocket. Valid once, for 30 seconds, on any replica. The WebSocket ' +
+      'shows the events of the namespace of this request.',
   })
   @ApiCreatedResponse({ type: TicketView, description: 'The ticket.' })
   async ticket(@Caller() caller: Principal): Promise<TicketView> {

@@ -172,6 +172,11 @@ export class CloudEventView implements CloudEvent {
   @ApiProperty({ example: 'urn:rollcall:registry', description: 'Always the same.' }) source: string;
   @ApiProperty({ enum: EVENTS.types, example: 'agent.left', description: 'What happened.' }) type: CloudEvent['type'];
   @ApiProperty({ example: 'builder-01', description: 'The object of the event, usually an agentId.' }) subject: string;
+  @ApiProperty({
+    example: 'default',
+    description: 'The namespace of the subject; `*`: the event concerns all of them.',
+  })
+  namespace: string;
   @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When it happened.' }) time: string;
   @ApiProperty({ enum: ['application/json'], description: 'The media type of `data`.' })
   datacontenttype: 'application/json';

@@ -8,7 +8,8 @@ import {
   WebSocketGateway,
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
-import { formatCursor, parseCursor } from '#rollcall/platform';
+import { formatCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
+import { visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
 import { setPrincipal, principalOf } from '../auth/socket.principal.js';
@@ -23,6 +24,12 @@ import { TicketsService } from './tickets.service.js';
 
 const PATH = '/v1/events/ws';
 
+interface OpenSocket {
+  connection: SocketConnection;
+  /** The namespaces whose events it may send. */
+  visible: VisibleNamespaces;
+}
+
 /**
  * Events over a WebSocket. The client sends `subscribe` and `ack`; the server sends `subscribed`, `events`, `position`, `error`
  * and `end`.
@@ -31,7 +38,7 @@ const PATH = '/v1/events/ws';
 @UseFilters(new SocketProblemFilter())
 @Permit('events:read')
 export class EventsGateway implements OnGatewayConnection<WebSocket> {
-  private readonly sockets = new WeakMap<WebSocket, SocketConnection>();
+  private readonly sockets = new WeakMap<WebSocket, OpenSocket>();
 
   constructor(
     private readonly streams: EventStreams,
@@ -41,6 +48,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   ) {
     access.declare(PATH, {
       permission: 'events:read',
+      scope: 'any',
       redeem: async (ticket) => await tickets.redeem(ticket),
       check: async (query) => {
         checkQuery(query);
@@ -53,7 +61,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     const principal = principalOf(request);
     setPrincipal(socket, principal);
     const connection = new SocketConnection(new FrameSocket(socket));
-    this.sockets.set(socket, connection);
+    this.sockets.set(socket, { connection, visible: visibleTo(principal) });
     const release = this.connections.add(principal, connection);
     socket.once('close', () => {
       release();
@@ -64,19 +72,20 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   /** A second subscription replaces the first one, also if the first one has not started yet. */
   @SubscribeMessage('subscribe')
   async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
-    const connection = this.sockets.get(socket);
-    if (!connection) return;
+    const open = this.sockets.get(socket);
+    if (!open) return;
+    const { connection, visible } = open;
     await connection.enqueue(async () => {
-      const { after, open } = await this.streams.prepare(body);
+      const stream = await this.streams.prepare(body, visible);
       if (!connection.open) return;
-      connection.sendFrame('subscribed', { after: formatCursor(after) });
-      connection.follow(() => open(connection));
+      connection.sendFrame('subscribed', { after: formatCursor(stream.after) });
+      connection.follow(() => stream.open(connection));
     });
   }
 
   @SubscribeMessage('ack')
   acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
-    this.sockets.get(socket)?.acknowledge(parseCursor(sequence).seq);
+    this.sockets.get(socket)?.connection.acknowledge(parseCursor(sequence).seq);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type LogPosition,
   parseCursor,
   type RegistryEvent,
+  type VisibleNamespaces,
 } from '#rollcall/platform';
 import { EVENTS } from './event.catalog.js';
 import type { EventFilterQuery, EventsQuery } from './events.dto.js';
@@ -40,27 +41,32 @@ export class EventsService implements OnModuleDestroy {
   }
 
   /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances also if the page is empty. */
-  async page(query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
-    const result = await this.search(query);
+  async page(query: EventsQuery, visible: VisibleNamespaces, closed: AbortSignal): Promise<SearchResult> {
+    const filter = toFilter(query, visible);
+    const result = await this.search(query, filter);
     if (result.items.length > 0 || result.next < result.head || query.waitMs === 0) return result;
-    return await this.wait(result, query, closed);
+    return await this.wait(result, query, filter, closed);
   }
 
   onModuleDestroy(): void {
     for (const end of this.waits) end();
   }
 
-  private async search(query: EventsQuery): Promise<SearchResult> {
+  private async search(query: EventsQuery, filter: EventFilter): Promise<SearchResult> {
     const { log } = this;
     const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
-    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, toFilter(query), MAX_WAIT_MS);
+    const { events, upTo, head, epoch } = await log.search(cursor, query.limit, filter, MAX_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }
 
-  private async wait(result: SearchResult, query: EventsQuery, closed: AbortSignal): Promise<SearchResult> {
+  private async wait(
+    result: SearchResult,
+    query: EventsQuery,
+    filter: EventFilter,
+    closed: AbortSignal,
+  ): Promise<SearchResult> {
     const done = Promise.withResolvers<void>();
     const timer = setTimeout(done.resolve, query.waitMs);
-    const filter = toFilter(query);
     const matches = EVENTS.matcherOf(filter);
     const accept = (events: readonly RegistryEvent[]): boolean => {
       if (result.items.length > 0) return false;
@@ -80,12 +86,14 @@ export class EventsService implements OnModuleDestroy {
       clearTimeout(timer);
       this.waits.delete(done.resolve);
     }
+    if (result.items.length === 0) result.next = subscription.cursor;
     return { ...result, head: Math.max(result.next, this.feed.position ?? 0) };
   }
 }
 
-export function toFilter({ types, agentIds, capabilities }: EventFilterQuery): EventFilter {
-  return { types, agentIds, capabilities };
+/** Selects the events that match the query and that the caller may see. */
+export function toFilter({ types, agentIds, capabilities }: EventFilterQuery, visible: VisibleNamespaces): EventFilter {
+  return { types, agentIds, capabilities, namespaces: visible ?? undefined };
 }
 
 function collect(result: SearchResult, events: readonly RegistryEvent[], limit: number, matches: EventMatcher): void {

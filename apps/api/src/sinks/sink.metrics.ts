@@ -26,10 +26,10 @@ export class SinkMetrics {
     const behind: Gauge = new Gauge({
       name: 'rollcall_sink_lag_seconds',
       help: 'How long the oldest undelivered event of a sink has waited. The same on every replica.',
-      labelNames: ['sink', 'kind', 'state'],
+      labelNames: ['sink', 'kind', 'state', 'namespace'],
       registers,
     });
-    const labels = ['sink', 'kind'];
+    const labels = ['sink', 'kind', 'namespace'];
     const parked: Gauge = new Gauge({
       name: 'rollcall_sink_parked_events',
       help: 'Events whose delivery failed permanently.',
@@ -47,10 +47,11 @@ export class SinkMetrics {
 
   private fill(statuses: SinkStatus[], lag: Gauge, behind: Gauge, parked: Gauge): void {
     for (const gauge of [lag, behind, parked]) gauge.reset();
-    for (const { id: sink, kind, state, head, cursor, lagMs, parked: parkedEvents } of statuses) {
-      lag.set({ sink, kind }, Math.max(0, head - cursor));
-      behind.set({ sink, kind, state }, (lagMs ?? 0) / 1_000);
-      parked.set({ sink, kind }, parkedEvents);
+    for (const { id: sink, kind, namespace, state, head, cursor, lagMs, parked: parkedEvents } of statuses) {
+      const labels = { sink, kind, namespace };
+      lag.set(labels, Math.max(0, head - cursor));
+      behind.set({ ...labels, state }, (lagMs ?? 0) / 1_000);
+      parked.set(labels, parkedEvents);
     }
   }
 

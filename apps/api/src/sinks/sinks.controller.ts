@@ -1,6 +1,9 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { SinksService } from '#rollcall/platform';
+import { isVisible, SinksService } from '#rollcall/platform';
+import { Caller } from '../auth/caller.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -8,6 +11,7 @@ import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js'
 
 @ApiTags('webhooks')
 @Controller('sinks')
+@Scope('any')
 export class SinksController {
   constructor(private readonly sinks: SinksService) {}
 
@@ -15,12 +19,15 @@ export class SinksController {
   @Permit('events:read')
   @ApiOperation({
     operationId: 'sinks.list',
-    summary: 'List the progress of all webhooks and of NATS',
-    description: 'The response contains no URLs and no secrets.',
+    summary: 'List the progress of webhooks and of NATS',
+    description:
+      'The webhooks of the namespace. With access to all namespaces also NATS. The response contains no URLs and no secrets.',
   })
-  @ApiOkResponse({ type: SinkList, description: 'All sinks.' })
-  async list(): Promise<SinkList> {
-    return { items: (await this.sinks.list()).map(toSinkView) };
+  @ApiOkResponse({ type: SinkList, description: 'The sinks.' })
+  async list(@Caller() caller: Principal): Promise<SinkList> {
+    const visible = visibleTo(caller);
+    const sinks = (await this.sinks.list()).filter(({ namespace }) => isVisible(namespace, visible));
+    return { items: sinks.map(toSinkView) };
   }
 
   @Post(':id/replay')
@@ -37,7 +44,12 @@ export class SinksController {
   @ApiParam({ name: 'id', description: 'The id of the sink: `nats`, or the id of a webhook.', example: 'nats' })
   @ApiOkResponse({ type: SinkView, description: 'The sink with its new position.' })
   @Problems('SINK_NOT_FOUND', 'CURSOR_EXPIRED', 'CURSOR_AHEAD')
-  async replay(@Param('id') id: string, @Body() { after }: ReplayAfterBody): Promise<SinkView> {
+  async replay(
+    @Param('id') id: string,
+    @Body() { after }: ReplayAfterBody,
+    @Caller() caller: Principal,
+  ): Promise<SinkView> {
+    await this.sinks.get(id, visibleTo(caller));
     await this.sinks.replayAfter(id, Number(after));
     return toSinkView(await this.sinks.get(id));
   }

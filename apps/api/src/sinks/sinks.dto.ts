@@ -40,10 +40,12 @@ export class SinkStatusView {
 export class SinkView extends SinkStatusView {
   @ApiProperty({ example: 'nats', description: '`nats`, or the id of a webhook.' }) id: string;
   @ApiProperty({ enum: ['webhook', 'nats'], example: 'nats', description: 'Where events go.' }) kind: string;
+  @ApiProperty({ example: '*', description: 'The namespace whose events it receives; `*` for all events.' })
+  namespace: string;
 }
 
 export class SinkList {
-  @ApiProperty({ type: [SinkView], description: 'All sinks.' }) items: SinkView[];
+  @ApiProperty({ type: [SinkView], description: 'The sinks of the namespace.' }) items: SinkView[];
 }
 
 export class ReplayAfterBody {
@@ -70,5 +72,6 @@ export function toStatusView(status: SinkStatus): SinkStatusView {
 }
 
 export function toSinkView(status: SinkStatus): SinkView {
-  return { id: status.id, kind: status.kind, ...toStatusView(status) };
+  const { id, kind, namespace } = status;
+  return { id, kind, namespace, ...toStatusView(status) };
 }

@@ -1,5 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { Scope } from '../auth/namespace.scope.js';
 import { Permit } from '../auth/route.access.js';
 import { HttpMetrics } from './http.metrics.js';
 
@@ -12,8 +13,13 @@ export class MetricsController {
 
   @Get()
   @Permit('metrics:read')
+  @Scope('installation')
   @Header('content-type', 'text/plain; version=0.0.4; charset=utf-8')
-  @ApiOperation({ operationId: 'metrics.scrape', summary: 'Metrics of this replica for Prometheus' })
+  @ApiOperation({
+    operationId: 'metrics.scrape',
+    summary: 'Metrics of this replica for Prometheus',
+    description: 'They concern the whole installation, so this requires a credential for all namespaces.',
+  })
   @ApiProduces('text/plain')
   @ApiOkResponse({ type: String, description: 'The text format of Prometheus.', example: EXAMPLE })
   async scrape(): Promise<string> {

@@ -1,6 +1,9 @@
 import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
+import { Caller } from '../auth/caller.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
@@ -14,6 +17,7 @@ const DELIVERIES = new PagedList('deliveries');
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
 @Permit('webhooks:manage')
+@Scope('any')
 @ApiParam(WEBHOOK_ID)
 @Problems('WEBHOOK_NOT_FOUND', 'DELIVERY_NOT_FOUND')
 export class DeliveriesController {
@@ -26,8 +30,12 @@ export class DeliveriesController {
   @ApiOperation({ operationId: 'webhooks.listDeliveries', summary: 'List deliveries, newest first' })
   @ApiOkResponse({ type: DeliveryPage, description: 'A page of deliveries.' })
   @Problems('CURSOR_INVALID')
-  async list(@Param('id') id: string, @Query() { limit, cursor, state }: DeliveriesQuery): Promise<DeliveryPage> {
-    await this.webhooks.get(id);
+  async list(
+    @Param('id') id: string,
+    @Query() { limit, cursor, state }: DeliveriesQuery,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryPage> {
+    await this.webhooks.get(id, visibleTo(caller));
     const rows = await this.sinks.listDeliveries(id, limit + 1, DELIVERIES.readCursor(cursor), state);
     return DELIVERIES.toPage(rows, limit, toDeliveryView, ({ seq }) => seq);
   }
@@ -36,7 +44,12 @@ export class DeliveriesController {
   @ApiOperation({ operationId: 'webhooks.getDelivery', summary: 'Get the delivery of an event' })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
-  async get(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
+  async get(
+    @Param('id') id: string,
+    @Param('sequence', SequencePipe) sequence: number,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryView> {
+    await this.webhooks.get(id, visibleTo(caller));
     return toDeliveryView(await this.sinks.delivery(id, sequence));
   }
 
@@ -51,7 +64,12 @@ export class DeliveriesController {
   })
   @ApiParam(SEQUENCE)
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
-  async replay(@Param('id') id: string, @Param('sequence', SequencePipe) sequence: number): Promise<DeliveryView> {
+  async replay(
+    @Param('id') id: string,
+    @Param('sequence', SequencePipe) sequence: number,
+    @Caller() caller: Principal,
+  ): Promise<DeliveryView> {
+    await this.webhooks.get(id, visibleTo(caller));
     return toDeliveryView(await this.sinks.replayOne(id, sequence));
   }
 }

@@ -11,7 +11,8 @@ import {
 import { WebhooksService } from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PagedList, PageQuery } from '../http/page.js';
@@ -36,6 +37,7 @@ const WEBHOOKS = new PagedList('webhooks');
 @ApiTags('webhooks')
 @Controller('webhooks')
 @Permit('webhooks:manage')
+@Scope('any')
 export class WebhooksController {
   constructor(
     private readonly webhooks: WebhooksService,
@@ -49,22 +51,26 @@ export class WebhooksController {
   @ApiOperation({
     operationId: 'webhooks.create',
     summary: 'Create a webhook',
-    description: 'Deliveries are signed as Standard Webhooks define it. Only this response contains the secret.',
+    description:
+      'It receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
+      'as Standard Webhooks define it. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
-  @Problems('QUOTA_EXCEEDED', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
-  async create(@Body() body: CreateWebhookBody, @Caller() { id: createdBy }: Principal): Promise<IssuedWebhookView> {
+  @Problems('QUOTA_EXCEEDED', 'NAMESPACE_FULL', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
+  async create(@Body() body: CreateWebhookBody, @Caller() caller: Principal): Promise<IssuedWebhookView> {
+    const { id: createdBy, namespace } = caller;
     const fields = { ...toFields(body), url: this.checkedUrl(body.url) };
     const { seq: after } = await this.events.locate(body.after);
-    return toIssuedView(await this.webhooks.create({ fields, paused: body.paused ?? false, after, createdBy }));
+    const wanted = { fields, paused: body.paused ?? false, after, createdBy, namespace };
+    return toIssuedView(await this.webhooks.create(wanted));
   }
 
   @Get()
   @ApiOperation({ operationId: 'webhooks.list', summary: 'List webhooks, newest first' })
   @ApiOkResponse({ type: WebhookPage, description: 'A page of webhooks.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() { limit, cursor }: PageQuery): Promise<WebhookPage> {
-    const rows = await this.webhooks.list(limit + 1, WEBHOOKS.readCursor(cursor));
+  async list(@Query() { limit, cursor }: PageQuery, @Caller() caller: Principal): Promise<WebhookPage> {
+    const rows = await this.webhooks.list(limit + 1, WEBHOOKS.readCursor(cursor), visibleTo(caller));
     return WEBHOOKS.toPage(rows, limit, toWebhookView, ({ row }) => row.seq);
   }
 
@@ -73,8 +79,8 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ type: WebhookView, description: 'The webhook, without its secret.' })
   @Problems('WEBHOOK_NOT_FOUND')
-  async get(@Param('id') id: string): Promise<WebhookView> {
-    return toWebhookView(await this.webhooks.get(id));
+  async get(@Param('id') id: string, @Caller() caller: Principal): Promise<WebhookView> {
+    return toWebhookView(await this.webhooks.get(id, visibleTo(caller)));
   }
 
   @Patch(':id')
@@ -87,9 +93,13 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ type: WebhookView, description: 'The updated webhook.' })
   @Problems('WEBHOOK_NOT_FOUND', 'EGRESS_DENIED')
-  async change(@Param('id') id: string, @Body() { paused, ...fields }: ChangeWebhookBody): Promise<WebhookView> {
-    if (fields.url !== undefined) fields.url = this.checkedUrl(fields.url);
-    return toWebhookView(await this.webhooks.update(id, fields, paused));
+  async change(
+    @Param('id') id: string,
+    @Body() changes: ChangeWebhookBody,
+    @Caller() caller: Principal,
+  ): Promise<WebhookView> {
+    if (changes.url !== undefined) changes.url = this.checkedUrl(changes.url);
+    return toWebhookView(await this.webhooks.update(id, changes, visibleTo(caller)));
   }
 
   @Post(':id/rotate')
@@ -102,8 +112,12 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its new secret.' })
   @Problems('WEBHOOK_NOT_FOUND')
-  async rotate(@Param('id') id: string, @Body() { overlapSeconds }: RotateSecretBody): Promise<IssuedWebhookView> {
-    return toIssuedView(await this.webhooks.rotate(id, overlapSeconds * 1_000));
+  async rotate(
+    @Param('id') id: string,
+    @Body() { overlapSeconds }: RotateSecretBody,
+    @Caller() caller: Principal,
+  ): Promise<IssuedWebhookView> {
+    return toIssuedView(await this.webhooks.rotate(id, overlapSeconds * 1_000, visibleTo(caller)));
   }
 
   @Post(':id/replay')
@@ -118,9 +132,13 @@ export class WebhooksController {
   @ApiBody({ type: ReplayBody, examples: REPLAY_EXAMPLES })
   @ApiOkResponse({ type: WebhookView, description: 'The webhook with its new position.' })
   @Problems('WEBHOOK_NOT_FOUND', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
-  async replay(@Param('id') id: string, @Body() { after }: ReplayBody): Promise<WebhookView> {
+  async replay(
+    @Param('id') id: string,
+    @Body() { after }: ReplayBody,
+    @Caller() caller: Principal,
+  ): Promise<WebhookView> {
     const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
-    return toWebhookView(await this.webhooks.replay(id, from));
+    return toWebhookView(await this.webhooks.replay(id, from, visibleTo(caller)));
   }
 
   @Delete(':id')
@@ -130,8 +148,8 @@ export class WebhooksController {
   @ApiParam(WEBHOOK_ID)
   @ApiNoContentResponse({ description: 'It is deleted. A delivery in progress may still arrive.' })
   @Problems('WEBHOOK_NOT_FOUND')
-  async remove(@Param('id') id: string): Promise<void> {
-    await this.webhooks.remove(id);
+  async remove(@Param('id') id: string, @Caller() caller: Principal): Promise<void> {
+    await this.webhooks.remove(id, visibleTo(caller));
   }
 
   private checkedUrl(url: string): string {

@@ -105,6 +105,8 @@ const FILTER = { type: String, isArray: true, nullable: true, example: null } as
 
 export class WebhookView {
   @ApiProperty({ example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5', description: 'The id of the webhook.' }) id: string;
+  @ApiProperty({ example: 'default', description: 'It receives the events of this namespace; `*`: all events.' })
+  namespace: string;
   @ApiProperty({ type: String, nullable: true, example: 'pager of the ops team', description: 'What it is for.' })
   description: string | null;
   @ApiProperty({ example: 'https://ops.example/rollcall', description: 'Where events are delivered to.' }) url: string;
@@ -162,8 +164,8 @@ export class DeliveryPage extends PageView {
 }
 
 export function toWebhookView({ row, status }: Webhook): WebhookView {
-  const { id, description, url, types, agentIds, capabilities, oldSecretUntil, createdAt, createdBy } = row;
-  const shown = { id, description, url, types, agentIds, capabilities };
+  const { id, namespace, description, url, types, agentIds, capabilities, oldSecretUntil, createdAt, createdBy } = row;
+  const shown = { id, namespace, description, url, types, agentIds, capabilities };
   return { ...shown, status: toStatusView(status), oldSecretUntil, createdAt, createdBy };
 }
 

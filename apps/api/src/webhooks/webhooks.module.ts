@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import {
+  WebhookAdmission,
   WEBHOOK_OPTIONS,
   type WebhookOptions,
-  WebhookQuota,
   WebhookSecrets,
   WebhookSinks,
   WebhooksService,
@@ -23,7 +23,7 @@ import { WebhooksController } from './webhooks.controller.js';
     { provide: WebhookSecrets, useClass: SecretsService },
     { provide: WebhookTransport, useClass: EgressTransport },
     WebhookStore,
-    WebhookQuota,
+    WebhookAdmission,
     WebhooksService,
     WebhookSinks,
   ],

@@ -1,12 +1,17 @@
 import type { EventType, RegistryEvent } from './event.types.js';
 
-/** An event in the JSON format of CloudEvents 1.0. `sequence` is its number in the log, as a string. */
+/**
+ * An event in the JSON format of CloudEvents 1.0. `sequence`, its number in the log as a string, `namespace` and
+ * `capabilities` are extension attributes.
+ */
 export interface CloudEvent {
   specversion: '1.0';
   id: string;
   source: string;
   type: EventType;
   subject: string;
+  /** The namespace of the subject; `*` if the event concerns no single namespace. */
+  namespace: string;
   time: string;
   datacontenttype: 'application/json';
   sequence: string;
@@ -18,13 +23,14 @@ export interface CloudEvent {
 const SOURCE = 'urn:rollcall:registry';
 
 export function toCloudEvent(event: RegistryEvent): CloudEvent {
-  const { id, type, subject, at, seq, capabilities, data } = event;
+  const { id, type, subject, namespace, at, seq, capabilities, data } = event;
   return {
     specversion: '1.0',
     id,
     source: SOURCE,
     type,
     subject,
+    namespace,
     time: at.toISOString(),
     datacontenttype: 'application/json',
     sequence: String(seq),

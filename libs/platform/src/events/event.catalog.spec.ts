@@ -9,7 +9,13 @@ const SUBJECTS = {
   'protection.left': 'registry',
 } as Record<RegistryEvent['type'], SubjectKind>;
 const catalog = new EventCatalog(SUBJECTS);
-const base = { seq: 1, id: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', at: new Date(0), capabilities: ['code', 'review'] };
+const base = {
+  seq: 1,
+  id: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11',
+  namespace: 'team-a',
+  at: new Date(0),
+  capabilities: ['code', 'review'],
+};
 const left: RegistryEvent = {
   ...base,
   type: 'agent.left',
@@ -42,6 +48,13 @@ describe('an event filter', () => {
     expect(matches({ agentIds: ['a-1'] }, left)).toBe(true);
     expect(matches({ agentIds: ['a-2'] }, low)).toBe(true);
     expect(matches({ agentIds: ['budget-1'] }, low)).toBe(false);
+  });
+
+  it('matches by namespace', () => {
+    expect(matches({ namespaces: ['team-a', '*'] }, left)).toBe(true);
+    expect(matches({ namespaces: ['team-b', '*'] }, left)).toBe(false);
+    expect(matches({ namespaces: ['team-b'], agentIds: ['a-1'] }, left)).toBe(false);
+    expect(matches({ namespaces: [] }, left)).toBe(false);
   });
 
   it('matches any of several capabilities, and requires that all its conditions match', () => {

@@ -4,9 +4,12 @@ import type { EventType, RegistryEvent, SubjectKind } from './event.types.js';
 export interface EventFilter {
   /** Type names, or families such as `agent.*`. */
   types?: readonly string[];
+  /** The ids within their namespaces. */
   agentIds?: readonly string[];
   /** The event must have at least one of these capabilities. */
   capabilities?: readonly string[];
+  /** `*` selects the events that concern no single namespace. */
+  namespaces?: readonly string[];
 }
 
 export type EventMatcher = (event: RegistryEvent) => boolean;
@@ -28,14 +31,18 @@ export class EventCatalog {
     return this.types.filter((type) => type.startsWith(pattern.slice(0, -1)));
   }
 
-  /** Returns the agent that an event concerns, even if the subject of the event is something else. */
+  /**
+   * Returns the agent that an event concerns, even if the subject of the event is something else. It is the id within the
+   * namespace of the event.
+   */
   agentOf(event: RegistryEvent): string | undefined {
     if (this.subjects[event.type] === 'agent') return event.subject;
     return 'agentId' in event.data ? event.data.agentId : undefined;
   }
 
-  matcherOf({ types, agentIds, capabilities }: EventFilter): EventMatcher {
+  matcherOf({ types, agentIds, capabilities, namespaces }: EventFilter): EventMatcher {
     const tests: EventMatcher[] = [];
+    if (namespaces) tests.push((event) => namespaces.includes(event.namespace));
     if (types) {
       const wanted = new Set(types.flatMap((pattern) => this.select(pattern)));
       tests.push((event) => wanted.has(event.type));

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { ALL_NAMESPACES, DEFAULT_NAMESPACE, localIdOf, namespaceOf } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
+import { EventCatalog } from './event.catalog.js';
 import { EventSequencer } from './event.sequencer.js';
 import { EventStore, type StagedEvent } from './event.store.js';
 import type { EventPayloads, EventType } from './event.types.js';
@@ -7,11 +9,16 @@ import type { EventPayloads, EventType } from './event.types.js';
 export interface EventContext {
   /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
+  /**
+   * The namespace of the subject; `default` if absent. It is ignored if the type of the event determines it: the subject of an
+   * event about an agent is a qualified id, and an event about the registry concerns all namespaces.
+   */
+  namespace?: string;
 }
 
-/** An event that has no sequence number yet. */
+/** An event that has no sequence number yet. Ids in its data are local ids. */
 export type EventDraft = {
-  [T in EventType]: { type: T; subject: string; data: EventPayloads[T]; capabilities?: readonly string[] };
+  [T in EventType]: EventContext & { type: T; subject: string; data: EventPayloads[T] };
 }[EventType];
 
 /**
@@ -28,20 +35,29 @@ export class EventOutbox {
     private readonly db: Database,
     private readonly store: EventStore,
     private readonly sequencer: EventSequencer,
+    private readonly catalog: EventCatalog,
   ) {}
 
   async append<T extends EventType>(
     type: T,
     subject: string,
     data: EventPayloads[T],
-    { capabilities = [] }: EventContext = {},
+    context: EventContext = {},
   ): Promise<void> {
-    this.stage([{ type, subject, data, capabilities }]);
+    this.stage([this.toStaged({ ...context, type, subject, data } as EventDraft)]);
   }
 
   /** Appends several events in the given order. */
   async appendAll(drafts: readonly EventDraft[]): Promise<void> {
-    if (drafts.length > 0) this.stage(drafts.map((draft) => ({ capabilities: [], ...draft })));
+    if (drafts.length > 0) this.stage(drafts.map((draft) => this.toStaged(draft)));
+  }
+
+  private toStaged({ type, subject, data, capabilities = [], namespace }: EventDraft): StagedEvent {
+    const kind = this.catalog.subjects[type];
+    if (kind === 'agent')
+      return { type, namespace: namespaceOf(subject), subject: localIdOf(subject), capabilities, data };
+    const owner = kind === 'registry' ? ALL_NAMESPACES : (namespace ?? DEFAULT_NAMESPACE);
+    return { type, namespace: owner, subject, capabilities, data };
   }
 
   private stage(events: StagedEvent[]): void {

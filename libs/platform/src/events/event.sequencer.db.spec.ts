@@ -1,3 +1,4 @@
+import { qualifiedId } from '../namespaces/namespace.js';
 import type { Database } from '../postgres/database.js';
 import {
   readAll,
@@ -38,11 +39,28 @@ describe('an event', () => {
       seq: 1,
       id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       type: 'agent.joined',
+      namespace: 'default',
       subject: 'a-1',
       capabilities: ['code'],
       at: expect.any(Date) as Date,
       data: { generation: 1, name: 'a-1', capabilities: ['code'] },
     });
+  });
+
+  it('the log contains the namespace of an event, and the id of an agent within it', async () => {
+    await db.transaction(async () => {
+      await joinInside('team-a/builder');
+      await joinInside(qualifiedId('default', 'with/slash'));
+      await events.outbox.append('budget.low', '7', {} as never, { namespace: 'team-b' });
+      await events.outbox.append('protection.left', 'registry', { fleet: 1 });
+    });
+    await events.sequencer.runOnce();
+    expect((await readAll(events)).map(({ namespace, subject }) => [namespace, subject])).toEqual([
+      ['team-a', 'builder'],
+      ['default', 'with/slash'],
+      ['team-b', '7'],
+      ['*', 'registry'],
+    ]);
   });
 
   it('B3 an event of a failed transaction is not in the log and uses no seq', async () => {
@@ -88,9 +106,12 @@ describe('the text of an event', () => {
 
   it('an event may contain quotes, comments and statement separators', async () => {
     const name = `'); DROP TABLE event_log; --\\' /* $1 */`;
-    await join(name, [name, '{},"']);
+    const agentId = qualifiedId('default', name);
+    await join(agentId, [name, '{},"']);
     await events.sequencer.runOnce();
-    expect(await readAll(events)).toMatchObject([{ subject: name, capabilities: [name, '{},"'], data: { name } }]);
+    expect(await readAll(events)).toMatchObject([
+      { namespace: 'default', subject: name, capabilities: [name, '{},"'], data: { name: agentId } },
+    ]);
   });
 });
 

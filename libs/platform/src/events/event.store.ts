@@ -13,6 +13,7 @@ const PRUNER_LOCK = 'rollcall.event_pruner';
 
 export interface StagedEvent {
   type: string;
+  namespace: string;
   subject: string;
   capabilities: readonly string[];
   data: object;
@@ -45,24 +46,25 @@ interface LogRow {
 const MOVE = `
   moved AS (
     DELETE FROM event_staging WHERE id IN (SELECT id FROM event_staging ORDER BY id LIMIT $1)
-    RETURNING id, type, subject, capabilities, data, at),
+    RETURNING id, type, namespace, subject, capabilities, data, at),
   counter AS (
     UPDATE event_counter SET head = head + (SELECT count(*) FROM moved)
     WHERE id = 1 AND EXISTS (SELECT FROM moved) RETURNING head),
   logged AS (
-    INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+    INSERT INTO event_log (seq, id, type, namespace, subject, capabilities, data, at)
     SELECT counter.head - count(*) OVER () + row_number() OVER (ORDER BY moved.id),
-           gen_random_uuid(), moved.type, moved.subject, moved.capabilities, moved.data, moved.at
+           gen_random_uuid(), moved.type, moved.namespace, moved.subject, moved.capabilities, moved.data, moved.at
     FROM moved, counter)`;
 
 /** The identity column numbers the rows in the order of the array. */
 const STAGE = {
   name: 'stage_events',
   text: `
-  INSERT INTO event_staging (type, subject, capabilities, data)
-  SELECT type, subject, capabilities, data
-  FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (type text, subject text, capabilities text[], data jsonb))
-    WITH ORDINALITY AS event (type, subject, capabilities, data, place) ORDER BY place`,
+  INSERT INTO event_staging (type, namespace, subject, capabilities, data)
+  SELECT type, namespace, subject, capabilities, data
+  FROM ROWS FROM (jsonb_to_recordset($1::jsonb)
+      AS (type text, namespace text, subject text, capabilities text[], data jsonb))
+    WITH ORDINALITY AS event (type, namespace, subject, capabilities, data, place) ORDER BY place`,
 };
 
 @Injectable()

@@ -18,9 +18,11 @@ interface EventOf<T extends EventType> {
   /** A UUID, for consumers that collect events of several registries. */
   id: string;
   type: T;
+  /** The namespace of the subject; `*` if the event concerns no single namespace. */
+  namespace: string;
   /**
-   * The id of the object that the event describes: an agentId, a budget, a definition's name, a run, a contract, or
-   * `registry`.
+   * The id of the object that the event describes, within its namespace: an agentId, a budget, a definition's name, a
+   * run, a contract, or `registry`.
    */
   subject: string;
   /** The capabilities of the agent that the event concerns; empty if it concerns none. */

@@ -15,6 +15,10 @@ export class LoggedEventEntity {
   @Column({ type: 'text' })
   subject: string;
 
+  /** `*` if the event concerns no single namespace. */
+  @Column({ type: 'text', default: 'default' })
+  namespace: string;
+
   @Column({ type: 'text', array: true })
   capabilities: string[];
 

@@ -16,6 +16,9 @@ export class StagedEventEntity {
   @Column({ type: 'text' })
   subject: string;
 
+  @Column({ type: 'text', default: 'default' })
+  namespace: string;
+
   @Column({ type: 'text', array: true })
   capabilities: string[];
 

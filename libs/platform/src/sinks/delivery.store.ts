@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { DEFAULT_NAMESPACE } from '../namespaces/namespace.js';
 import type { DeliveryEntity, DeliveryState } from './delivery.entity.js';
 
+/** An event in a delivery. Those from before namespaces existed have none. */
+type StoredEvent = Omit<RegistryEvent, 'namespace'> & { namespace?: string };
 export type DeliveryRow = Omit<DeliveryEntity, 'event'>;
 
 const COLUMNS = `sink_id AS "sinkId", seq, state, attempts, event_id AS "eventId", type, subject, status, error,
@@ -48,11 +51,14 @@ export class DeliveryStore {
 
   /** Returns pending deliveries after a seq, in order. */
   async pending(sinkId: string, after: number, limit: number): Promise<RegistryEvent[]> {
-    const rows = await this.db.query<{ seq: string; event: RegistryEvent }>(
+    const rows = await this.db.query<{ seq: string; event: StoredEvent }>(
       `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
-    return rows.map(({ seq, event }) => Object.assign(event, { seq: Number(seq), at: new Date(event.at) }));
+    return rows.map(({ seq, event: { namespace = DEFAULT_NAMESPACE, ...event } }) => {
+      const stored = { ...event, namespace, seq: Number(seq), at: new Date(event.at) };
+      return stored as RegistryEvent;
+    });
   }
 
   /**

@@ -17,6 +17,7 @@ import {
 import { toCloudEventText } from '../events/cloud-event.js';
 import type { EventMatcher } from '../events/event.catalog.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import type { EventSink, Receipt } from './event.sink.js';
 import type { RetryPolicy } from './retry.policy.js';
 
@@ -36,6 +37,8 @@ export interface NatsSinkOptions {
 const CONNECT_MS = 3_000;
 const ACK_MS = 5_000;
 const BATCH = 100;
+/** Stands for all namespaces in a subject. It is not a valid name of a namespace, and `*` is a wildcard in NATS. */
+const ALL_TOKEN = '_all';
 
 interface OpenStream {
   connection: NatsConnection;
@@ -82,12 +85,17 @@ export class NatsSink implements EventSink {
   private async publish(client: JetStreamClient, event: RegistryEvent): Promise<void> {
     const messageHeaders = headers();
     messageHeaders.set('content-type', 'application/cloudevents+json');
-    const subject = `${this.options.subjectPrefix}.${event.type}`;
-    await client.publish(subject, toCloudEventText(event), {
+    await client.publish(this.subjectOf(event), toCloudEventText(event), {
       msgID: event.id,
       headers: messageHeaders,
       timeout: ACK_MS,
     });
+  }
+
+  /** The namespace precedes the type, so that permissions in NATS can separate namespaces. */
+  private subjectOf({ namespace, type }: RegistryEvent): string {
+    const token = namespace === ALL_NAMESPACES ? ALL_TOKEN : namespace;
+    return `${this.options.subjectPrefix}.${token}.${type}`;
   }
 
   private async open(): Promise<OpenStream> {

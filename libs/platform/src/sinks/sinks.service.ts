@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { EventLog } from '../events/event.log.js';
+import { ALL_NAMESPACES, isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
 import { Database } from '../postgres/database.js';
 import { Periodic } from '../schedule/periodic.js';
@@ -12,6 +13,8 @@ import { SinkStore } from './sink.store.js';
 export interface SinkStatus {
   id: string;
   kind: string;
+  /** The namespace whose events it receives; `*` for all events. */
+  namespace: string;
   state: 'delivering' | 'retrying' | 'paused' | 'stopped';
   cursor: number;
   head: number;
@@ -92,10 +95,10 @@ export class SinksService {
     return await this.deliveries.page(id, limit, before, state);
   }
 
-  /** Returns the given sinks, or all sinks, ordered by id. */
+  /** Returns the given sinks, or all sinks, ordered by id. A sink that is not a webhook receives all events. */
   async list(ids?: readonly string[]): Promise<SinkStatus[]> {
     const rows = await this.db.query<StatusRow>(
-      `SELECT s.id, s.kind, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",
+      `SELECT s.id, s.kind, coalesce(w.namespace, '${ALL_NAMESPACES}') AS namespace, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",
          CASE WHEN s.stopped_because IS NOT NULL THEN 'stopped' WHEN s.paused THEN 'paused'
            WHEN s.attempts > 0 THEN 'retrying' ELSE 'delivering' END AS state,
          coalesce(s.stopped_because, s.last_error) AS "lastError",
@@ -104,7 +107,8 @@ export class SinksService {
          (SELECT round(extract(epoch FROM clock_timestamp() - l.at) * 1000)::float8 FROM event_log l
            WHERE l.seq > s.cursor ORDER BY l.seq LIMIT 1) AS "lagMs",
          (SELECT count(*) FROM event_delivery d WHERE d.sink_id = s.id AND d.state <> 'delivered' AND d.state = 'parked') AS parked
-       FROM event_sink s, event_counter c WHERE c.id = 1 AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
+       FROM event_sink s CROSS JOIN event_counter c LEFT JOIN webhook w ON w.id = s.id
+       WHERE c.id = 1 AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
       [ids ?? null],
     );
     return rows.map((row) => {
@@ -113,9 +117,9 @@ export class SinksService {
     });
   }
 
-  async get(id: string): Promise<SinkStatus> {
+  async get(id: string, visible: VisibleNamespaces = null): Promise<SinkStatus> {
     const [status] = await this.list([id]);
-    if (!status) throw new SinkNotFoundError(id);
+    if (!status || !isVisible(status.namespace, visible)) throw new SinkNotFoundError(id);
     return status;
   }
 

@@ -2,6 +2,7 @@ import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 /** A URL that receives events. The sink with the same id stores the progress. */
 @Entity('webhook')
+@Index('webhook_namespace', ['namespace', 'seq'])
 export class WebhookEntity {
   /** The order of creation, for pagination. */
   @PrimaryGeneratedColumn('identity', {
@@ -14,6 +15,10 @@ export class WebhookEntity {
   @Column({ type: 'text' })
   @Index('webhook_id', { unique: true })
   id: string;
+
+  /** It receives the events of this namespace; `*` for all events. */
+  @Column({ type: 'text', default: 'default' })
+  namespace: string;
 
   @Column({ type: 'text', nullable: true })
   description: string | null;

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { EventCatalog, type EventFilter } from '../events/event.catalog.js';
+import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import type { EventSink } from '../sinks/event.sink.js';
 import { WEBHOOK_OPTIONS, type WebhookOptions } from './webhook.options.js';
 import { WebhookSecrets } from './webhook.secrets.js';
@@ -34,6 +35,11 @@ export class WebhookSinks {
   }
 }
 
-function filterOf({ types, agentIds, capabilities }: SigningRow): EventFilter {
-  return { types: types ?? undefined, agentIds: agentIds ?? undefined, capabilities: capabilities ?? undefined };
+function filterOf({ namespace, types, agentIds, capabilities }: SigningRow): EventFilter {
+  return {
+    types: types ?? undefined,
+    agentIds: agentIds ?? undefined,
+    capabilities: capabilities ?? undefined,
+    namespaces: namespace === ALL_NAMESPACES ? undefined : [namespace],
+  };
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
+import type { VisibleNamespaces } from '../namespaces/namespace.js';
 import type { WebhookEntity } from './webhook.entity.js';
 
 export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;
@@ -7,20 +8,29 @@ export type WebhookRow = Omit<WebhookEntity, 'secret' | 'oldSecret'>;
 export type SigningRow = Pick<WebhookEntity, 'secret' | 'oldSecret' | 'oldSecretUntil'> & WebhookRow;
 export type WebhookFields = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
 
-const COLUMNS = `seq, id, description, url, types, agent_ids AS "agentIds", capabilities,
+/** What is stored with a new webhook besides its settings. */
+export type WebhookOrigin = Pick<WebhookEntity, 'id' | 'namespace' | 'secret' | 'createdBy'>;
+
+const COLUMNS = `seq, id, namespace, description, url, types, agent_ids AS "agentIds", capabilities,
   old_secret_until AS "oldSecretUntil", created_at AS "createdAt", created_by AS "createdBy"`;
 
 @Injectable()
 export class WebhookStore {
   constructor(private readonly db: Database) {}
 
-  async insert(id: string, fields: WebhookFields, secret: Buffer, createdBy: string): Promise<void> {
+  async insert({ id, namespace, secret, createdBy }: WebhookOrigin, fields: WebhookFields): Promise<void> {
     const { description, url, types, agentIds, capabilities } = fields;
     await this.db.query(
-      `INSERT INTO webhook (id, description, url, types, agent_ids, capabilities, secret, created_by)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [id, description, url, types, agentIds, capabilities, secret, createdBy],
+      `INSERT INTO webhook (id, description, url, types, agent_ids, capabilities, secret, created_by, namespace)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [id, description, url, types, agentIds, capabilities, secret, createdBy, namespace],
     );
+  }
+
+  async countIn(namespace: string): Promise<number> {
+    const sql = 'SELECT count(*) FROM webhook WHERE namespace = $1';
+    const rows = await this.db.query<{ count: string }>(sql, [namespace]);
+    return Number(rows[0]?.count);
   }
 
   async countOf(createdBy: string): Promise<number> {
@@ -49,10 +59,11 @@ export class WebhookStore {
   }
 
   /** Returns one page of webhooks, newest first. `before` is the seq of the last webhook of the previous page. */
-  async page(limit: number, before: string | undefined): Promise<WebhookRow[]> {
+  async page(limit: number, before: string | undefined, visible: VisibleNamespaces): Promise<WebhookRow[]> {
     return await this.db.query<WebhookRow>(
-      `SELECT ${COLUMNS} FROM webhook WHERE $2::bigint IS NULL OR seq < $2 ORDER BY seq DESC LIMIT $1`,
-      [limit, before ?? null],
+      `SELECT ${COLUMNS} FROM webhook WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text[] IS NULL OR namespace = ANY ($3))
+       ORDER BY seq DESC LIMIT $1`,
+      [limit, before ?? null, visible],
     );
   }
 

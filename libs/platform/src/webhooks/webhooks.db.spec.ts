@@ -1,5 +1,8 @@
 import type { EventDraft } from '../events/event.outbox.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
+import { NamespaceContents } from '../namespaces/namespace.contents.js';
+import { NamespaceStore } from '../namespaces/namespace.store.js';
 import { NO_QUOTA } from '../quota.js';
 import { DeliveryStore } from '../sinks/delivery.store.js';
 import { SinkStore } from '../sinks/sink.store.js';
@@ -13,8 +16,8 @@ import {
   type TestReplica,
 } from '../testing/index.js';
 import { until } from '#rollcall/test-support';
+import { WebhookAdmission } from './webhook.admission.js';
 import type { WebhookOptions } from './webhook.options.js';
-import { WebhookQuota } from './webhook.quota.js';
 import type { WebhookSecrets } from './webhook.secrets.js';
 import { signedHeaders } from './webhook.signature.js';
 import { WebhookSinks } from './webhook.sinks.js';
@@ -30,6 +33,8 @@ const FIELDS: WebhookFields = {
   agentIds: null,
   capabilities: null,
 };
+
+const OWNER = { createdBy: 'key:a', namespace: 'default' };
 
 const DRAFT: EventDraft = { type: 'agent.resumed', subject: 'a-1', data: { by: 'test' } };
 
@@ -75,8 +80,10 @@ function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookS
     new DeliveryStore(database.db),
     testPlatformOptions(database.db),
   );
+  const namespaces = new NamespaceAdmission(database.db, new NamespaceStore(database.db));
+  const admission = new WebhookAdmission(store, namespaces, new NamespaceContents(), options);
   return {
-    service: new WebhooksService(database.db, store, sinks, secrets, new WebhookQuota(store, options)),
+    service: new WebhooksService(database.db, store, sinks, secrets, admission),
     sinks: new WebhookSinks(store, secrets, transport, SOME_EVENTS, options),
   };
 }
@@ -92,8 +99,8 @@ async function loggedEvent(): Promise<RegistryEvent> {
 describe('a webhook', () => {
   it('posts a CloudEvent that both secrets sign during the overlap after a rotation', async () => {
     const { service, sinks } = webhooks();
-    const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, createdBy: 'key:a' });
-    const { secret: current, row: rotated } = await service.rotate(row.id, 60_000);
+    const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, ...OWNER });
+    const { secret: current, row: rotated } = await service.rotate(row.id, 60_000, null);
     const event = await loggedEvent();
     const sink = await sinks.create(row.id);
     expect(sink?.matches(event)).toBe(true);
@@ -112,7 +119,7 @@ describe('a webhook', () => {
 
   it('reports the status and the requested delay of a failed delivery', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ fields: FIELDS, paused: true, createdBy: 'key:a' });
+    const { row } = await service.create({ fields: FIELDS, paused: true, ...OWNER });
     answer = { status: 503, retryAfterMs: 2_000 };
     const event = await loggedEvent();
     const delivery = (await sinks.create(row.id))?.deliver([event], new AbortController().signal);
@@ -121,16 +128,16 @@ describe('a webhook', () => {
 
   it('a removed webhook has no sink and is not found', async () => {
     const { service, sinks } = webhooks();
-    const { row } = await service.create({ fields: FIELDS, paused: false, createdBy: 'key:a' });
-    await service.remove(row.id);
+    const { row } = await service.create({ fields: FIELDS, paused: false, ...OWNER });
+    await service.remove(row.id, null);
     expect(await sinks.create(row.id)).toBeUndefined();
-    await expect(service.get(row.id)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
+    await expect(service.get(row.id, null)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
   it('A6 rejects a webhook beyond the quota of its creator, also when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
     const create = async (by: string): Promise<unknown> =>
-      await service.create({ fields: FIELDS, paused: true, createdBy: by });
+      await service.create({ fields: FIELDS, paused: true, ...OWNER, createdBy: by });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => create('key:a')));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     await expect(create('key:a')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', details: { limit: 3 } });

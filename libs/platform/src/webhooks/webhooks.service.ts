@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
 import { SinksService, type SinkStatus } from '../sinks/sinks.service.js';
+import { WebhookAdmission } from './webhook.admission.js';
 import { WebhookNotFoundError } from './webhook.errors.js';
-import { WebhookQuota } from './webhook.quota.js';
 import { type SigningSecret, WebhookSecrets } from './webhook.secrets.js';
 import { newWebhookSecret } from './webhook.signature.js';
 import { type WebhookFields, type WebhookRow, WebhookStore } from './webhook.store.js';
@@ -25,11 +26,19 @@ export interface NewWebhook {
   /** Delivery starts after this sequence number, or with the next event if absent. */
   after?: number;
   createdBy: string;
+  /** It receives the events of this namespace; `*` for all events. */
+  namespace: string;
 }
+
+/** Absent fields are not changed. */
+export type WebhookChanges = Partial<WebhookFields> & { paused?: boolean };
 
 export const WEBHOOK_KIND = 'webhook';
 
-/** Manages webhooks. The sink with the same id delivers the events. */
+/**
+ * Manages webhooks. The sink with the same id delivers the events. A webhook that the caller may not see does not exist for the
+ * caller.
+ */
 @Injectable()
 export class WebhooksService {
   constructor(
@@ -37,22 +46,22 @@ export class WebhooksService {
     private readonly store: WebhookStore,
     private readonly sinks: SinksService,
     private readonly secrets: WebhookSecrets,
-    private readonly quota: WebhookQuota,
+    private readonly admission: WebhookAdmission,
   ) {}
 
-  async create({ fields, paused, after, createdBy }: NewWebhook): Promise<IssuedWebhook> {
+  async create({ fields, paused, after, createdBy, namespace }: NewWebhook): Promise<IssuedWebhook> {
     const id = `wh_${randomBytes(12).toString('hex')}`;
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
-      await this.quota.check(createdBy);
-      await this.store.insert(id, fields, this.secrets.seal(secret, id), createdBy);
+      await this.admission.admit(namespace, createdBy);
+      await this.store.insert({ id, namespace, secret: this.secrets.seal(secret, id), createdBy }, fields);
       await this.sinks.add(id, WEBHOOK_KIND, { after, paused });
-      return { ...(await this.get(id)), secret };
+      return { ...(await this.get(id, [namespace])), secret };
     });
   }
 
-  async list(limit: number, before: string | undefined): Promise<Webhook[]> {
-    const rows = await this.store.page(limit, before);
+  async list(limit: number, before: string | undefined, visible: VisibleNamespaces): Promise<Webhook[]> {
+    const rows = await this.store.page(limit, before, visible);
     const statuses = new Map((await this.sinks.list(rows.map(({ id }) => id))).map((one) => [one.id, one]));
     return rows.flatMap((row) => {
       const status = statuses.get(row.id);
@@ -60,45 +69,52 @@ export class WebhooksService {
     });
   }
 
-  async get(id: string): Promise<Webhook> {
-    const row = await this.store.find(id);
-    if (!row) throw new WebhookNotFoundError(id);
-    return { row, status: await this.sinks.get(id) };
+  async get(id: string, visible: VisibleNamespaces): Promise<Webhook> {
+    return { row: await this.find(id, visible), status: await this.sinks.get(id) };
   }
 
-  async update(id: string, changes: Partial<WebhookFields>, paused: boolean | undefined): Promise<Webhook> {
+  async update(id: string, { paused, ...fields }: WebhookChanges, visible: VisibleNamespaces): Promise<Webhook> {
     return await this.db.transaction(async () => {
-      if (!(await this.store.update(id, changes))) throw new WebhookNotFoundError(id);
+      await this.find(id, visible);
+      if (!(await this.store.update(id, fields))) throw new WebhookNotFoundError(id);
       if (paused === undefined) await this.sinks.reload(id);
       else await this.sinks.pause(id, paused);
-      return await this.get(id);
+      return await this.get(id, visible);
     });
   }
 
   /** Issues a new secret. Deliveries are signed with both secrets until the overlap ends. */
-  async rotate(id: string, overlapMs: number): Promise<IssuedWebhook> {
+  async rotate(id: string, overlapMs: number, visible: VisibleNamespaces): Promise<IssuedWebhook> {
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
+      await this.find(id, visible);
       if (!(await this.store.rotate(id, this.secrets.seal(secret, id), overlapMs))) throw new WebhookNotFoundError(id);
       await this.sinks.reload(id);
-      return { ...(await this.get(id)), secret };
+      return { ...(await this.get(id, visible)), secret };
     });
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, visible: VisibleNamespaces): Promise<void> {
     await this.db.transaction(async () => {
+      await this.find(id, visible);
       if (!(await this.store.delete(id))) throw new WebhookNotFoundError(id);
       await this.sinks.remove(id);
     });
   }
 
   /** Sends all parked events again, or all events after a sequence number. */
-  async replay(id: string, after: number | undefined): Promise<Webhook> {
+  async replay(id: string, after: number | undefined, visible: VisibleNamespaces): Promise<Webhook> {
     return await this.db.transaction(async () => {
-      if (!(await this.store.find(id))) throw new WebhookNotFoundError(id);
+      await this.find(id, visible);
       if (after === undefined) await this.sinks.replayParked(id);
       else await this.sinks.replayAfter(id, after);
-      return await this.get(id);
+      return await this.get(id, visible);
     });
+  }
+
+  private async find(id: string, visible: VisibleNamespaces): Promise<WebhookRow> {
+    const row = await this.store.find(id);
+    if (!row || !isVisible(row.namespace, visible)) throw new WebhookNotFoundError(id);
+    return row;
   }
 }

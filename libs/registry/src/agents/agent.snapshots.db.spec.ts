@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 async function read(at: TestRegistry): Promise<{ seq: number; agents: AgentRecord[] }> {
-  const snapshot = await at.snapshots.take();
+  const snapshot = await at.snapshots.take(null);
   const agents: AgentRecord[] = [];
   for await (const slice of snapshot.slices()) agents.push(...slice);
   return { seq: snapshot.position.seq, agents };
@@ -67,7 +67,7 @@ describe('a snapshot of the agents', () => {
         sandbox_level, provider, cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
       SELECT 'a-' || to_char(n, 'FM00000'), 1, 1, '', 'many', NULL, NULL, '{build}', '{build}', 0, '{}', '{"usdPerTask":0}', '{}', 0,
         'reported', '{"consecutiveFailures":0}', '{}', clock_timestamp(), 'test' FROM generate_series(1, 1300) AS n`);
-    const snapshot = await here.snapshots.take();
+    const snapshot = await here.snapshots.take(null);
     const ids: string[] = [];
     for await (const slice of snapshot.slices()) {
       if (ids.length === 0) await replicas.database.db.query(`UPDATE agent SET left_at = clock_timestamp()`);
@@ -79,8 +79,8 @@ describe('a snapshot of the agents', () => {
   });
 
   it('rejects a snapshot while too many snapshots are open, and accepts it after they are closed', async () => {
-    const open = await Promise.all([1, 2, 3, 4].map(async () => await here.snapshots.take()));
-    await expect(here.snapshots.take()).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
+    const open = await Promise.all([1, 2, 3, 4].map(async () => await here.snapshots.take(null)));
+    await expect(here.snapshots.take(null)).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
     for (const snapshot of open) await snapshot.close();
     expect((await read(here)).agents).toEqual([]);
   });

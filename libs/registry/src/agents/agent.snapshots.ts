@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { EventSequencer, type EventSnapshot, type LogPosition } from '#rollcall/platform';
+import { EventSequencer, type EventSnapshot, type LogPosition, type VisibleNamespaces } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import type { AgentRecord } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
@@ -17,28 +17,28 @@ class SnapshotsBusyError extends RegistryError {
   }
 }
 
-/** All live agents at one position of the event log. */
+/** All live agents of some namespaces at one position of the event log. */
 export interface AgentSnapshot {
   position: LogPosition;
-  /** Yields the agents in slices, ordered by agentId. Closes the snapshot at the end, also when the consumer stops early. */
+  /** Yields the agents in slices, ordered by qualified id. Closes the snapshot at the end, also when the consumer stops early. */
   slices(): AsyncGenerator<AgentRecord[], void, void>;
   close(): Promise<void>;
 }
 
-/** Reads the whole fleet as of one position of the event log, without blocking writers. */
+/** Reads the agents as of one position of the event log, without blocking writers. */
 @Injectable()
 export class AgentSnapshots {
   private open = 0;
 
   constructor(private readonly sequencer: EventSequencer) {}
 
-  async take(): Promise<AgentSnapshot> {
+  async take(visible: VisibleNamespaces): Promise<AgentSnapshot> {
     if (this.open >= MAX_OPEN) throw new SnapshotsBusyError();
     this.open += 1;
     try {
       const shot = await this.sequencer.snapshot();
       const close = this.closing(shot);
-      return { position: shot.position, slices: () => slices(shot, close), close };
+      return { position: shot.position, slices: () => slices(shot, visible, close), close };
     } catch (error) {
       this.open -= 1;
       throw error;
@@ -56,15 +56,20 @@ export class AgentSnapshots {
   }
 }
 
-async function* slices(shot: EventSnapshot, close: () => Promise<void>): AsyncGenerator<AgentRecord[], void, void> {
+async function* slices(
+  shot: EventSnapshot,
+  visible: VisibleNamespaces,
+  close: () => Promise<void>,
+): AsyncGenerator<AgentRecord[], void, void> {
   try {
     const [clock] = await shot.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     const now = clock?.now.getTime() ?? 0;
     for (let after = '', size = SLICE; size === SLICE;) {
       const rows = await shot.query<AgentRow>(
         `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
-         WHERE a.left_at IS NULL AND a.agent_id > $2 ORDER BY a.agent_id LIMIT $1`,
-        [SLICE, after],
+         WHERE a.left_at IS NULL AND a.agent_id > $2 AND ($3::text[] IS NULL OR a.namespace = ANY ($3))
+         ORDER BY a.agent_id LIMIT $1`,
+        [SLICE, after, visible],
       );
       if (rows.length > 0) yield rows.map((row) => toRecord(row, now));
       size = rows.length;

@@ -5,6 +5,7 @@ import {
   type EventLog,
   type FeedSubscription,
   Periodic,
+  qualifiedId,
   type RegistryEvent,
   StopsIn,
 } from '#rollcall/platform';
@@ -171,8 +172,9 @@ function agentsIn(events: readonly RegistryEvent[]): string[] {
   return [...new Set(events.map(agentOf).filter((agentId) => agentId !== undefined))];
 }
 
-/** The agent whose record or budget the event changes. */
-function agentOf({ type, subject, data }: RegistryEvent): string | undefined {
-  if (type.startsWith('agent.') || type.startsWith('circuit.')) return subject;
-  return type.startsWith('budget.') && 'agentId' in data ? data.agentId : undefined;
+/** The qualified id of the agent whose record or budget the event changes. */
+function agentOf({ type, namespace, subject, data }: RegistryEvent): string | undefined {
+  if (type.startsWith('agent.') || type.startsWith('circuit.')) return qualifiedId(namespace, subject);
+  const agentId = type.startsWith('budget.') && 'agentId' in data ? data.agentId : undefined;
+  return agentId === undefined ? undefined : qualifiedId(namespace, agentId);
 }
