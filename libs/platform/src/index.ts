@@ -47,6 +47,7 @@ export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
 export {
   ALL_NAMESPACES,
   DEFAULT_NAMESPACE,
+  isVisible,
   localIdOf,
   NAMESPACE_PATTERN,
   namespaceOf,

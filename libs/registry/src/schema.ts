@@ -16,6 +16,7 @@ import { ForgottenGenerations1763281000000 } from './migrations/1763281000000-fo
 import { LeaseTokenIndex1763281500000 } from './migrations/1763281500000-lease-token-index.js';
 import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
+import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget-namespaces.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -39,5 +40,6 @@ export const REGISTRY_SCHEMA: Schema = {
     LeaseTokenIndex1763281500000,
     Quotas1763290000000,
     AgentNamespaces1763300010000,
+    BudgetNamespaces1763300020000,
   ],
 };

@@ -11,7 +11,8 @@ export class OpenBudgetBody {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
-    description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. Absent for the fleet.',
+    description:
+      'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. Absent for the namespace of the request and for the fleet.',
   })
   @Optional()
   @IsString()

@@ -7,11 +7,16 @@ import type { EventPayloads, EventType } from './event.types.js';
 export interface EventContext {
   /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
+  /**
+   * The namespace of the subject; `default` if absent. It is ignored if the type of the event determines it: the subject of an
+   * event about an agent is a qualified id, and an event about the registry concerns all namespaces.
+   */
+  namespace?: string;
 }
 
-/** An event that has no sequence number yet. */
+/** An event that has no sequence number yet. Ids in its data are local ids. */
 export type EventDraft = {
-  [T in EventType]: { type: T; subject: string; data: EventPayloads[T]; capabilities?: readonly string[] };
+  [T in EventType]: EventContext & { type: T; subject: string; data: EventPayloads[T] };
 }[EventType];
 
 /**

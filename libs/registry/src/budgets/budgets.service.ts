@@ -1,6 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
-import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled } from './budget.js';
+import { Database, isVisible, localIdOf, type VisibleNamespaces } from '#rollcall/platform';
+import {
+  ZERO,
+  type Amount,
+  type Budget,
+  type BudgetKind,
+  FLEET,
+  type Limit,
+  namespaceOfBudget,
+  rolled,
+} from './budget.js';
 import { BudgetExistsError, BudgetNotFoundError, InvalidBudgetError, RunTreeTooDeepError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
@@ -59,9 +68,10 @@ export class BudgetsService {
     });
   }
 
-  async get(id: number): Promise<BudgetReading> {
+  /** A budget of a namespace that is not visible has the same answer as a missing one. */
+  async get(id: number, visible: VisibleNamespaces = null): Promise<BudgetReading> {
     const found = await this.store.find(id);
-    if (!found) throw new BudgetNotFoundError(String(id));
+    if (!found || !isVisible(namespaceOfBudget(found.budget), visible)) throw new BudgetNotFoundError(String(id));
     return current(found);
   }
 
@@ -117,7 +127,7 @@ export class BudgetsService {
     if (!isTimeZone(timeZone))
       throw new InvalidBudgetError(`"${timeZone}" is not a known time zone. Use a name such as UTC or Europe/Berlin.`);
     const parent = parentRunId === null ? undefined : await this.store.findParent(parentRunId);
-    if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${parentRunId}"`);
+    if (parentRunId !== null && !parent) throw new BudgetNotFoundError(`of the run "${localIdOf(parentRunId)}"`);
     const path = parent ? [...parent.path, parent.id] : [];
     if (this.runDepth > 0 && path.length >= this.runDepth) throw new RunTreeTooDeepError(subject, this.runDepth);
     return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
@@ -134,7 +144,7 @@ export class BudgetsService {
 
   private async getOnly(kind: BudgetKind, subject: string): Promise<BudgetReading> {
     const [found] = await this.store.findOf(kind, subject);
-    if (!found) throw new BudgetNotFoundError(`of the ${kind} "${subject}"`);
+    if (!found) throw new BudgetNotFoundError(`of the ${kind} "${localIdOf(subject)}"`);
     return found;
   }
 }

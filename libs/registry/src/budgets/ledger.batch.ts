@@ -1,4 +1,4 @@
-import { type DomainError, NO_QUOTA } from '#rollcall/platform';
+import { type DomainError, localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
 import {
   available,
   charge,
@@ -28,7 +28,7 @@ import {
 import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
-import type { Reservation, ReserveRequest, Scopes, Usage } from './reservation.js';
+import type { Reservation, ReserveRequest, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -157,7 +157,7 @@ export class LedgerBatch {
     if (known) return isSame(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
-    const found = this.budgetsOf(request.scopes);
+    const found = this.budgetsOf(request);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(found.missing) };
     const amount = fittingAmount(request, found.budgets);
     for (const budget of found.budgets) {
@@ -212,7 +212,16 @@ export class LedgerBatch {
     this.budgets.set(budget.id, charge(released, used, own));
     if (isZero(used)) return;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
-    this.lines.push({ ...at, kind: 'charged', amount: used, own, limit: null, marks, by: owner, note: null });
+    this.lines.push({
+      ...at,
+      kind: 'charged',
+      amount: used,
+      own,
+      limit: null,
+      marks,
+      by: localIdOf(owner),
+      note: null,
+    });
   }
 
   /** Renews a held reservation, even after its expiry time, as long as no sweep has expired it. */
@@ -265,16 +274,20 @@ export class LedgerBatch {
   }
 
   /** Returns the budgets in the order of their ids, which is the order of the locks. */
-  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: string } {
+  private budgetsOf({
+    owner,
+    scopes: { agentId, callerId, runId },
+  }: ReserveRequest): { budgets: Budget[] } | { missing: string } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
-    if (agentId !== null && agent.length === 0) return { missing: `of the agent "${agentId}"` };
-    if (runId !== null && run.length === 0) return { missing: `of the run "${runId}"` };
+    if (agentId !== null && agent.length === 0) return { missing: `of the agent "${localIdOf(agentId)}"` };
+    if (runId !== null && run.length === 0) return { missing: `of the run "${localIdOf(runId)}"` };
     const ancestors = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
     const ids = new Set([
       ...agent,
       ...run,
       ...ancestors,
       ...this.idsOf('caller', callerId),
+      ...this.idsOf('namespace', namespaceOf(owner)),
       ...this.idsOf('fleet', FLEET),
     ]);
     const sorted = [...ids].toSorted((one, other) => one - other);
