@@ -16,11 +16,13 @@ export function newSubject(kind: BudgetKind, subject: string | undefined, caller
   return qualifiedId(caller.namespace, subject);
 }
 
-/** The subjects that a filter by a local id matches in the namespace of the request. */
+/** The stored subjects that a filter matches: a local id in the namespace of the request, the namespace itself, or the fleet. */
 export function filteredSubjects(subject: string | undefined, caller: Principal): string[] | undefined {
   if (subject === undefined) return undefined;
   checkScope('one', caller);
-  return [qualifiedId(caller.namespace, subject), subject];
+  const { namespace } = caller;
+  const isWhole = subject === namespace || subject === FLEET;
+  return [qualifiedId(namespace, subject), ...(isWhole ? [subject] : [])];
 }
 
 function namespaceSubject(subject: string | undefined, { namespace }: Principal): string {
