@@ -160,11 +160,11 @@ export class Fixtures {
 
   /** Removes the limits of budgets that requests opened: they would reject all later reservations. */
   private async liftBudgets(): Promise<void> {
-    const { body } = await this.api.call('GET', '/v1/budgets?kind=fleet');
-    const fleet = (body['items'] ?? []) as { id: string }[];
-    const { body: callers } = await this.api.call('GET', '/v1/budgets?kind=caller');
-    for (const { id } of [...fleet, ...((callers['items'] ?? []) as { id: string }[])].slice(0, 5))
-      await this.api.call('POST', `/v1/budgets/${id}/adjust`, { limit: NO_LIMIT, note: 'fuzz' });
+    for (const kind of ['fleet', 'namespace', 'caller']) {
+      const { body } = await this.api.call('GET', `/v1/budgets?kind=${kind}`);
+      for (const { id } of ((body['items'] ?? []) as { id: string }[]).slice(0, 5))
+        await this.api.call('POST', `/v1/budgets/${id}/adjust`, { limit: NO_LIMIT, note: 'fuzz' });
+    }
   }
 }
 

@@ -277,7 +277,7 @@ describe('invalid budget input', () => {
     ['a fraction of a token', { kind: 'agent', subject: 'a', limit: { tokens: 0.5 } }, 400, 'VALIDATION_FAILED'],
     ['a negative limit', { kind: 'agent', subject: 'a', limit: { tokens: -1 } }, 400, 'VALIDATION_FAILED'],
     ['an unknown field', { kind: 'agent', subject: 'a', limit: {}, colour: 'red' }, 400, 'VALIDATION_FAILED'],
-    ['an unknown time zone', { kind: 'fleet', window: 'daily', timeZone: 'X/Y', limit: {} }, 400, 'INVALID_BUDGET'],
+    ['an unknown time zone', { kind: 'namespace', window: 'daily', timeZone: 'X/Y', limit: {} }, 400, 'INVALID_BUDGET'],
     ['an unknown parent', { kind: 'run', subject: 'r', parentRunId: 'no', limit: {} }, 404, 'BUDGET_NOT_FOUND'],
   ])('S3.10 rejects a budget with %s', async (_, body, status, code) => {
     expect(await open(body)).toMatchObject({ status, body: { code } });
@@ -293,7 +293,7 @@ describe('invalid budget input', () => {
     });
     const viewer = await api.given.key('viewer');
     expect((await reserve({ key: 'k', tokens: 1 }, viewer)).status).toBe(403);
-    expect((await open({ kind: 'fleet', limit: {} }, viewer)).status).toBe(403);
-    expect((await open({ kind: 'fleet', limit: {} }, await api.given.key('caller'))).status).toBe(403);
+    expect((await open({ kind: 'namespace', limit: {} }, viewer)).status).toBe(403);
+    expect((await open({ kind: 'namespace', limit: {} }, await api.given.key('caller'))).status).toBe(403);
   });
 });

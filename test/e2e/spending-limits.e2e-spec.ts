@@ -28,8 +28,8 @@ const reserve = async (body: object, key = callerKey): Promise<Rejectable<Reserv
 const settle = async (reservation: string, body: object, key = callerKey): Promise<Rejectable<ReservationView>> =>
   await post(`/reservations/${reservation}/settle`, body, key);
 
-async function fleet(): Promise<BudgetView | undefined> {
-  const { body } = await api.call<{ items: BudgetView[] }>('GET', '/v1/budgets?kind=fleet');
+async function namespaceBudget(): Promise<BudgetView | undefined> {
+  const { body } = await api.call<{ items: BudgetView[] }>('GET', '/v1/budgets?kind=namespace');
   return body.items[0];
 }
 
@@ -37,7 +37,7 @@ describe('spending with an agent key', () => {
   beforeAll(async () => {
     const { status } = await post(
       '',
-      { kind: 'fleet', limit: { tokens: 1_000_000, microUsd: 9_000_000 } },
+      { kind: 'namespace', limit: { tokens: 1_000_000, microUsd: 9_000_000 } },
       operatorKey,
     );
     expect(status).toBe(201);
@@ -53,7 +53,7 @@ describe('spending with an agent key', () => {
     expect(refused.body.detail).toContain('budgets:write');
     const { body } = await api.call<ReservationView>('GET', '/v1/budgets/reservations/absurd', { key: callerKey });
     expect(body).toMatchObject({ state: 'held', used: null });
-    expect((await fleet())?.usage.subtree.tokens).toBe(0);
+    expect((await namespaceBudget())?.usage.subtree.tokens).toBe(0);
     expect(await reserve({ key: 'others', tokens: 10 }, operatorKey)).toMatchObject({ status: 201 });
     expect(await settle('absurd', { tokens: 10 })).toMatchObject({ status: 200, body: { overdraft: true } });
   });
@@ -70,10 +70,10 @@ describe('spending with an agent key', () => {
 
   it('A5 rejects all concurrent settlements that are too large', async () => {
     await reserve({ key: 'raced', tokens: 2 });
-    const before = (await fleet())?.usage.subtree.tokens ?? 0;
+    const before = (await namespaceBudget())?.usage.subtree.tokens ?? 0;
     const answers = await Promise.all(Array.from({ length: 20 }, async () => await settle('raced', { tokens: 21 })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
-    expect((await fleet())?.usage.subtree.tokens).toBe(before);
+    expect((await namespaceBudget())?.usage.subtree.tokens).toBe(before);
   });
 
   it('A5 allows any settlement with budgets:write', async () => {

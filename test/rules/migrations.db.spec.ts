@@ -64,6 +64,57 @@ describe('migrations', () => {
     expect(tables.map(({ tablename }) => tablename)).toEqual(['schema_migration']);
   });
 
+  it('budgets, reservations and ledger lines from before namespaces belong to the namespace `default`', async () => {
+    const before = SCHEMA.migrations.filter(({ name }) => name !== 'BudgetNamespaces1763300020000');
+    await migrate(options, { ...SCHEMA, migrations: before });
+    await query(`
+      INSERT INTO budget (kind, subject, window_kind, time_zone, path, window_start, source, created_by)
+      SELECT kind, subject, 'total', 'UTC', '{}', now(), 'ledger', 'test' FROM (VALUES ('agent', 'builder'),
+        ('caller', 'key:a'), ('caller', 'oidc:a/b'), ('run', 'run-1'), ('run', 'run-1/x'), ('fleet', 'fleet')) AS b (kind, subject);
+      INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, state, expires_at)
+      VALUES ('oidc:a/b', 'k/1', 'builder', 'oidc:a/b', 'run-1/x', '{}', 1, 0, 'held', now()),
+        ('key:a', 'k/1', 'builder', 'key:a', NULL, '{}', 1, 0, 'held', now());
+      INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, window_start, owner, key, marks, by)
+      SELECT id, 'charged', 0, 0, true, false, now(), 'oidc:a/b', 'k/1', '{}', 'oidc:a/b' FROM budget LIMIT 1`);
+    const subjects = async (): Promise<string[]> =>
+      (await query<{ row: string }>(`SELECT concat_ws(' ', kind, subject) AS row FROM budget ORDER BY id`)).map(
+        (one) => one.row,
+      );
+    const old = await subjects();
+    await migrate(options, SCHEMA);
+    expect(await subjects()).toEqual([
+      'agent builder',
+      'caller key:a',
+      'caller default/oidc:a/b',
+      'run run-1',
+      'run default/run-1/x',
+      'namespace default',
+    ]);
+    expect(await query('SELECT DISTINCT namespace FROM budget')).toEqual([{ namespace: 'default' }]);
+    const spenders = 'owner, key, agent_id, caller_id, run_id';
+    expect(await query(`SELECT ${spenders} FROM budget_reservation ORDER BY owner`)).toEqual([
+      {
+        owner: 'default/oidc:a/b',
+        key: 'k/1',
+        agent_id: 'builder',
+        caller_id: 'default/oidc:a/b',
+        run_id: 'default/run-1/x',
+      },
+      { owner: 'key:a', key: 'k/1', agent_id: 'builder', caller_id: 'key:a', run_id: null },
+    ]);
+    expect(await query('SELECT owner, key, by FROM budget_entry')).toEqual([
+      { owner: 'default/oidc:a/b', key: 'k/1', by: 'oidc:a/b' },
+    ]);
+    const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+    await dataSource.undoLastMigration();
+    await dataSource.destroy();
+    expect(await subjects()).toEqual(old);
+    expect(await query('SELECT DISTINCT owner FROM budget_reservation ORDER BY owner')).toEqual([
+      { owner: 'key:a' },
+      { owner: 'oidc:a/b' },
+    ]);
+  });
+
   it('rejects a database that a newer version has migrated', async () => {
     await migrate(options, SCHEMA);
     await query(`INSERT INTO schema_migration (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`);

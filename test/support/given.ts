@@ -47,9 +47,9 @@ export class Given {
     return agent;
   }
 
-  /** Creates a budget; by default of the fleet, with a limit of 1,000 tokens. */
+  /** Creates a budget; by default of the namespace, with a limit of 1,000 tokens. */
   async budget(overrides: object = {}): Promise<Record<string, unknown>> {
-    const body = { kind: 'fleet', limit: { tokens: 1_000 }, ...overrides };
+    const body = { kind: 'namespace', limit: { tokens: 1_000 }, ...overrides };
     return await succeeded(this.send('POST', '/v1/budgets', { body }));
   }
 

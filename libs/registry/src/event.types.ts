@@ -7,8 +7,8 @@ interface AgentFact {
 }
 
 interface BudgetFact {
-  kind: 'agent' | 'caller' | 'run' | 'fleet';
-  /** The subject of the budget: an agentId, a caller, a run, or `fleet`. */
+  kind: 'agent' | 'caller' | 'run' | 'namespace' | 'fleet';
+  /** The subject of the budget: an agentId, a caller, a run, a namespace, or `fleet`. */
   of: string;
   window: 'total' | 'daily' | 'monthly';
   /** The unit of which the smaller share is left. */

@@ -48,6 +48,7 @@ export {
   LARGEST_AMOUNT,
   type Limit,
   type LowBudgetPolicy,
+  namespaceOfBudget,
   DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';

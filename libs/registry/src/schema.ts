@@ -19,6 +19,7 @@ import { Quotas1763290000000 } from './migrations/1763290000000-quotas.js';
 import { ReportedUsage1763291000000 } from './migrations/1763291000000-reported-usage.js';
 import { Outcomes1763291010000 } from './migrations/1763291010000-outcomes.js';
 import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
+import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget-namespaces.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -45,5 +46,6 @@ export const REGISTRY_SCHEMA: Schema = {
     ReportedUsage1763291000000,
     Outcomes1763291010000,
     AgentNamespaces1763300010000,
+    BudgetNamespaces1763300020000,
   ],
 };

@@ -1,7 +1,10 @@
 import { Controller, Get, Inject, Param } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { qualifiedId } from '#rollcall/platform';
 import { AgentsService, BudgetsService } from '#rollcall/registry';
 import { AGENT_ID } from '../agents/agents.examples.js';
+import { Caller } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { AgentBudgetsView, toBudgetView, type ViewRules } from './budget.view.js';
@@ -26,9 +29,10 @@ export class AgentBudgetController {
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: AgentBudgetsView, description: 'The budgets of the agent.' })
   @Problems('AGENT_NOT_FOUND')
-  async get(@Param('id') id: string): Promise<AgentBudgetsView> {
-    const { agentId, budget } = await this.agents.get(id);
-    const readings = await this.budgets.of('agent', agentId);
-    return { agentId, budget, budgets: readings.map((reading) => toBudgetView(reading, this.rules)) };
+  async get(@Param('id') id: string, @Caller() caller: Principal): Promise<AgentBudgetsView> {
+    const qualified = qualifiedId(caller.namespace, id);
+    const { namespace, agentId, budget } = await this.agents.get(qualified);
+    const readings = await this.budgets.of('agent', qualified);
+    return { namespace, agentId, budget, budgets: readings.map((reading) => toBudgetView(reading, this.rules)) };
   }
 }

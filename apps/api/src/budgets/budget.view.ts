@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { localIdOf } from '#rollcall/platform';
 import {
   available,
   type Budget,
@@ -8,6 +9,7 @@ import {
   type BudgetReading,
   conditionOf,
   type LowBudgetPolicy,
+  namespaceOfBudget,
 } from '#rollcall/registry';
 import { AgentBudgetView } from '../agents/agent.view.js';
 import { PageView } from '../http/page.js';
@@ -44,8 +46,10 @@ class FreshnessView {
 
 export class BudgetView {
   @ApiProperty({ example: '42', description: 'The id of the budget.' }) id: string;
+  @ApiProperty({ example: 'default', description: 'The namespace it belongs to; `*` for the fleet.' })
+  namespace: string;
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) kind: string;
-  @ApiProperty({ example: 'builder-01', description: 'The agent, caller or run; `fleet` for the fleet.' })
+  @ApiProperty({ example: 'builder-01', description: 'The agent, caller, run or namespace; `fleet` for the fleet.' })
   subject: string;
   @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'How often the usage starts again at 0.' })
   window: string;
@@ -87,6 +91,7 @@ export class BudgetPage extends PageView {
 }
 
 export class AgentBudgetsView {
+  @ApiProperty({ example: 'default', description: 'The namespace of the agent.' }) namespace: string;
   @ApiProperty({ example: 'builder-01', description: 'The agent.' }) agentId: string;
   @ApiProperty({ type: AgentBudgetView, description: 'The tightest budget, as in the record of the agent.' })
   budget: AgentBudgetView;
@@ -103,11 +108,12 @@ export interface ViewRules {
 const COUNTED_HERE = new Set(['ledger', 'reported']);
 
 export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rules: ViewRules): BudgetView {
-  const { kind, subject, window, timeZone, limit, low, source, windowEnd } = budget;
+  const { kind, window, timeZone, limit, low, source, windowEnd } = budget;
   return {
     id: String(budget.id),
+    namespace: namespaceOfBudget(budget),
     kind,
-    subject,
+    subject: localIdOf(budget.subject),
     window,
     timeZone,
     windowStart: isoTime(budget.windowStart),

@@ -1,13 +1,16 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { BudgetsService, FLEET, type Limit, ReconciliationStore } from '#rollcall/registry';
+import { qualifiedId } from '#rollcall/platform';
+import { BudgetsService, type Limit, ReconciliationStore } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { Scope } from '../auth/namespace.scope.js';
+import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
+import { filteredSubjects, newSubject } from './budget.subject.js';
 import { maySpendOnAll } from './budgets.access.js';
 import { BudgetPage, BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
 import type { LimitBody } from './amount.dto.js';
@@ -39,27 +42,27 @@ export class BudgetsController {
 
   @Post('budgets')
   @Permit('budgets:write')
+  @Scope('any')
   @Mutation({ audit: 'budget.opened', record: ['kind', 'subject', 'window', 'limit'] })
   @ApiOperation({
     operationId: 'budgets.open',
     summary: 'Open a budget',
-    description: 'Each agent, caller and run, and the fleet, can have one budget for each window.',
+    description:
+      'Each agent, caller, run and namespace can have one budget for each window, and so can the fleet: all namespaces together. ' +
+      'A budget belongs to the namespace of the request; the budget of the fleet requires a credential for all namespaces.',
   })
   @ApiBody({ type: OpenBudgetBody, examples: OPEN_BUDGET_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget is in effect.' })
   @Problems('BUDGET_EXISTS', 'INVALID_BUDGET', 'RUN_TREE_TOO_DEEP', 'BUDGET_NOT_FOUND')
-  async open(@Body() { limit, low, ...body }: OpenBudgetBody, @Caller() { id: by }: Principal): Promise<BudgetView> {
-    const subject = body.subject ?? (body.kind === 'fleet' ? FLEET : undefined);
-    if (subject === undefined) {
-      const message = `subject must name the ${body.kind} that the budget is for`;
-      throw validationFailed([{ field: 'subject', message }]);
-    }
+  async open(@Body() body: OpenBudgetBody, @Caller() caller: Principal): Promise<BudgetView> {
+    const { limit, low, parentRunId, ...rest } = body;
     const { id } = await this.budgets.open({
-      ...body,
-      subject,
+      ...rest,
+      subject: newSubject(body.kind, body.subject, caller),
       limit: toLimit(limit),
       ...(low && { low: toLimit(low) }),
-      by,
+      parentRunId: parentRunId === undefined ? null : qualifiedId(caller.namespace, parentRunId),
+      by: caller.id,
     });
     return await this.view(id);
   }
@@ -80,22 +83,29 @@ export class BudgetsController {
     BUDGET_EXISTS: 'The run was opened with another parent or limit.',
   })
   async openRun(@Body() body: OpenRunBody, @Caller() caller: Principal): Promise<BudgetView> {
-    const { runId, parentRunId = null, limit = {} } = body;
+    const { namespace, owner } = caller;
+    const runId = qualifiedId(namespace, body.runId);
+    const parentRunId = body.parentRunId === undefined ? null : qualifiedId(namespace, body.parentRunId);
+    const limit = toLimit(body.limit ?? {});
     const { id } = maySpendOnAll(caller)
-      ? await this.budgets.openRun(runId, parentRunId, toLimit(limit), caller.owner)
-      : await this.budgets.openOwnRun(runId, parentRunId, toLimit(limit), caller.owner);
+      ? await this.budgets.openRun(runId, parentRunId, limit, owner)
+      : await this.budgets.openOwnRun(runId, parentRunId, limit, owner);
     return await this.view(id);
   }
 
   @Get('budgets')
   @Permit('budgets:read')
+  @Scope('any')
   @ApiOperation({ operationId: 'budgets.list', summary: 'List budgets in the order they were opened' })
   @ApiOkResponse({ type: BudgetPage, description: 'A page of budgets.' })
   @Problems('CURSOR_INVALID', 'BUDGET_NOT_FOUND')
-  async list(@Query() { limit, cursor, under, ...filter }: BudgetsQuery): Promise<BudgetPage> {
-    const above = under === undefined ? undefined : (await this.budgets.get(Number(under))).budget;
+  async list(@Query() query: BudgetsQuery, @Caller() caller: Principal): Promise<BudgetPage> {
+    const { limit, cursor, kind, subject } = query;
+    const visible = visibleTo(caller);
+    const under = query.under === undefined ? undefined : (await this.budgets.get(Number(query.under), visible)).budget;
+    const filter = { kind, subjects: filteredSubjects(subject, caller), visible, under };
     const after = Number(BUDGETS.readCursor(cursor) ?? 0);
-    const rows = await this.budgets.list(limit + 1, after, { ...filter, under: above });
+    const rows = await this.budgets.list(limit + 1, after, filter);
     return BUDGETS.toPage(
       rows,
       limit,
@@ -106,28 +116,31 @@ export class BudgetsController {
 
   @Get('budgets/reconciliation')
   @Permit('budgets:read')
+  @Scope('any')
   @ApiOperation({
     operationId: 'budgets.reconcile',
-    summary: 'Compare all counters with the ledger',
+    summary: 'Compare the counters of all visible budgets with the ledger',
     description: 'Reads one consistent snapshot. `discrepancies` is empty unless other programs changed the tables.',
   })
   @ApiOkResponse({ type: ReconciliationView, description: 'The result.' })
-  async reconcile(): Promise<ReconciliationView> {
-    return await this.reconciliation.reconcile();
+  async reconcile(@Caller() caller: Principal): Promise<ReconciliationView> {
+    return await this.reconciliation.reconcile(visibleTo(caller));
   }
 
   @Get('budgets/:id')
   @Permit('budgets:read')
+  @Scope('any')
   @ApiOperation({ operationId: 'budgets.get', summary: 'Get a budget' })
   @ApiOkResponse({ type: BudgetView, description: 'The budget.' })
   @Problems('BUDGET_NOT_FOUND')
-  async get(@Param() { id }: BudgetParams): Promise<BudgetView> {
-    return await this.view(Number(id));
+  async get(@Param() params: BudgetParams, @Caller() caller: Principal): Promise<BudgetView> {
+    return await this.view(await this.visibleId(params, caller));
   }
 
   @Post('budgets/:id/topup')
   @HttpCode(200)
   @Permit('budgets:write')
+  @Scope('any')
   @Mutation({ audit: 'budget.topped_up', record: ['tokens', 'microUsd', 'note'] })
   @ApiOperation({
     operationId: 'budgets.topUp',
@@ -138,21 +151,23 @@ export class BudgetsController {
   @ApiOkResponse({ type: BudgetView, description: 'The budget with the new limit.' })
   @Problems('BUDGET_NOT_FOUND', 'BUDGET_UNLIMITED', 'INVALID_BUDGET')
   async topUp(
-    @Param() { id }: BudgetParams,
+    @Param() params: BudgetParams,
     @Body() { note, ...raise }: TopUpBody,
-    @Caller() { id: by }: Principal,
+    @Caller() caller: Principal,
   ): Promise<BudgetView> {
     if (!raise.tokens && !raise.microUsd) {
       const message = 'tokens or microUsd must be greater than 0';
       throw validationFailed([{ field: 'tokens', message }]);
     }
-    await this.budgets.topUp(Number(id), raise, { by, note: note ?? null });
-    return await this.view(Number(id));
+    const id = await this.visibleId(params, caller);
+    await this.budgets.topUp(id, raise, { by: caller.id, note: note ?? null });
+    return await this.view(id);
   }
 
   @Post('budgets/:id/adjust')
   @HttpCode(200)
   @Permit('budgets:write')
+  @Scope('any')
   @Mutation({ audit: 'budget.adjusted', record: ['limit', 'used', 'note'] })
   @ApiOperation({
     operationId: 'budgets.adjust',
@@ -162,31 +177,39 @@ export class BudgetsController {
   @ApiOkResponse({ type: BudgetView, description: 'The adjusted budget.' })
   @Problems('BUDGET_NOT_FOUND', 'INVALID_BUDGET')
   async adjust(
-    @Param() { id }: BudgetParams,
+    @Param() params: BudgetParams,
     @Body() { limit, used, note }: AdjustBody,
-    @Caller() { id: by }: Principal,
+    @Caller() caller: Principal,
   ): Promise<BudgetView> {
     const change = { limit: definedFields(limit ?? {}), used: definedFields(used ?? {}) };
     if (Object.keys({ ...change.limit, ...change.used }).length === 0) {
       const message = 'limit or used must have tokens or microUsd';
       throw validationFailed([{ field: 'limit', message }]);
     }
-    await this.budgets.adjust(Number(id), change, { by, note });
-    return await this.view(Number(id));
+    const id = await this.visibleId(params, caller);
+    await this.budgets.adjust(id, change, { by: caller.id, note });
+    return await this.view(id);
   }
 
   @Get('budgets/:id/ledger')
   @Permit('budgets:read')
+  @Scope('any')
   @ApiOperation({ operationId: 'budgets.listLedger', summary: 'List the ledger of a budget, newest first' })
   @ApiOkResponse({ type: LedgerPage, description: 'A page of changes of the usage or the limit.' })
   @Problems('BUDGET_NOT_FOUND', 'CURSOR_INVALID')
-  async ledger(@Param() { id }: BudgetParams, @Query() { limit, cursor }: PageQuery): Promise<LedgerPage> {
-    const rows = await this.budgets.lines(Number(id), limit + 1, LEDGER.readCursor(cursor));
+  async ledger(
+    @Param() params: BudgetParams,
+    @Query() { limit, cursor }: PageQuery,
+    @Caller() caller: Principal,
+  ): Promise<LedgerPage> {
+    const id = await this.visibleId(params, caller);
+    const rows = await this.budgets.lines(id, limit + 1, LEDGER.readCursor(cursor));
     return LEDGER.toPage(rows, limit, toLedgerEntryView, ({ seq }) => seq);
   }
 
   @Get('budgets/:id/forecast')
   @Permit('budgets:read')
+  @Scope('any')
   @ApiOperation({
     operationId: 'budgets.forecast',
     summary: 'Estimate when a budget runs out',
@@ -194,8 +217,18 @@ export class BudgetsController {
   })
   @ApiOkResponse({ type: ForecastView, description: 'The estimate.' })
   @Problems('BUDGET_NOT_FOUND')
-  async forecast(@Param() { id }: BudgetParams, @Query() { hours }: ForecastQuery): Promise<ForecastView> {
-    return toForecastView(await this.budgets.forecast(Number(id), hours * HOUR_MS));
+  async forecast(
+    @Param() params: BudgetParams,
+    @Query() { hours }: ForecastQuery,
+    @Caller() caller: Principal,
+  ): Promise<ForecastView> {
+    const id = await this.visibleId(params, caller);
+    return toForecastView(await this.budgets.forecast(id, hours * HOUR_MS));
+  }
+
+  /** Throws the same error for a budget that the caller may not see as for a missing one. */
+  private async visibleId({ id }: BudgetParams, caller: Principal): Promise<number> {
+    return (await this.budgets.get(Number(id), visibleTo(caller))).budget.id;
   }
 
   private async view(id: number): Promise<BudgetView> {

@@ -11,7 +11,8 @@ export class OpenBudgetBody {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
-    description: 'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. Absent for the fleet.',
+    description:
+      'An agentId, a caller such as `key:4fT9sKq2Lm`, or a run. Absent for the namespace of the request and for the fleet.',
   })
   @Optional()
   @IsString()
@@ -62,7 +63,10 @@ export class OpenBudgetBody {
 }
 
 export class OpenRunBody {
-  @ApiProperty({ example: 'run-8', description: 'A name that you choose. Repeating the request returns the same budget.' })
+  @ApiProperty({
+    example: 'run-8',
+    description: 'A name that you choose. Repeating the request returns the same budget.',
+  })
   @IsString()
   @Length(1, 200)
   runId: string;

@@ -14,9 +14,13 @@ export const OPEN_BUDGET_EXAMPLES = {
       low: { tokens: 50_000 },
     } satisfies OpenBudgetBody,
   },
+  namespace: {
+    summary: 'The namespace, monthly',
+    value: { kind: 'namespace', window: 'monthly', limit: { microUsd: 5_000_000_000 } } satisfies OpenBudgetBody,
+  },
   fleet: {
-    summary: 'The fleet, monthly',
-    value: { kind: 'fleet', window: 'monthly', limit: { microUsd: 5_000_000_000 } } satisfies OpenBudgetBody,
+    summary: 'All namespaces, monthly',
+    value: { kind: 'fleet', window: 'monthly', limit: { microUsd: 20_000_000_000 } } satisfies OpenBudgetBody,
   },
 };
 

@@ -1,18 +1,21 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { localIdOf, namespaceOf } from '#rollcall/platform';
 import type { Reservation, ReservationState } from '#rollcall/registry';
 import { AmountView } from './amount.view.js';
 
+const BUDGETS = 'The budgets it counts against. The budget of the fleet is visible with access to all namespaces only.';
 const STATES: ReservationState[] = ['held', 'settled', 'released', 'expired'];
 
 export class ReservationView {
   @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' }) key: string;
+  @ApiProperty({ example: 'default', description: 'The namespace it was opened in.' }) namespace: string;
   @ApiProperty({ enum: STATES, description: 'Only `held` reservations count against budgets.' })
   state: ReservationState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that spends, if any.' })
   agentId: string | null;
   @ApiProperty({ type: String, nullable: true, example: 'run-7', description: 'The run it spends in, if any.' })
   runId: string | null;
-  @ApiProperty({ type: [String], example: ['3', '41', '42'], description: 'The budgets it counts against.' })
+  @ApiProperty({ type: [String], example: ['3', '41', '42'], description: BUDGETS })
   budgets: string[];
   @ApiProperty({ type: AmountView, description: 'What is reserved.' }) held: AmountView;
   @ApiProperty({ type: AmountView, nullable: true, description: 'What was charged; null before it is settled.' })
@@ -25,8 +28,9 @@ export class ReservationView {
 }
 
 export function toReservationView(reservation: Reservation): ReservationView {
-  const { key, state, scopes, budgetIds, held, used, overdraft, estimated, expiresAt } = reservation;
-  const { agentId, runId } = scopes;
-  const facts = { key, state, agentId, runId, budgets: budgetIds.map(String), held, used };
+  const { owner, key, state, scopes, budgetIds, held, used, overdraft, estimated, expiresAt } = reservation;
+  const localId = (id: string | null): string | null => (id === null ? null : localIdOf(id));
+  const spenders = { agentId: localId(scopes.agentId), runId: localId(scopes.runId) };
+  const facts = { key, namespace: namespaceOf(owner), state, ...spenders, budgets: budgetIds.map(String), held, used };
   return { ...facts, overdraft, estimated, expiresAt: new Date(expiresAt).toISOString() };
 }

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, priceUsage } from '#rollcall/providers';
 import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
@@ -12,7 +13,7 @@ import { maySpendOnAll } from './budgets.access.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
-/** Reservations for other runtimes. Each caller has its own keys. */
+/** Reservations for other runtimes. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
@@ -30,8 +31,8 @@ export class ReservationsController {
     operationId: 'budgets.reserve',
     summary: 'Reserve before a call',
     description:
-      'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, and ' +
-      'of the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
+      'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, of the ' +
+      'namespace, and of the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
@@ -40,10 +41,12 @@ export class ReservationsController {
     NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and owns neither the agent nor the run.',
   })
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
-    const { id: owner } = caller;
-    const { key, agentId = null, runId = null, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
+    const owner = ownerOf(caller);
+    const { key, agentId, runId, tokens, microUsd = 0, atLeastTokens, ttlSeconds } = body;
     const ttlMs = toTtlMs(ttlSeconds);
-    const scopes = { agentId, callerId: owner, runId };
+    const qualified = (id: string | undefined): string | null =>
+      id === undefined ? null : qualifiedId(caller.namespace, id);
+    const scopes = { agentId: qualified(agentId), callerId: owner, runId: qualified(runId) };
     const onlyOwnedBy = maySpendOnAll(caller) ? undefined : caller.owner;
     const request = { owner, key, scopes, onlyOwnedBy, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
     return toReservationView(await this.ledger.reserve(request, spenderOf(caller)));
@@ -52,8 +55,8 @@ export class ReservationsController {
   @Get(':key')
   @ApiOperation({ operationId: 'budgets.getReservation', summary: 'Get a reservation of the caller' })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation.' })
-  async get(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
-    return toReservationView(await this.ledger.get({ owner, key }));
+  async get(@Param() { key }: ReservationParams, @Caller() caller: Principal): Promise<ReservationView> {
+    return toReservationView(await this.ledger.get({ owner: ownerOf(caller), key }));
   }
 
   @Post(':key/settle')
@@ -78,7 +81,7 @@ export class ReservationsController {
     @Body() body: SettleBody,
     @Caller() caller: Principal,
   ): Promise<ReservationView> {
-    const of = { owner: caller.id, key };
+    const of = { owner: ownerOf(caller), key };
     return toReservationView(await this.ledger.settle(of, this.usageIn(body), spenderOf(caller)));
   }
 
@@ -92,8 +95,8 @@ export class ReservationsController {
   })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is released.' })
   @Problems('RESERVATION_CLOSED')
-  async release(@Param() { key }: ReservationParams, @Caller() { id: owner }: Principal): Promise<ReservationView> {
-    return toReservationView(await this.ledger.release({ owner, key }));
+  async release(@Param() { key }: ReservationParams, @Caller() caller: Principal): Promise<ReservationView> {
+    return toReservationView(await this.ledger.release({ owner: ownerOf(caller), key }));
   }
 
   @Post(':key/renew')
@@ -111,7 +114,7 @@ export class ReservationsController {
     @Body() { ttlSeconds }: RenewBody,
     @Caller() caller: Principal,
   ): Promise<ReservationView> {
-    const of = { owner: caller.id, key };
+    const of = { owner: ownerOf(caller), key };
     return toReservationView(await this.ledger.renew(of, toTtlMs(ttlSeconds), spenderOf(caller)));
   }
 
@@ -120,6 +123,11 @@ export class ReservationsController {
     const derived = usage && priceUsage(usage, model, this.presets);
     return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };
   }
+}
+
+/** A caller that uses several namespaces is another owner in each, so it cannot settle a reservation of another namespace. */
+function ownerOf({ namespace, id }: Principal): string {
+  return qualifiedId(namespace, id);
 }
 
 function spenderOf({ permissions }: Principal): Spender {

@@ -101,8 +101,8 @@ export class NamespacesController {
     operationId: 'namespaces.delete',
     summary: 'Delete an empty namespace',
     description:
-      'Requires a credential for all namespaces. Deregister its agents, revoke its keys and remove its webhooks first. Its ' +
-      'events and audit records remain, so its name cannot be used again.',
+      'Requires a credential for all namespaces. Deregister its agents, revoke its keys, remove its webhooks, and settle or ' +
+      'release its held reservations first. Its budgets, events and audit records remain, so its name cannot be used again.',
   })
   @ApiParam(NAME)
   @ApiNoContentResponse({ description: 'The namespace is deleted.' })

@@ -111,7 +111,7 @@ export class NamespaceView extends NamespaceSummary {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    example: { agents: 42, keys: 3, webhooks: 1, budgets: 44 },
+    example: { agents: 42, keys: 3, webhooks: 1, reservations: 2 },
     description: 'How many objects it contains at present.',
   })
   use: Readonly<Record<string, number>>;

@@ -123,7 +123,7 @@ describe('a search in the event log', () => {
       await events.outbox.append('budget.low', 'a-1', LOW);
       await events.outbox.append('circuit.closed', 'a-2', {});
       await events.outbox.append('protection.left', 'registry', { fleet: 1 });
-      await events.outbox.append('budget.low', 'a-2', { ...LOW, kind: 'fleet', of: 'fleet', agentId: undefined });
+      await events.outbox.append('budget.low', 'a-2', { ...LOW, kind: 'namespace', of: 'default', agentId: undefined });
     });
     await events.sequencer.runOnce();
     const { events: all } = await events.log.page(0, 100);

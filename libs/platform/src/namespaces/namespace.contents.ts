@@ -4,7 +4,7 @@ import type { LimitedKind } from './namespace.limits.js';
 /** Objects of one kind that belong to a namespace. */
 export interface NamespaceContent {
   /** In the plural, for messages: "3 webhooks". */
-  kind: LimitedKind | 'budgets';
+  kind: LimitedKind | 'reservations';
   count(namespace: string): Promise<number>;
 }
 

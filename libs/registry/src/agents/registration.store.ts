@@ -116,9 +116,9 @@ const WRITE = {
       load_ratio = NULL, observed_ms = NULL
   ), opened AS (
     INSERT INTO budget (kind, subject, window_kind, time_zone, path, limit_tokens, used_tokens, used_micro_usd, own_tokens,
-      own_micro_usd, window_start, source, declared, created_by)
+      own_micro_usd, window_start, source, declared, created_by, namespace)
     SELECT 'agent', agent_id, 'total', 'UTC', '{}', budget_total, budget_used, 0, budget_used, 0,
-      date_trunc('milliseconds', registered_at), budget_source, true, registered_by
+      date_trunc('milliseconds', registered_at), budget_source, true, registered_by, namespace
     FROM joined JOIN item USING (agent_id) WHERE opens_budget
     ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *
   ), entered AS (

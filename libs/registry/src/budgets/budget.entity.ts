@@ -8,6 +8,7 @@ import type { BudgetWindow } from './budget.window.js';
  */
 @Entity('budget')
 @Index('budget_subject', ['kind', 'subject', 'window'], { unique: true })
+@Index('budget_namespace', ['namespace', 'id'])
 export class BudgetEntity {
   @PrimaryColumn({
     type: 'bigint',
@@ -16,6 +17,8 @@ export class BudgetEntity {
     primaryKeyConstraintName: 'budget_pkey',
   })
   id: string;
+  /** `*` for the budget of the fleet. */
+  @Column({ type: 'text', default: 'default' }) namespace: string;
   @Column({ type: 'text' }) kind: BudgetKind;
   @Column({ type: 'text' }) subject: string;
   @Column({ type: 'text', name: 'window_kind' }) window: BudgetWindow;

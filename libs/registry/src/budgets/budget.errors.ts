@@ -1,3 +1,4 @@
+import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import { available, LARGEST_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
 
@@ -6,7 +7,7 @@ export class BudgetNotFoundError extends RegistryError {
 
   /** With the id of the budget, or with the kind and subject that have no budget. */
   constructor(...[which, subject]: [id: number] | [kind: BudgetKind, subject: string]) {
-    const budget = typeof which === 'number' ? `${which}` : `of the ${which} "${subject}"`;
+    const budget = typeof which === 'number' ? `${which}` : `of the ${which} "${localIdOf(subject ?? '')}"`;
     const route = which === 'run' ? '/v1/budgets/runs' : '/v1/budgets';
     super(`There is no budget ${budget}. GET /v1/budgets lists budgets, POST ${route} creates one.`);
   }
@@ -16,7 +17,7 @@ export class BudgetExistsError extends RegistryError {
   readonly code = 'BUDGET_EXISTS';
 
   constructor(kind: string, subject: string, window: string) {
-    super(`The ${kind} "${subject}" already has a ${window} budget. Top it up or adjust it.`);
+    super(`The ${kind} "${localIdOf(subject)}" already has a ${window} budget. Top it up or adjust it.`);
   }
 }
 
@@ -26,7 +27,7 @@ export class RunExistsError extends RegistryError {
 
   constructor(runId: string) {
     super(
-      `The run "${runId}" already has a budget that was opened with another parentRunId or limit. Send the same values ` +
+      `The run "${localIdOf(runId)}" already has a budget that was opened with another parentRunId or limit. Send the same values ` +
         'again, choose another runId, or top up or adjust the existing budget.',
     );
   }
@@ -57,23 +58,34 @@ export class BudgetUnlimitedError extends RegistryError {
   }
 }
 
-/** A budget has too little left for a reservation. The details contain the numbers of that budget. */
+/**
+ * A budget has too little left for a reservation. The details contain the numbers of that budget, unless it is the budget of the
+ * fleet: its numbers show what other namespaces spend.
+ */
 export class BudgetExhaustedError extends RegistryError {
   readonly code = 'BUDGET_EXHAUSTED';
   override readonly details: Record<string, unknown>;
   override readonly retryAfterMs?: number;
 
   constructor(budget: Budget, unit: Unit, requested: Amount, now: number) {
-    const { id, kind, subject, window, limit, used, reserved, windowEnd } = budget;
-    const left = available(budget)[unit] ?? 0;
-    super(
-      `The ${window} budget ${id} of the ${kind} "${subject}" has ${left} of ${limit[unit]} ${unit} left; ` +
-        `${requested[unit]} are requested. ${windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up'}.`,
-    );
-    const facts = { id: String(id), kind, subject, window, unit, limit: limit[unit], used: used[unit] };
-    this.details = { budget: { ...facts, reserved: reserved[unit] }, asked: requested[unit] };
+    const { windowEnd } = budget;
+    const advice = windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up';
+    super(`${shortageOf(budget, unit)}; ${requested[unit]} are requested. ${advice}.`);
+    this.details = { budget: detailsOf(budget, unit), asked: requested[unit] };
     if (windowEnd !== null) this.retryAfterMs = Math.max(0, windowEnd - now);
   }
+}
+
+function shortageOf(budget: Budget, unit: Unit): string {
+  const { id, kind, subject, window, limit } = budget;
+  if (kind === 'fleet') return `The ${window} budget of all namespaces has too few ${unit} left`;
+  const left = available(budget)[unit] ?? 0;
+  return `The ${window} budget ${id} of the ${kind} "${localIdOf(subject)}" has ${left} of ${limit[unit]} ${unit} left`;
+}
+
+function detailsOf({ id, kind, subject, window, limit, used, reserved }: Budget, unit: Unit): Record<string, unknown> {
+  const facts = { id: String(id), kind, subject: localIdOf(subject), window, unit };
+  return kind === 'fleet' ? facts : { ...facts, limit: limit[unit], used: used[unit], reserved: reserved[unit] };
 }
 
 /** A caller without `budgets:write` settles far more than it reserved. The reservation stays unchanged. */
@@ -122,7 +134,7 @@ export class RunTreeTooDeepError extends RegistryError {
 
   constructor(runId: string, limit: number) {
     super(
-      `The run "${runId}" would be at level ${limit + 1} of its tree; the limit is ${limit}. ` +
+      `The run "${localIdOf(runId)}" would be at level ${limit + 1} of its tree; the limit is ${limit}. ` +
         'Delegate from a run nearer to the root, or ask the operator to raise ROLLCALL_BUDGET_RUN_DEPTH.',
     );
     this.details = { limit };

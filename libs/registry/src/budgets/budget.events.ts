@@ -1,5 +1,5 @@
-import type { Database, EventDraft, EventOutbox, EventPayloads } from '#rollcall/platform';
-import { remaining, UNITS, type Budget, type LowBudgetPolicy, type Unit } from './budget.js';
+import { type Database, type EventDraft, type EventOutbox, type EventPayloads, localIdOf } from '#rollcall/platform';
+import { namespaceOfBudget, remaining, UNITS, type Budget, type LowBudgetPolicy, type Unit } from './budget.js';
 import type { ConditionChange, LedgerBatch } from './ledger.batch.js';
 
 const TYPES = {
@@ -41,7 +41,8 @@ export class BudgetEvents {
     return changes.map(({ budget, from, to }): EventDraft => {
       const type = from === 'exhausted' ? TYPES.ample : TYPES[to];
       const ofAgent = budget.kind === 'agent' ? capabilities.get(budget.subject) : undefined;
-      return { type, subject: String(budget.id), data: factsOf(budget), capabilities: ofAgent ?? [] };
+      const [subject, namespace] = [String(budget.id), namespaceOfBudget(budget)];
+      return { type, subject, namespace, data: factsOf(budget), capabilities: ofAgent ?? [] };
     });
   }
 
@@ -58,11 +59,12 @@ export class BudgetEvents {
 }
 
 function factsOf(budget: Budget): EventPayloads['budget.low'] {
-  const { kind, subject, window, limit } = budget;
+  const { kind, window, limit } = budget;
+  const of = localIdOf(budget.subject);
   const left = remaining(budget);
   const unit = scarcest(budget);
-  const facts = { kind, of: subject, window, unit, limit: limit[unit] ?? 0, remaining: left[unit] ?? 0 };
-  return kind === 'agent' ? { ...facts, agentId: subject } : facts;
+  const facts = { kind, of, window, unit, limit: limit[unit] ?? 0, remaining: left[unit] ?? 0 };
+  return kind === 'agent' ? { ...facts, agentId: of } : facts;
 }
 
 /** Returns the unit of which the smaller share is left. */

@@ -5,6 +5,7 @@ import {
   DatabaseUnavailableError,
   DomainError,
   GroupCommit,
+  namespaceOf,
   type Quota,
   StopsIn,
 } from '#rollcall/platform';
@@ -209,19 +210,23 @@ function idsIn(ops: readonly LedgerOp[]): number[] {
 }
 
 function scopesIn(ops: readonly LedgerOp[]): BudgetScope[] {
-  const scopes = new Map<string, BudgetScope>();
+  const found = new Map<string, BudgetScope>();
   const add = (kind: BudgetScope['kind'], subject: string | null): void => {
-    if (subject !== null) scopes.set(`${kind}\n${subject}`, { kind, subject });
+    if (subject !== null) found.set(`${kind}\n${subject}`, { kind, subject });
   };
   for (const op of ops) {
     if (op.op !== 'reserve') continue;
-    const { agentId, callerId, runId } = op.request.scopes;
+    const {
+      owner,
+      scopes: { agentId, callerId, runId },
+    } = op.request;
     add('agent', agentId);
     add('caller', callerId);
     add('run', runId);
+    add('namespace', namespaceOf(owner));
     add(FLEET_SCOPE.kind, FLEET_SCOPE.subject);
   }
-  return [...scopes.values()];
+  return [...found.values()];
 }
 
 function reservationOf(outcome: LedgerOutcome): Reservation {

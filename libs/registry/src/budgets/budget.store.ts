@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
-import type { Amount, Budget, BudgetKind, Limit } from './budget.js';
+import { Database, type VisibleNamespaces } from '#rollcall/platform';
+import { type Amount, type Budget, type BudgetKind, type Limit, namespaceOfBudget } from './budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from './budget.row.js';
 import type { BudgetWindow, WindowSpan } from './budget.window.js';
 import type { Burn } from './forecast.js';
@@ -23,7 +23,9 @@ export interface NewBudget {
 
 export interface BudgetFilter {
   kind?: BudgetKind;
-  subject?: string;
+  subjects?: readonly string[];
+  /** Only budgets of these namespaces; null or absent means all. */
+  visible?: VisibleNamespaces;
   /** Only the descendants of this run. */
   under?: Budget;
 }
@@ -69,8 +71,9 @@ export class BudgetStore {
       `WITH b AS (
          INSERT INTO budget (kind, subject, window_kind, time_zone, path, root_id, limit_tokens, limit_micro_usd, low_tokens,
            low_micro_usd, used_tokens, used_micro_usd, own_tokens, own_micro_usd, window_start, window_end, source, declared,
-           created_by)
-         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16)
+           created_by, namespace)
+         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16,
+           $17)
          ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *),
        entered AS (
          INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
@@ -95,6 +98,7 @@ export class BudgetStore {
         source,
         declared,
         by,
+        namespaceOfBudget(budget),
       ],
     );
     return rows[0] && toBudget(rows[0]);
@@ -143,12 +147,13 @@ export class BudgetStore {
     return rows[0]?.owner;
   }
 
-  async page(limit: number, after: number, { kind, subject, under }: BudgetFilter): Promise<BudgetReading[]> {
+  async page(limit: number, after: number, { kind, subjects, visible, under }: BudgetFilter): Promise<BudgetReading[]> {
     const rows = await this.db.query<ReadingRow>(
       `SELECT ${READING} FROM budget b
-       WHERE b.id > $2 AND ($3::text IS NULL OR b.kind = $3) AND ($4::text IS NULL OR b.subject = $4)
+       WHERE b.id > $2 AND ($3::text IS NULL OR b.kind = $3) AND ($4::text[] IS NULL OR b.subject = ANY ($4))
+         AND ($7::text[] IS NULL OR b.namespace = ANY ($7))
          AND ($5::bigint IS NULL OR (b.root_id = $5 AND b.path @> ARRAY[$6::bigint])) ORDER BY b.id LIMIT $1`,
-      [limit, after, kind ?? null, subject ?? null, under ? (under.path[0] ?? under.id) : null, under?.id ?? null],
+      [limit, after, kind ?? null, subjects ?? null, rootOf(under), under?.id ?? null, visible ?? null],
     );
     return rows.map(toReading);
   }
@@ -253,6 +258,10 @@ export class BudgetStore {
     );
     return rows.map(toBudget);
   }
+}
+
+function rootOf(run: Budget | undefined): number | null {
+  return run ? (run.path[0] ?? run.id) : null;
 }
 
 function toReport({ id, tokens }: ReportRow): UsageReport {

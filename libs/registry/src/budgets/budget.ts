@@ -1,8 +1,12 @@
+import { ALL_NAMESPACES, namespaceOf } from '#rollcall/platform';
 import { nextWindow, type BudgetWindow } from './budget.window.js';
 import type { ReportState } from './reported.usage.js';
 
-/** Whose spending a budget limits. A `run` is one node of a delegation tree; the `fleet` is all agents together. */
-export const BUDGET_KINDS = ['agent', 'caller', 'run', 'fleet'] as const;
+/**
+ * Whose spending a budget limits. A `run` is one node of a delegation tree. A `namespace` is everything that is spent in it; the
+ * `fleet` is all namespaces together.
+ */
+export const BUDGET_KINDS = ['agent', 'caller', 'run', 'namespace', 'fleet'] as const;
 export type BudgetKind = (typeof BUDGET_KINDS)[number];
 /** The only subject of budgets of the kind `fleet`. */
 export const FLEET = 'fleet';
@@ -27,6 +31,7 @@ export const LARGEST_COUNT = Number.MAX_SAFE_INTEGER;
 export interface Budget {
   readonly id: number;
   readonly kind: BudgetKind;
+  /** The qualified id of the agent, caller or run; the name of the namespace; or `fleet`. */
   readonly subject: string;
   readonly window: BudgetWindow;
   readonly timeZone: string;
@@ -47,6 +52,12 @@ export interface Budget {
   readonly declared: boolean;
   /** The number of writes, so that stale versions are recognised. */
   readonly version: number;
+}
+
+/** The namespace that a budget belongs to. The budget of the fleet belongs to all of them. */
+export function namespaceOfBudget({ kind, subject }: Pick<Budget, 'kind' | 'subject'>): string {
+  if (kind === 'fleet') return ALL_NAMESPACES;
+  return kind === 'namespace' ? subject : namespaceOf(subject);
 }
 
 export interface LowBudgetPolicy {

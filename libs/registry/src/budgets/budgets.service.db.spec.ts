@@ -61,7 +61,7 @@ describe('budget windows', () => {
     expect(sums.reduce((sum, row) => sum + Number(row.tokens), 0)).toBe(charged);
     expect(sums).toHaveLength(2);
     for (const { tokens: sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(300);
-    const [reading] = await early.budgets.of('fleet', 'fleet');
+    const [reading] = await early.budgets.of('namespace', 'default');
     expect(reading?.budget.id).toBe(id);
     await expectSound(here);
   });
@@ -97,7 +97,7 @@ describe('budget events', () => {
     ]);
     expect(events[1]).toMatchObject({
       subject: String(id),
-      data: { kind: 'fleet', of: 'fleet', unit: 'tokens', limit: 100, remaining: 0 },
+      data: { kind: 'namespace', of: 'default', unit: 'tokens', limit: 100, remaining: 0 },
     });
   });
 });
@@ -133,7 +133,10 @@ describe('the administration of budgets', () => {
     const { id } = await here.given.budget(largest - 10);
     const raise = async (count: number): Promise<unknown> =>
       await here.budgets.topUp(id, { tokens: count }, { by: 'op', note: null });
-    await expect(raise(11)).rejects.toMatchObject({ code: 'INVALID_BUDGET', message: expect.stringMatching(/limit/) as string });
+    await expect(raise(11)).rejects.toMatchObject({
+      code: 'INVALID_BUDGET',
+      message: expect.stringMatching(/limit/) as string,
+    });
     await raise(10);
     await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'op', note: null });
     const held = await here.ledger.reserve(given.reservation(5));
@@ -209,7 +212,7 @@ describe('the administration of budgets', () => {
     await Promise.all([here.sweeper.prune(retention), there.sweeper.prune(retention)]);
     const kept = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
     expect(kept.map(({ subject }) => subject)).toEqual([
-      'fleet',
+      'default',
       'growing',
       'growing/child',
       'growing/late',
@@ -239,7 +242,7 @@ describe('the administration of budgets', () => {
     ['a run with a window', { kind: 'run', subject: 'r', window: 'daily' }],
     ['an agent with a parent run', { kind: 'agent', subject: 'a', parentRunId: 'r' }],
     ['a second fleet', { kind: 'fleet', subject: 'other' }],
-    ['a fleet in an unknown time zone', { timeZone: 'Mars/Olympus' }],
+    ['a namespace in an unknown time zone', { timeZone: 'Mars/Olympus' }],
   ] as const)('S3.10 a budget for %s is rejected', async (_, overrides) => {
     await expect(here.given.budget(1, overrides)).rejects.toMatchObject({ code: 'INVALID_BUDGET' });
   });

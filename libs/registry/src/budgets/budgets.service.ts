@@ -1,7 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, isVisible, type VisibleNamespaces } from '#rollcall/platform';
 import { NotTheOwnerError } from '../agents/agent.errors.js';
-import { ZERO, type Amount, type Budget, type BudgetKind, FLEET, type Limit, rolled, UNITS } from './budget.js';
+import {
+  ZERO,
+  type Amount,
+  type Budget,
+  type BudgetKind,
+  FLEET,
+  type Limit,
+  namespaceOfBudget,
+  rolled,
+  UNITS,
+} from './budget.js';
 import {
   BudgetExistsError,
   BudgetNotFoundError,
@@ -80,9 +90,10 @@ export class BudgetsService {
     });
   }
 
-  async get(id: number): Promise<BudgetReading> {
+  /** A budget of a namespace that is not visible has the same answer as a missing one. */
+  async get(id: number, visible: VisibleNamespaces = null): Promise<BudgetReading> {
     const found = await this.store.find(id);
-    if (!found) throw new BudgetNotFoundError(id);
+    if (!found || !isVisible(namespaceOfBudget(found.budget), visible)) throw new BudgetNotFoundError(id);
     return current(found);
   }
 

@@ -1,4 +1,4 @@
-import { type DomainError, NO_QUOTA } from '#rollcall/platform';
+import { type DomainError, localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
 import {
   available,
   charge,
@@ -33,7 +33,7 @@ import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
 import { coveredByReports, reportedBefore } from './reported.usage.js';
-import type { Reservation, ReserveRequest, Scopes, Usage } from './reservation.js';
+import type { Reservation, ReserveRequest, Usage } from './reservation.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -162,7 +162,7 @@ export class LedgerBatch {
     if (known) return isSame(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
-    const found = this.budgetsOf(request.scopes);
+    const found = this.budgetsOf(request);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(...found.missing) };
     const amount = fittingAmount(request, found.budgets);
     for (const budget of found.budgets) {
@@ -225,7 +225,8 @@ export class LedgerBatch {
     if (isZero(used)) return;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
     const all: ChargeMark[] = covered > 0 ? [...marks, 'reported'] : marks;
-    this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by: owner, note: null });
+    const by = localIdOf(owner);
+    this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by, note: null });
   }
 
   /** Renews a held reservation, even after its expiry time, as long as no sweep has expired it. */
@@ -278,7 +279,10 @@ export class LedgerBatch {
   }
 
   /** Returns the budgets in the order of their ids, which is the order of the locks. */
-  private budgetsOf({ agentId, callerId, runId }: Scopes): { budgets: Budget[] } | { missing: [BudgetKind, string] } {
+  private budgetsOf({
+    owner,
+    scopes: { agentId, callerId, runId },
+  }: ReserveRequest): { budgets: Budget[] } | { missing: [BudgetKind, string] } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
     if (agentId !== null && agent.length === 0) return { missing: ['agent', agentId] };
     if (runId !== null && run.length === 0) return { missing: ['run', runId] };
@@ -288,6 +292,7 @@ export class LedgerBatch {
       ...run,
       ...ancestors,
       ...this.idsOf('caller', callerId),
+      ...this.idsOf('namespace', namespaceOf(owner)),
       ...this.idsOf('fleet', FLEET),
     ]);
     const sorted = [...ids].toSorted((one, other) => one - other);

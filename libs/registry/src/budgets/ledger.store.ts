@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import { FLEET, type Budget, type BudgetKind } from './budget.js';
 import {
   BUDGET_COLUMNS,
@@ -143,6 +143,16 @@ export class LedgerStore {
       [keys.map(({ owner }) => owner), keys.map(({ key }) => key)],
     );
     return rows.length > 0;
+  }
+
+  /** The number of reservations that are held in the namespace. Reads all held reservations. */
+  async countHeldIn(namespace: string): Promise<number> {
+    const rows = await this.db.query<{ held: string }>(
+      `SELECT count(*) AS held FROM budget_reservation
+       WHERE state = 'held' AND (starts_with(owner, $1 || '/') OR ($2 AND strpos(owner, '/') = 0))`,
+      [namespace, namespace === DEFAULT_NAMESPACE],
+    );
+    return Number(rows[0]?.held);
   }
 
   /** The held reservations that have expired, the oldest first. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, type VisibleNamespaces } from '#rollcall/platform';
 
 /** A budget whose counters differ from its ledger. This happens only if other code writes the tables directly. */
 export interface Discrepancy {
@@ -31,33 +31,35 @@ const PAIRS = `
 export class ReconciliationStore {
   constructor(private readonly db: Database) {}
 
-  /** Checks all budgets in one statement, so the result is consistent while others spend. */
-  async reconcile(): Promise<Reconciliation> {
+  /** Checks all visible budgets in one statement, so the result is consistent while others spend. */
+  async reconcile(visible: VisibleNamespaces = null): Promise<Reconciliation> {
     const rows = await this.db.query<{ checked: string; discrepancies: Discrepancy[] | null }>(
-      `WITH lines AS (
+      `WITH visible AS (SELECT * FROM budget WHERE $1::text[] IS NULL OR namespace = ANY ($1)),
+       lines AS (
          SELECT e.budget_id, sum(e.tokens) AS used_tokens, sum(e.micro_usd) AS used_micro_usd,
            coalesce(sum(e.tokens) FILTER (WHERE e.own), 0) AS own_tokens,
            coalesce(sum(e.micro_usd) FILTER (WHERE e.own), 0) AS own_micro_usd
-         FROM budget_entry e JOIN budget b ON b.id = e.budget_id AND b.window_start = e.window_start GROUP BY e.budget_id),
+         FROM budget_entry e JOIN visible b ON b.id = e.budget_id AND b.window_start = e.window_start GROUP BY e.budget_id),
        limits AS (
          SELECT DISTINCT ON (budget_id) budget_id, limit_tokens, limit_micro_usd FROM budget_entry
          WHERE limit_changed ORDER BY budget_id, seq DESC),
        holds AS (
          SELECT id, sum(held_tokens) AS tokens, sum(held_micro_usd) AS micro_usd
          FROM budget_reservation, unnest(budget_ids) AS id WHERE state = 'held' GROUP BY id),
-       counters AS (SELECT b.id, ${PAIRS} AS numbers FROM budget b),
+       counters AS (SELECT b.id, ${PAIRS} AS numbers FROM visible b),
        ledger AS (
          SELECT id, ${PAIRS} AS numbers FROM (
            SELECT b.id, coalesce(l.used_tokens, 0) AS used_tokens, coalesce(l.used_micro_usd, 0) AS used_micro_usd,
              coalesce(l.own_tokens, 0) AS own_tokens, coalesce(l.own_micro_usd, 0) AS own_micro_usd,
              coalesce(h.tokens, 0) AS reserved_tokens, coalesce(h.micro_usd, 0) AS reserved_micro_usd,
              m.limit_tokens, m.limit_micro_usd
-           FROM budget b LEFT JOIN lines l ON l.budget_id = b.id LEFT JOIN holds h ON h.id = b.id
+           FROM visible b LEFT JOIN lines l ON l.budget_id = b.id LEFT JOIN holds h ON h.id = b.id
              LEFT JOIN limits m ON m.budget_id = b.id) AS sums),
        wrong AS (
          SELECT c.id::text AS id, c.numbers AS counters, l.numbers AS ledger FROM counters c JOIN ledger l USING (id)
          WHERE c.numbers <> l.numbers ORDER BY c.id LIMIT ${MAX_SHOWN})
        SELECT (SELECT count(*) FROM counters) AS checked, (SELECT jsonb_agg(to_jsonb(wrong)) FROM wrong) AS discrepancies`,
+      [visible],
     );
     return { checked: Number(rows[0]?.checked), discrepancies: rows[0]?.discrepancies ?? [] };
   }

@@ -3,7 +3,10 @@ import { InvalidBudgetError } from './budget.errors.js';
 
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
-/** The subjects whose budgets a call concerns, in addition to the fleet. A named agent or run must have a budget. */
+/**
+ * The subjects whose budgets a call concerns, as qualified ids of one namespace. The budgets of the namespace and of the fleet are
+ * concerned, too. A named agent or run must have a budget.
+ */
 export interface Scopes {
   agentId: string | null;
   callerId: string | null;
@@ -12,7 +15,10 @@ export interface Scopes {
 
 /** An amount held on every budget that a call concerns, until it is settled, released or expired. */
 export interface Reservation {
-  /** The principal that opened it. Each owner has its own keys. */
+  /**
+   * The qualified id of the principal that opened it. Its namespace is the namespace of the reservation, so a principal has
+   * different keys in different namespaces.
+   */
   readonly owner: string;
   readonly key: string;
   readonly scopes: Scopes;
@@ -84,4 +90,5 @@ export function checkAmount(amount: Amount): void {
   }
 }
 
-const LONGEST_KEY = 300;
+/** A subject of OpenID Connect has up to 255 characters, and the qualified id adds the namespace. */
+const LONGEST_KEY = 400;

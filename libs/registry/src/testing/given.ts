@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Registration } from '../agents/registration.js';
-import { type Budget, FLEET } from '../budgets/budget.js';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
+import type { Budget } from '../budgets/budget.js';
 import type { BudgetRequest } from '../budgets/budgets.service.js';
 import { NO_REPORTS } from '../budgets/reported.usage.js';
 import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
@@ -31,9 +32,9 @@ function registration(overrides: Partial<Registration> = {}): Registration {
   };
 }
 
-/** Of the fleet by default. */
+/** Of the namespace `default` by default. */
 function budgetRequest(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
-  return { kind: 'fleet', subject: FLEET, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
+  return { kind: 'namespace', subject: DEFAULT_NAMESPACE, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
 
 /** With a key of its own by default. */
@@ -52,8 +53,8 @@ function budgetState(overrides: Partial<Budget> = {}): Budget {
   const zero = { tokens: 0, microUsd: 0 };
   return {
     id: 1,
-    kind: 'fleet',
-    subject: FLEET,
+    kind: 'namespace',
+    subject: DEFAULT_NAMESPACE,
     window: 'total',
     timeZone: 'UTC',
     path: [],
