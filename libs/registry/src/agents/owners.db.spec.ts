@@ -136,9 +136,10 @@ describe('a takeover', () => {
     await replicas.given.agent({ agentId: 'builder', by: ALICE });
     const results = (
       await Promise.all(
-        Array.from({ length: 12 }, async (_, index) =>
-          (index % 2 ? here : there).agents.registerAll([takeover(index % 3 ? ALICE : MALLORY)]),
-        ),
+        Array.from({ length: 12 }, async (_, index) => {
+          const { agents } = index % 2 ? here : there;
+          return await agents.registerAll([takeover(index % 3 ? ALICE : MALLORY)]);
+        }),
       )
     ).flat();
     const won = results.flatMap((result) => (result.state === 'joined' ? [result.joined] : []));
