@@ -56,7 +56,7 @@ async function make(kind: TargetKind, key: string): Promise<Target> {
       await api.call('POST', '/v1/namespaces', { body: { name } });
       return { id: name };
     case 'reservation': {
-      const { id: agentId } = await make('agent', key);
+      const { id: agentId } = await make('agent', key === keys.get('caller') ? colleague : key);
       await post('/v1/budgets/reservations', { key: name, agentId, tokens: 1 });
       return { id: name };
     }
@@ -65,7 +65,8 @@ async function make(kind: TargetKind, key: string): Promise<Target> {
     case 'delivery': {
       const target = idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:8089/hook' }));
       await api.database.db.query(
-        `INSERT INTO event_delivery (sink_id, seq, state) SELECT $1, max(seq), 'parked' FROM event_log`,
+        `INSERT INTO event_delivery (sink_id, seq, state, attempts, event_id, type, subject, took_ms)
+         VALUES ($1, 1, 'parked', 1, gen_random_uuid(), 'agent.joined', 'a', 1)`,
         [target.id],
       );
       return { ...target, sequence: '1' };

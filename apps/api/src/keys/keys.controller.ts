@@ -39,6 +39,7 @@ export class KeysController {
   constructor(private readonly keys: KeysService) {}
 
   @Post()
+  @Permit('keys:manage')
   @Mutation({ audit: 'key.issued', record: ['name', 'namespace', 'roles', 'expiresAt'] })
   @ApiOperation({
     operationId: 'keys.issue',
