@@ -62,7 +62,10 @@ export class OpenBudgetBody {
 }
 
 export class OpenRunBody {
-  @ApiProperty({ example: 'run-8', description: 'A name that you choose. Repeating the request returns the same budget.' })
+  @ApiProperty({
+    example: 'run-8',
+    description: 'A name that you choose. Repeating the request returns the same budget.',
+  })
   @IsString()
   @Length(1, 200)
   runId: string;

@@ -156,7 +156,15 @@ function toJoining({ agentId: proposed, leaseToken: given, by, facts }: JoinRequ
   const isProposed = proposed !== null;
   const previous = given === null ? undefined : leaseOf(given);
   const lease = leaseOf(newLeaseToken());
-  return { agentId, isProposed, previous, ...lease, registeredBy: by, facts, capabilityKeys: capabilityKeys(facts.capabilities) };
+  return {
+    agentId,
+    isProposed,
+    previous,
+    ...lease,
+    registeredBy: by,
+    facts,
+    capabilityKeys: capabilityKeys(facts.capabilities),
+  };
 }
 
 function leaseOf(leaseToken: string): IssuedLease {

@@ -73,8 +73,7 @@ export class RegistrationBatch {
     const full = this.owned.quotaError(registeredBy, isLive && before.registeredBy === registeredBy);
     if (full) return { state: 'rejected', error: full };
     const isSame = before !== undefined && before.tokenHash === previous?.tokenHash;
-    if (isLive && !isSame)
-      return { state: 'rejected', error: new AgentAlreadyRegisteredError(agentId) };
+    if (isLive && !isSame) return { state: 'rejected', error: new AgentAlreadyRegisteredError(agentId) };
     if (isLive) this.owned.add(before.registeredBy, -1);
     this.owned.add(registeredBy, 1);
     const flap = before ? noteFlap(before.flap, this.facts.now, this.rules.flap) : NEVER_FLAPPED;

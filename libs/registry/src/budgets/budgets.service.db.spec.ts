@@ -133,7 +133,10 @@ describe('the administration of budgets', () => {
     const { id } = await here.given.budget(largest - 10);
     const raise = async (count: number): Promise<unknown> =>
       await here.budgets.topUp(id, { tokens: count }, { by: 'op', note: null });
-    await expect(raise(11)).rejects.toMatchObject({ code: 'INVALID_BUDGET', message: expect.stringMatching(/limit/) as string });
+    await expect(raise(11)).rejects.toMatchObject({
+      code: 'INVALID_BUDGET',
+      message: expect.stringMatching(/limit/) as string,
+    });
     await raise(10);
     await here.budgets.adjust(id, { limit: { tokens: null } }, { by: 'op', note: null });
     const held = await here.ledger.reserve(given.reservation(5));
