@@ -191,7 +191,11 @@ describe('a batch of heartbeats', () => {
     expect(answer.body.results).toMatchObject([
       rejected,
       { agentId: one.agentId, ok: true },
-      { ...rejected, agentId: one.agentId, detail: expect.stringMatching(/generation must be .*; mood is not a known/) },
+      {
+        ...rejected,
+        agentId: one.agentId,
+        detail: expect.stringMatching(/generation must be .*; mood is not a known/),
+      },
       { agentId: other.agentId, ok: true },
       { ...rejected, agentId: '' },
       rejected,

@@ -31,7 +31,10 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
 function warnOfMissingKey({ database, auth }: Config, pino: Pino): void {
   if (!database.url || auth.sealingKey.length > 0) return;
   const advice = 'Set it to the same value on every replica (openssl rand -hex 32).';
-  pino.warn({ event: 'config.sealing_key_missing' }, `Webhooks cannot be created without ROLLCALL_SEALING_KEY. ${advice}`);
+  pino.warn(
+    { event: 'config.sealing_key_missing' },
+    `Webhooks cannot be created without ROLLCALL_SEALING_KEY. ${advice}`,
+  );
 }
 
 /**

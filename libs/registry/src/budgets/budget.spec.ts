@@ -144,10 +144,10 @@ describe('a forecast', () => {
   });
 
   it('S3.10 a forecast has no time after the year 9999 and no rate that JSON clients cannot read exactly', () => {
-    const budget = given.budgetState({ limit: limit(Number.MAX_SAFE_INTEGER) });
-    expect(forecast(budget, { tokens: 1, microUsd: 0, overMs: 1 }, 0).runsOutAt).toBeNull();
+    const large = given.budgetState({ limit: limit(Number.MAX_SAFE_INTEGER) });
+    expect(forecast(large, { tokens: 1, microUsd: 0, overMs: 1 }, 0).runsOutAt).toBeNull();
     const burst = { tokens: 1e15, microUsd: 0, overMs: 1 };
-    expect(forecast(budget, burst, 0).tokens.perHour).toBe(Number.MAX_SAFE_INTEGER);
+    expect(forecast(large, burst, 0).tokens.perHour).toBe(Number.MAX_SAFE_INTEGER);
   });
 });
 

@@ -1,14 +1,4 @@
-import {
-  isZero,
-  LARGEST_COUNT,
-  minus,
-  plus,
-  UNITS,
-  ZERO,
-  type Amount,
-  type Budget,
-  type Limit,
-} from './budget.js';
+import { isZero, LARGEST_COUNT, minus, plus, UNITS, ZERO, type Amount, type Budget, type Limit } from './budget.js';
 import { BudgetOverflowError, BudgetUnlimitedError } from './budget.errors.js';
 import type { EntryKind, LedgerLine } from './ledger.entry.js';
 import { afterAdjustment, afterReport, chargeOfReport, type ReportState } from './reported.usage.js';
@@ -33,7 +23,8 @@ export interface Correction {
   note: string | null;
 }
 
-export type Corrected = { budget: Budget; line: LedgerLine | null } | { error: BudgetUnlimitedError | BudgetOverflowError };
+export type Corrected =
+  { budget: Budget; line: LedgerLine | null } | { error: BudgetUnlimitedError | BudgetOverflowError };
 
 /** Returns the corrected budget and its ledger line; the same budget and no line if nothing changes. */
 export function corrected(budget: Budget, correction: Correction): Corrected {
