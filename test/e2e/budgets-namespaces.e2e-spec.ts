@@ -95,8 +95,8 @@ describe('budgets of a namespace', () => {
   });
 
   it('are not found from another namespace, on every route and replica, with the text of a missing budget', async () => {
-    const [foreign] = await list('kind=run', { key: keyOfB });
-    const before = (await api.call<BudgetView>('GET', `/v1/budgets/${foreign?.id}`, { key: keyOfB })).body;
+    const foreign = (await list('kind=run', { key: keyOfB }))[0]?.id ?? '';
+    const before = (await api.call<BudgetView>('GET', `/v1/budgets/${foreign}`, { key: keyOfB })).body;
     const missing = '999999999';
     const routes: [string, (id: string) => string, object?][] = [
       ['GET', (id) => `/v1/budgets/${id}`],
@@ -108,14 +108,14 @@ describe('budgets of a namespace', () => {
     ];
     for (const [method, pathOf, body] of routes) {
       for (const options of [{ key: keyOfA }, inNamespace('team-a'), { key: await api.given.key('operator') }]) {
-        const call = async (id: string): Promise<Answer> =>
-          await other.call(method, pathOf(id), { key: api.adminKey, ...options, body });
-        const [hidden, none] = [await call(String(foreign?.id)), await call(missing)];
+        const call = async (budgetId: string): Promise<Answer> =>
+          await other.call(method, pathOf(budgetId), { key: api.adminKey, ...options, body });
+        const [hidden, none] = [await call(foreign), await call(missing)];
         expect({ path: pathOf('id'), ...hidden }).toMatchObject({ status: 404, body: { code: 'BUDGET_NOT_FOUND' } });
-        expect(String(hidden.body['detail']).replace(String(foreign?.id), missing)).toBe(none.body['detail']);
+        expect(String(hidden.body['detail']).replace(foreign, missing)).toBe(none.body['detail']);
       }
     }
-    expect((await api.call('GET', `/v1/budgets/${foreign?.id}`, { key: keyOfB })).body).toEqual(before);
+    expect((await api.call('GET', `/v1/budgets/${foreign}`, { key: keyOfB })).body).toEqual(before);
   });
 
   it('agents and runs of another namespace cannot be charged, and cannot be a parent', async () => {

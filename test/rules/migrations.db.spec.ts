@@ -20,6 +20,11 @@ async function drift(schema: Schema): Promise<string[]> {
   return upQueries.map((statement) => statement.query);
 }
 
+/** The schema with the migrations up to this timestamp, which is the end of their names. */
+function schemaAt(timestamp: number): Schema {
+  return { ...SCHEMA, migrations: SCHEMA.migrations.filter(({ name }) => Number(name.slice(-13)) <= timestamp) };
+}
+
 async function query<Row>(sql: string): Promise<Row[]> {
   const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
   const rows = await dataSource.query<Row[]>(sql);
@@ -65,8 +70,9 @@ describe('migrations', () => {
   });
 
   it('budgets, reservations and ledger lines from before namespaces belong to the namespace `default`', async () => {
-    const before = SCHEMA.migrations.filter(({ name }) => name !== 'BudgetNamespaces1763300020000');
-    await migrate(options, { ...SCHEMA, migrations: before });
+    const budgetNamespaces = 1_763_300_020_000;
+    const [before, after] = [budgetNamespaces - 1, budgetNamespaces].map(schemaAt);
+    await migrate(options, before);
     await query(`
       INSERT INTO budget (kind, subject, window_kind, time_zone, path, window_start, source, created_by)
       SELECT kind, subject, 'total', 'UTC', '{}', now(), 'ledger', 'test' FROM (VALUES ('agent', 'builder'),
@@ -81,7 +87,7 @@ describe('migrations', () => {
         (one) => one.row,
       );
     const old = await subjects();
-    await migrate(options, SCHEMA);
+    await migrate(options, after);
     expect(await subjects()).toEqual([
       'agent builder',
       'caller key:a',
@@ -105,7 +111,7 @@ describe('migrations', () => {
     expect(await query('SELECT owner, key, by FROM budget_entry')).toEqual([
       { owner: 'default/oidc:a/b', key: 'k/1', by: 'oidc:a/b' },
     ]);
-    const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+    const dataSource = await new DataSource(migrationOptions(options, after)).initialize();
     await dataSource.undoLastMigration();
     await dataSource.destroy();
     expect(await subjects()).toEqual(old);
