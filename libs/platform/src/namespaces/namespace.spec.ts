@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { DEFAULT_NAMESPACE, localIdOf, NAMESPACE_PATTERN, namespaceOf, qualifiedId } from './namespace.js';
 
 const namespaces = fc.stringMatching(NAMESPACE_PATTERN);

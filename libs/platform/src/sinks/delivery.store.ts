@@ -55,10 +55,7 @@ export class DeliveryStore {
       `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
-    return rows.map(({ seq, event: { namespace = DEFAULT_NAMESPACE, ...event } }) => {
-      const stored = { ...event, namespace, seq: Number(seq), at: new Date(event.at) };
-      return stored as RegistryEvent;
-    });
+    return rows.map(toEvent);
   }
 
   /**
@@ -75,4 +72,10 @@ export class DeliveryStore {
     );
     return rows.length;
   }
+}
+
+/** Events that were stored before namespaces existed belong to `default`. */
+function toEvent({ seq, event }: { seq: string; event: StoredEvent }): RegistryEvent {
+  const { namespace = DEFAULT_NAMESPACE } = event;
+  return { ...event, namespace, seq: Number(seq), at: new Date(event.at) } as RegistryEvent;
 }

@@ -10,6 +10,7 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import { SweepStores } from '../leases/sweep.stores.js';
 import type { RegistryOptions } from '../registry.options.js';
+import { AgentContents } from './agent.contents.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
 import { AgentSnapshots } from './agent.snapshots.js';
@@ -29,6 +30,7 @@ export function agentProviders(options: RegistryOptions): Provider[] {
   return [
     ...STORES,
     SweepStores,
+    AgentContents,
     AgentEvents,
     AgentLifecycle,
     AgentSnapshots,

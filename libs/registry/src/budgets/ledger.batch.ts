@@ -1,6 +1,5 @@
 import { type DomainError, localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
 import {
-  available,
   charge,
   conditionOf,
   FLEET,
@@ -34,6 +33,7 @@ import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
 import { coveredByReports, reportedBefore } from './reported.usage.js';
 import type { Reservation, ReserveRequest, Usage } from './reservation.js';
+import { fittingAmount, isSameRequest } from './reservation.request.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -159,7 +159,8 @@ export class LedgerBatch {
 
   private reserve(request: ReserveRequest): LedgerOutcome {
     const known = this.reservations.get(keyOf(request));
-    if (known) return isSame(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
+    if (known)
+      return isSameRequest(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
     const found = this.budgetsOf(request);
@@ -308,14 +309,6 @@ export class LedgerBatch {
   }
 }
 
-/** Reduces the tokens to what all budgets have left, if the request allows fewer. */
-function fittingAmount({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
-  if (atLeastTokens === undefined) return amount;
-  const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
-  const tokens = Math.min(amount.tokens, ...most);
-  return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
-}
-
 function overflowOf(
   budgets: readonly Budget[],
   amount: Amount,
@@ -330,18 +323,6 @@ function overflowOf(
 
 function nextVersion(budget: Budget): Budget {
   return { ...budget, version: budget.version + 1 };
-}
-
-function isSame({ scopes, held }: Reservation, request: ReserveRequest): boolean {
-  const least = request.atLeastTokens ?? request.amount.tokens;
-  return (
-    scopes.agentId === request.scopes.agentId &&
-    scopes.callerId === request.scopes.callerId &&
-    scopes.runId === request.scopes.runId &&
-    held.microUsd === request.amount.microUsd &&
-    held.tokens <= request.amount.tokens &&
-    held.tokens >= Math.min(least, request.amount.tokens)
-  );
 }
 
 function reused(key: string): LedgerOutcome {
