@@ -55,10 +55,7 @@ export class DeliveryStore {
       `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
-    return rows.map(({ seq, event: { namespace = DEFAULT_NAMESPACE, ...event } }) => {
-      const stored = { ...event, namespace, seq: Number(seq), at: new Date(event.at) };
-      return stored as RegistryEvent;
-    });
+    return rows.map(({ seq, event }) => toEvent(Number(seq), event));
   }
 
   /**
@@ -75,4 +72,8 @@ export class DeliveryStore {
     );
     return rows.length;
   }
+}
+
+function toEvent(seq: number, { namespace = DEFAULT_NAMESPACE, ...event }: StoredEvent): RegistryEvent {
+  return { ...event, namespace, seq, at: new Date(event.at) } as RegistryEvent;
 }
