@@ -152,7 +152,7 @@ describe('agents of a namespace', () => {
         expect((await api.call('GET', `/v1/agents/${id}`, { key })).status).toBe(404);
     }
     const query = { capabilities: ['only-a'], explain: true, fuzzy: true };
-    for (const consistency of ['fast', 'strong']) {
+    for (const consistency of ['directory', 'strong']) {
       const body = { ...query, consistency };
       const answer = await api.call('POST', '/v1/agents/query', { key: keyOfB, body });
       expect(JSON.stringify(answer.body)).not.toMatch(/secret|similar":\["only-a/);
@@ -211,5 +211,68 @@ describe('agents of a namespace', () => {
     });
     expect(first.status).toBe(201);
     expect(second).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+  });
+});
+
+describe('limits of a namespace', () => {
+  it('limits its live agents exactly, also when registrations arrive at the same time on two replicas', async () => {
+    await create('small', { limits: { agents: 5 } });
+    const key = await api.issueKeyIn('small', 'admin');
+    const attempts = Array.from({ length: 20 }, async (_, index) => {
+      const replica = index % 2 === 0 ? api : other;
+      return await replica.call('POST', '/v1/agents', { key, body: registrationBody({ agentId: `a-${index}` }) });
+    });
+    const answers = await Promise.all(attempts);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+    const rejected = answers.filter(({ status }) => status !== 201);
+    expect(new Set(rejected.map(({ status, body }) => `${status} ${body['code']}`))).toEqual(
+      new Set(['403 NAMESPACE_FULL']),
+    );
+    const described = await api.call('GET', '/v1/namespaces/small', { key });
+    expect(described.body).toMatchObject({ limits: { agents: 5 }, use: { agents: 5, keys: 1 } });
+    const left = answers.find(({ status }) => status === 201)?.body['agentId'];
+    await api.call('DELETE', `/v1/agents/${String(left)}`, { key });
+    expect((await register(key, { agentId: 'next' })).status).toBe(201);
+  });
+
+  it('limits its active keys; a revoked key makes room', async () => {
+    await create('two-keys', { limits: { keys: 2 } });
+    const issue = async (): Promise<Answer> =>
+      await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...inNamespace('two-keys') });
+    const answers = await Promise.all([issue(), issue(), issue(), issue()]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 403, 403]);
+    const id = String(answers.find(({ status }) => status === 201)?.body['id']);
+    await api.call('DELETE', `/v1/keys/${id}`, inNamespace('two-keys'));
+    expect((await issue()).status).toBe(201);
+  });
+
+  it('limits its requests per second, and no other namespace', async () => {
+    await create('slow', { limits: { requestsPerSecond: 3 } });
+    const keys = [await api.issueKeyIn('slow', 'viewer'), await api.issueKeyIn('slow', 'viewer')];
+    const codes = async (): Promise<unknown[]> => {
+      const calls = Array.from(
+        { length: 20 },
+        async (_, index) => await api.call('GET', '/v1/me', { key: keys[index % 2] }),
+      );
+      return (await Promise.all(calls)).map(({ status }) => status);
+    };
+    expect(await codes()).toContain(429);
+    expect((await api.call('GET', '/v1/me', { key: keyOfA })).status).toBe(200);
+    await api.call('PATCH', '/v1/namespaces/slow', { body: { limits: { requestsPerSecond: 0 } } });
+    expect(await codes()).not.toContain(429);
+  });
+
+  it('a registration and the deletion of its namespace never both succeed', async () => {
+    for (let round = 0; round < 5; round++) {
+      const name = `doomed-${round}`;
+      await create(name);
+      const registered = register(api.adminKey, { agentId: 'late' }, inNamespace(name));
+      const deleted = other.call('DELETE', `/v1/namespaces/${name}`, { key: api.adminKey });
+      const [{ status }, { status: deletion }] = await Promise.all([registered, deleted]);
+      expect([
+        [201, 409],
+        [404, 204],
+      ]).toContainEqual([status, deletion]);
+    }
   });
 });

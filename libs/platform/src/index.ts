@@ -57,7 +57,7 @@ export {
 export { NamespaceAdmission } from './namespaces/namespace.admission.js';
 export { NamespaceCatalog } from './namespaces/namespace.catalog.js';
 export { NamespaceContents } from './namespaces/namespace.contents.js';
-export { NamespaceNotFoundError } from './namespaces/namespace.errors.js';
+export { NamespaceFullError, NamespaceNotFoundError } from './namespaces/namespace.errors.js';
 export { type NamespaceLimits, NO_LIMITS } from './namespaces/namespace.limits.js';
 export type { NamespaceRow } from './namespaces/namespace.store.js';
 export { type DescribedNamespace, NamespacesService } from './namespaces/namespaces.service.js';

@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api.error.js';
 import { Authenticator, type RequestCredentials } from './authenticator.js';
+import { NamespaceRateLimiter } from './namespace-rate.limiter.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';
@@ -27,6 +28,7 @@ export class AuthGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
     private readonly limiter: RateLimiter,
+    private readonly namespaceLimiter: NamespaceRateLimiter,
   ) {}
 
   canActivate(context: ExecutionContext): boolean {
@@ -67,6 +69,7 @@ export class AuthGuard implements CanActivate {
   /** Call this once for each request, and once for each message on a socket: it counts against the rate limit. */
   allow(principal: Principal, access: Permission): boolean {
     this.limiter.count(principal);
+    this.namespaceLimiter.count(principal.namespace);
     return permit(principal, access);
   }
 }

@@ -12,6 +12,7 @@ import { Authenticator } from './authenticator.js';
 import { CredentialWatch } from './credential.watch.js';
 import { LeaseTokenVerifier } from './lease-token.verifier.js';
 import { MeController } from './me.controller.js';
+import { NamespaceRateLimiter } from './namespace-rate.limiter.js';
 import { NamespaceResolver } from './namespace.resolver.js';
 import { OidcVerifier } from './oidc.verifier.js';
 import { RateLimiter } from './rate.limiter.js';
@@ -26,6 +27,7 @@ import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
   providers: [
     Authenticator,
     NamespaceResolver,
+    NamespaceRateLimiter,
     { provide: OidcVerifier, inject: [CONFIG], useFactory: ({ auth }: Config) => new OidcVerifier(auth) },
     { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
     {

@@ -2,6 +2,7 @@ import { ApiError } from '../http/api.error.js';
 
 const WINDOW_MS = 1_000;
 const MAX_CALLERS = 100_000;
+const ADVICE = 'ask the operator to raise ROLLCALL_RATE_LIMIT';
 
 export interface Window {
   endsAt: number;
@@ -27,20 +28,16 @@ export class RateLimiter {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  count(caller: RateLimitedCaller): void {
-    if (this.perSecond === 0) return;
+  /** Throws when the caller has sent more requests in this second than it may; 0 means no limit. */
+  count(caller: RateLimitedCaller, perSecond = this.perSecond, advice = ADVICE): void {
+    if (perSecond === 0) return;
     const now = this.now();
     if (!caller.window || caller.window.endsAt <= now) caller.window = this.windowOf(caller.id, now);
     const { window } = caller;
     window.requests += 1;
-    if (window.requests <= this.perSecond) return;
-    throw new ApiError(
-      'RATE_LIMITED',
-      `You have sent more than ${this.perSecond} requests in one second. Send fewer, or ask the operator to raise ROLLCALL_RATE_LIMIT.`,
-      {
-        retryAfterMs: Math.ceil(window.endsAt - now),
-      },
-    );
+    if (window.requests <= perSecond) return;
+    const detail = `More than ${perSecond} requests arrived in one second. Send fewer, or ${advice}.`;
+    throw new ApiError('RATE_LIMITED', detail, { retryAfterMs: Math.ceil(window.endsAt - now) });
   }
 
   private windowOf(id: string, now: number): Window {

@@ -1,5 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Database, NO_QUOTA } from '#rollcall/platform';
+import { Database, NamespaceCatalog, NO_QUOTA } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { CircuitService } from '../circuit/circuit.service.js';
 import { ClockStore } from '../leases/clock.store.js';
@@ -35,8 +35,9 @@ export function agentProviders(options: RegistryOptions): Provider[] {
     HeartbeatBatcher,
     {
       provide: RegistrationGroup,
-      inject: [Database, RegistrationWriter],
-      useFactory: (db: Database, writer: RegistrationWriter) => new RegistrationGroup(db, writer, { flap, quota }),
+      inject: [Database, RegistrationWriter, NamespaceCatalog],
+      useFactory: (db: Database, writer: RegistrationWriter, namespaces: NamespaceCatalog) =>
+        new RegistrationGroup(db, writer, { flap, quota }, namespaces),
     },
     {
       provide: CircuitService,

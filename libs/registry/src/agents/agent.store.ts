@@ -100,6 +100,14 @@ export class AgentStore {
     );
   }
 
+  async countLive(namespace: string): Promise<number> {
+    const rows = await this.db.query<{ count: string }>(
+      'SELECT count(*) FROM agent WHERE namespace = $1 AND left_at IS NULL',
+      [namespace],
+    );
+    return Number(rows[0]?.count);
+  }
+
   /** One slice of the live fleet, for loading a directory. */
   async live(limit: number, after: string): Promise<AgentRow[]> {
     return await this.db.query<AgentRow>(

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DEFAULT_NAMESPACE, inBatches, qualifiedId, StopsIn } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE, inBatches, NamespaceContents, qualifiedId, StopsIn } from '#rollcall/platform';
 import { capabilityKeys } from '../discovery/capability.js';
 import { AgentNotFoundError } from './agent.errors.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
@@ -45,7 +45,10 @@ export class AgentsService {
     private readonly lifecycle: AgentLifecycle,
     private readonly registrations: RegistrationGroup,
     private readonly updates: UpdateGroup,
-  ) {}
+    contents: NamespaceContents,
+  ) {
+    contents.add({ kind: 'agents', count: async (namespace) => await store.countLive(namespace) });
+  }
 
   async register(request: JoinRequest): Promise<Joined> {
     const [result] = await this.registerAll([request]);

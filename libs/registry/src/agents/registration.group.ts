@@ -1,5 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, DatabaseUnavailableError, DomainError, GroupCommit } from '#rollcall/platform';
+import {
+  Database,
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  DEFAULT_NAMESPACE,
+  DomainError,
+  GroupCommit,
+  NamespaceCatalog,
+  namespaceOf,
+} from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
 import type { AgentRecord } from './agent.record.js';
 import { toRecord } from './agent.row.js';
@@ -33,6 +42,7 @@ export class RegistrationGroup {
     private readonly db: Database,
     private readonly writer: RegistrationWriter,
     private readonly rules: AgentRules,
+    private readonly namespaces: NamespaceCatalog,
   ) {
     this.watch = new QuotaWatch(rules.quota);
     this.group = new GroupCommit<Joining, Attempt>(db, {
@@ -113,10 +123,18 @@ export class RegistrationGroup {
 
   private async lock(batch: readonly Joining[], wait: boolean): Promise<LockedBatch> {
     const owners = this.ownersToCount(batch);
-    const locked = await this.writer.lock(batch, { wait, owners, countAtMost: this.rules.quota.limit });
+    const namespaces = this.namespacesToCheck(batch);
+    const options = { wait, owners, countAtMost: this.rules.quota.limit, namespaces };
+    const locked = await this.writer.lock(batch, options);
     const { owned } = locked.facts;
     for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound
     return locked;
+  }
+
+  /** The default namespace always exists, so it is looked up only if it has a limit. */
+  private namespacesToCheck(batch: readonly Joining[]): string[] {
+    const names = new Set(batch.map(({ agentId }) => namespaceOf(agentId)));
+    return [...names].filter((name) => name !== DEFAULT_NAMESPACE || this.namespaces.limitsOf(name).agents > 0);
   }
 
   private ownersToCount(batch: readonly Joining[]): string[] {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, namespaceOf } from '#rollcall/platform';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
+import type { NamespaceCount } from './namespace.room.js';
 import type { WrittenRegistration } from './registered.row.js';
 import type { Accepted } from './registration.batch.js';
 
@@ -36,6 +37,31 @@ export class RegistrationStore {
   }
 
   /**
+   * Returns those of the namespaces that exist, and keeps them until the transaction ends. If a namespace has a limit, it also
+   * locks its registrations and counts its live agents, without these agentIds.
+   */
+  async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {
+    if (names.length === 0) return [];
+    const [, , counts] = await Promise.all([
+      this.db.query('SELECT FROM namespace WHERE name = ANY ($1) AND deleted_at IS NULL ORDER BY name FOR KEY SHARE', [
+        names,
+      ]),
+      this.db.query(
+        `SELECT pg_advisory_xact_lock(hashtextextended('rollcall.agents.namespace:' || name, 0))
+         FROM (SELECT name FROM namespace WHERE name = ANY ($1) AND ${LIMIT} > 0 ORDER BY name) AS limited`,
+        [names],
+      ),
+      this.db.query<NamespaceCount>(
+        `SELECT name, ${LIMIT} AS limit, (SELECT count(*)::int FROM (SELECT FROM agent a WHERE a.namespace = n.name
+           AND a.left_at IS NULL AND a.agent_id <> ALL ($2) LIMIT ${LIMIT}) AS counted) AS agents
+         FROM namespace n WHERE n.name = ANY ($1) AND deleted_at IS NULL`,
+        [names, except],
+      ),
+    ]);
+    return counts;
+  }
+
+  /**
    * Writes agents and leases, and opens the budgets of all agents that are not in `withBudget`. An agentId that is new here but
    * was registered by another transaction in the meantime is not written and not in the result.
    */
@@ -44,6 +70,9 @@ export class RegistrationStore {
     return await this.db.query<WrittenRegistration>(WRITE, [JSON.stringify(items)]);
   }
 }
+
+/** The limit of live agents of a namespace. */
+const LIMIT = `coalesce((limits->>'agents')::int, 0)`;
 
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;

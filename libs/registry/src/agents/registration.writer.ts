@@ -21,6 +21,8 @@ export interface LockOptions {
   owners: readonly string[];
   /** Counts at most this many agents of each principal. */
   countAtMost: number;
+  /** The namespaces that may not exist any more or may be full. */
+  namespaces: readonly string[];
 }
 
 /** Locks, reads and writes everything that a batch of registrations concerns, in the transaction of the caller. */
@@ -34,12 +36,14 @@ export class RegistrationWriter {
   ) {}
 
   /**
-   * Locks and reads in one round trip, in the order that all writers use: principals, agents, budgets. A generated agentId is not
+   * Locks and reads in one round trip, in the order that all writers use: namespaces, principals, agents, budgets. A generated agentId is not
    * looked up; if it exists all the same, its insert fails, and the registration is decided again with `wait`.
    */
-  async lock(batch: readonly Joining[], { wait, owners, countAtMost }: LockOptions): Promise<LockedBatch> {
+  async lock(batch: readonly Joining[], options: LockOptions): Promise<LockedBatch> {
+    const { wait, owners, countAtMost } = options;
     const agentIds = batch.filter(({ isProposed }) => wait || isProposed).map(({ agentId }) => agentId);
-    const [, owned, locked, rows, now, budgets] = await Promise.all([
+    const [namespaces, , owned, locked, rows, now, budgets] = await Promise.all([
+      this.registrations.lockNamespaces(options.namespaces, agentIds),
       this.registrations.lockOwners(owners),
       this.registrations.countOwned(owners, agentIds, countAtMost),
       this.agents.lockMany(agentIds, wait),
@@ -47,7 +51,7 @@ export class RegistrationWriter {
       this.agents.now(),
       this.budgets.lock(agentIds),
     ]);
-    return { facts: { rows, locked, now, owned }, budgets };
+    return { facts: { rows, locked, now, owned, namespaces }, budgets };
   }
 
   /** Returns the written rows by agentId. An agent that lost an insert race is missing. */
