@@ -44,6 +44,7 @@ describe('GET /v1/events', () => {
         source: 'urn:rollcall:registry',
         type: 'agent.joined',
         subject: 'a-1',
+        namespace: 'default',
         time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
         datacontenttype: 'application/json',
         sequence: '1',

@@ -204,14 +204,15 @@ describe('a webhook', () => {
     await until('both events are received', () => receiver.received.length === 2);
     const page = await api.call<{ items: WebhookView[] }>('GET', '/v1/webhooks?limit=1');
     expect(page.body.items.map((one) => [one.id, one.url, one.agentIds])).toEqual([[id, receiver.url, ['a-1']]]);
+    const sequences = ['7', '99999999999999999999'];
+    const codeOf = async (sequence: string): Promise<unknown> =>
+      (await api.call('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body['code'];
+    for (const sequence of sequences) expect(await codeOf(sequence)).toBe('DELIVERY_NOT_FOUND');
     expect((await api.call('DELETE', `/v1/webhooks/${id}`)).status).toBe(204);
     expect((await api.call('DELETE', `/v1/webhooks/${id}`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
     expect((await api.call('GET', `/v1/webhooks/${id}/deliveries`)).body['code']).toBe('WEBHOOK_NOT_FOUND');
     expect((await patch(id, { paused: true })).body['code']).toBe('WEBHOOK_NOT_FOUND');
-    for (const sequence of ['7', '99999999999999999999'])
-      expect((await api.call('GET', `/v1/webhooks/${id}/deliveries/${sequence}`)).body['code']).toBe(
-        'DELIVERY_NOT_FOUND',
-      );
+    for (const sequence of sequences) expect(await codeOf(sequence)).toBe('WEBHOOK_NOT_FOUND');
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
