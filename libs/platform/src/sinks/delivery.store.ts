@@ -55,11 +55,7 @@ export class DeliveryStore {
       `SELECT seq, event FROM event_delivery WHERE sink_id = $1 AND state <> 'delivered' AND state = 'pending' AND seq > $2 ORDER BY seq LIMIT $3`,
       [sinkId, after, limit],
     );
-<<<<<<< HEAD
-    return rows.map(toEvent);
-=======
     return rows.map(({ seq, event }) => toEvent(Number(seq), event));
->>>>>>> nsevents
   }
 
   /**
@@ -78,13 +74,6 @@ export class DeliveryStore {
   }
 }
 
-<<<<<<< HEAD
-/** Events that were stored before namespaces existed belong to `default`. */
-function toEvent({ seq, event }: { seq: string; event: StoredEvent }): RegistryEvent {
-  const { namespace = DEFAULT_NAMESPACE } = event;
-  return { ...event, namespace, seq: Number(seq), at: new Date(event.at) } as RegistryEvent;
-=======
 function toEvent(seq: number, { namespace = DEFAULT_NAMESPACE, ...event }: StoredEvent): RegistryEvent {
   return { ...event, namespace, seq, at: new Date(event.at) } as RegistryEvent;
->>>>>>> nsevents
 }
