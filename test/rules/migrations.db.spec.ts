@@ -38,6 +38,28 @@ class UnmigratedEntity {
   @Column({ type: 'text' }) name: string;
 }
 
+/** Objects of every kind, as version 0.1.0 stored them. */
+const LARGE_DATABASE = `
+  INSERT INTO agent (agent_id, generation, revision, token_hash, name, capabilities, capability_keys, sandbox_level, provider,
+    cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
+  SELECT 'agent-' || n, 1, 1, md5(n::text), 'agent', '{build}', '{build}', 1, '{"adapter":"a","type":"api","plan":null}',
+    '{"usdPerTask":null,"usdPer1kTokens":null}', '{}', 0, 'reported',
+    '{"consecutiveFailures":0,"openUntil":null,"opens":0,"probe":null}', '{}', now(), 'key:builders'
+  FROM generate_series(1, 100000) AS n;
+  INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
+  SELECT agent_id, generation, token_hash, now(), 0 FROM agent;
+  INSERT INTO budget (kind, subject, window_kind, time_zone, path, window_start, source, declared, created_by)
+  SELECT 'agent', agent_id, 'total', 'UTC', '{}'::bigint[], now(), 'reported', true, 'key:builders' FROM agent
+  UNION ALL SELECT 'fleet', 'fleet', 'total', 'UTC', '{}'::bigint[], now(), 'ledger', false, 'key:admin';
+  INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
+  SELECT n, gen_random_uuid(), 'agent.joined', 'agent-' || n, '{build}', '{"generation":1}', now()
+  FROM generate_series(1, 100000) AS n;
+  INSERT INTO api_key (id, hash, name, roles, source, created_by) VALUES
+    ('one', 'one', 'admin', '{admin}', 'issued', 'test'), ('two', 'two', 'builders', '{agent}', 'issued', 'key:one');
+  INSERT INTO webhook (id, url, secret, created_by) VALUES ('hook', 'https://example.com', 'secret', 'key:one');
+  INSERT INTO audit_entry (action, actor_id, actor_name, fingerprint, request_id, ip, details)
+  VALUES ('key.issued', 'key:one', 'admin', 'f', 'r', '127.0.0.1', '{}')`;
+
 describe('migrations', () => {
   it('migrations make an empty database match the entities', async () => {
     await migrate(options, SCHEMA);
@@ -118,6 +140,27 @@ describe('migrations', () => {
     expect(await query('SELECT DISTINCT owner FROM budget_reservation ORDER BY owner')).toEqual([
       { owner: 'key:a' },
       { owner: 'oidc:a/b' },
+    ]);
+  });
+
+  it('a database of version 0.1.0 with 100,000 agents migrates: everything belongs to the namespace `default`', async () => {
+    const version010 = 1_763_290_100_000;
+    await migrate(options, schemaAt(version010));
+    await query(LARGE_DATABASE);
+    await migrate(options, SCHEMA);
+    for (const table of ['agent', 'budget', 'event_log', 'webhook', 'audit_entry']) {
+      const rows = await query(`SELECT namespace, count(*)::int > 0 AS any FROM ${table} GROUP BY namespace`);
+      expect({ table, rows }).toEqual({ table, rows: [{ namespace: 'default', any: true }] });
+    }
+    expect(await query('SELECT count(*)::int FROM agent JOIN agent_lease USING (agent_id, generation)')).toEqual([
+      { count: 100_000 },
+    ]);
+    expect(await query('SELECT name, namespace FROM api_key ORDER BY name')).toEqual([
+      { name: 'admin', namespace: '*' },
+      { name: 'builders', namespace: 'default' },
+    ]);
+    expect(await query(`SELECT kind, subject FROM budget WHERE kind IN ('fleet', 'namespace')`)).toEqual([
+      { kind: 'namespace', subject: 'default' },
     ]);
   });
 
