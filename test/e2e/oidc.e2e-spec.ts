@@ -190,3 +190,52 @@ describe('an unavailable issuer', () => {
     },
   );
 });
+
+describe('the namespaces of a JWT', () => {
+  const GROUPS = [
+    { group: 'platform', roles: ['admin'], namespace: '*' },
+    { group: 'team-a', roles: ['operator'], namespace: 'team-a' },
+    { group: 'team-b', roles: ['viewer'], namespace: 'team-b' },
+  ];
+  let teams: TestApi;
+
+  beforeAll(async () => {
+    teams = await startOidcApi({ ROLLCALL_OIDC_GROUPS: JSON.stringify(GROUPS) });
+    for (const name of ['team-a', 'team-b']) await teams.call('POST', '/v1/namespaces', { body: { name } });
+  });
+  afterAll(async () => await teams.stop());
+
+  const meIn = async (change: Record<string, unknown>, namespace?: string): Promise<Answer> =>
+    await teams.call('GET', '/v1/me', {
+      key: await sign(claims(change)),
+      ...(namespace !== undefined && { headers: { 'rollcall-namespace': namespace } }),
+    });
+
+  it('without a claim and without a known group, a token belongs to `default`', async () => {
+    expect((await meIn({})).body).toMatchObject({ namespace: 'default', namespaces: ['default'], roles: ['viewer'] });
+    expect((await meIn({ groups: ['unknown'] }, 'team-a')).status).toBe(404);
+  });
+
+  it('the claim `namespace` names one namespace, several, or all', async () => {
+    expect((await meIn({ namespace: 'team-a' })).body).toMatchObject({ namespace: 'team-a', namespaces: ['team-a'] });
+    const both = { namespace: ['team-a', 'team-b'] };
+    expect(await meIn(both)).toMatchObject({ status: 400, body: { code: 'NAMESPACE_REQUIRED' } });
+    expect((await meIn(both, 'team-b')).body).toMatchObject({ namespace: 'team-b', roles: ['viewer'] });
+    expect((await meIn(both, 'default')).status).toBe(404);
+    expect((await meIn({ namespace: '*' }, 'team-b')).body).toMatchObject({ namespace: 'team-b', namespaces: ['*'] });
+  });
+
+  it('groups give roles in one namespace each', async () => {
+    const groups = ['team-a', 'team-b'];
+    expect((await meIn({ groups }, 'team-a')).body).toMatchObject({ roles: ['operator'] });
+    expect((await meIn({ groups }, 'team-b')).body).toMatchObject({ roles: ['viewer'] });
+    expect((await meIn({ groups: ['platform'] })).body).toMatchObject({ namespace: 'default', roles: ['admin'] });
+  });
+
+  it('a claim that names a namespace that does not exist gives access to nothing', async () => {
+    for (const namespace of ['no-such', ['../x'], 7, { a: 1 }]) {
+      const { status } = await meIn({ namespace }, 'no-such');
+      expect({ namespace, status }).toEqual({ namespace, status: 404 });
+    }
+  });
+});
