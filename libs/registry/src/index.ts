@@ -45,7 +45,7 @@ export {
   type BudgetKind,
   conditionOf,
   FLEET,
-  LARGEST_AMOUNT,
+  MAX_AMOUNT,
   type Limit,
   type LowBudgetPolicy,
   namespaceOfBudget,
@@ -60,7 +60,7 @@ export type { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 export { ENTRY_KINDS } from './budgets/ledger.entry.js';
 export { type Discrepancy, type Reconciliation, ReconciliationStore } from './budgets/reconciliation.store.js';
 export {
-  LONGEST_TTL_MS,
+  MAX_TTL_MS,
   type Reservation,
   type ReservationState,
   type Usage,

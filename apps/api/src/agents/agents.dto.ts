@@ -296,20 +296,20 @@ export class QuarantineBody extends OperatorNoteBody {
   evict?: boolean;
 }
 
-const LONGEST_CALL_MS = 1e9;
+const MAX_CALL_MS = 1e9;
 
 export class OutcomeBody {
   @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) @IsIn([true, false]) ok: boolean;
   @ApiPropertyOptional({
     example: 850,
     minimum: 0,
-    maximum: LONGEST_CALL_MS,
+    maximum: MAX_CALL_MS,
     description: 'How long the call took. Successful calls count for `observedMs` of the agent.',
   })
   @Optional()
   @IsNumber()
   @Min(0)
-  @Max(LONGEST_CALL_MS)
+  @Max(MAX_CALL_MS)
   latencyMs?: number;
   @ApiPropertyOptional({ example: 'p-1', description: 'The `probeId`, if this call was the probe.' })
   @IsOptional()

@@ -1,14 +1,14 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, Max, Min } from 'class-validator';
-import { LARGEST_AMOUNT } from '#rollcall/registry';
+import { MAX_AMOUNT } from '#rollcall/registry';
 import { Optional } from '../http/optional.js';
 
 /** A whole number of tokens or micro-dollars. */
 export function IsAmount(): PropertyDecorator {
-  return (target, key) => [IsInt(), Min(0), Max(LARGEST_AMOUNT)].forEach((check) => check(target, key));
+  return (target, key) => [IsInt(), Min(0), Max(MAX_AMOUNT)].forEach((check) => check(target, key));
 }
 
-export const AMOUNT = { type: 'integer', minimum: 0, maximum: LARGEST_AMOUNT } as const;
+export const AMOUNT = { type: 'integer', minimum: 0, maximum: MAX_AMOUNT } as const;
 export const LIMIT = { ...AMOUNT, nullable: true } as const;
 
 export class LimitBody {

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Length, Matches, Max, Min } from 'class-validator';
-import { LONGEST_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
+import { MAX_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
@@ -34,13 +34,13 @@ export class RenewBody {
     example: 120,
     default: DEFAULT_TTL_MS / 1_000,
     minimum: 1,
-    maximum: LONGEST_TTL_MS / 1_000,
+    maximum: MAX_TTL_MS / 1_000,
     description: 'The reservation expires after this time.',
   })
   @Optional()
   @IsInt()
   @Min(1)
-  @Max(LONGEST_TTL_MS / 1_000)
+  @Max(MAX_TTL_MS / 1_000)
   ttlSeconds?: number;
 }
 

@@ -19,7 +19,7 @@ function heldGroup(options: Partial<GroupCommitOptions<string, string>> = {}): {
   const batches: HeldBatch[] = [];
   const group = new GroupCommit<string, string>(NO_DATABASE, {
     name: 'test',
-    largestBatch: 3,
+    maxBatch: 3,
     failure: (error) => `failed: ${(error as Error).message}`,
     commit: async (batch) =>
       await new Promise((resolve, reject) => {
@@ -72,7 +72,7 @@ describe('GroupCommit', () => {
   });
 
   it('returns the failure to every item of a failed batch, and continues with the next batch', async () => {
-    const { group, batches } = heldGroup({ largestBatch: 1 });
+    const { group, batches } = heldGroup({ maxBatch: 1 });
     const all = Promise.all([group.run('a'), group.run('b')]);
     await untilBatch(batches, 1);
     batches[0]?.fail(new Error('busy'));
@@ -82,7 +82,7 @@ describe('GroupCommit', () => {
   });
 
   it('returns the failure to waiting items immediately if the error would affect them as well', async () => {
-    const { group, batches } = heldGroup({ largestBatch: 1, failsAll: () => true });
+    const { group, batches } = heldGroup({ maxBatch: 1, failsAll: () => true });
     const all = Promise.all([group.run('a'), group.run('b'), group.run('c')]);
     await untilBatch(batches, 1);
     batches[0]?.fail(new Error('gone'));
@@ -123,7 +123,7 @@ describe('GroupCommit', () => {
   it('fails only the item that caused the error, and commits the others of its batch', async () => {
     const commits: string[] = [];
     const { group } = heldGroup({
-      largestBatch: 8,
+      maxBatch: 8,
       mayBeOneItem: (error) => (error as Error).message === 'bad item',
       commit: async (batch) => {
         commits.push(batch.join(''));
@@ -154,7 +154,7 @@ describe('GroupCommit', () => {
         const sizes: number[] = [];
         const group = new GroupCommit<{ key: number; id: number }, number>(NO_DATABASE, {
           name: 'test',
-          largestBatch: 5,
+          maxBatch: 5,
           keyOf: ({ key }) => String(key),
           failure: () => -1,
           commit: async (batch) => {

@@ -8,7 +8,7 @@ export interface GroupCommitOptions<Item, Result> {
   commit(batch: readonly Item[]): Promise<readonly Result[]>;
   /** Creates the result for the items of a batch that could not be committed. */
   failure(error: unknown): Result;
-  largestBatch: number;
+  maxBatch: number;
   /**
    * Two items with the same key are never in the same batch: the later item waits for the next batch. A batch is sorted
    * by key, so that all replicas lock rows in the same order.
@@ -111,12 +111,12 @@ export class GroupCommit<Item, Result> {
   }
 
   private takeBatch(): Waiting<Item, Result>[] {
-    const { largestBatch, keyOf } = this.options;
-    if (!keyOf) return this.waiting.splice(0, largestBatch);
+    const { maxBatch, keyOf } = this.options;
+    if (!keyOf) return this.waiting.splice(0, maxBatch);
     const batch = new Map<string, Waiting<Item, Result>>();
     const later: Waiting<Item, Result>[] = [];
     for (const one of this.waiting) {
-      if (batch.size >= largestBatch || batch.has(one.key)) later.push(one);
+      if (batch.size >= maxBatch || batch.has(one.key)) later.push(one);
       else batch.set(one.key, one);
     }
     this.waiting = later;

@@ -24,7 +24,7 @@ export interface Joined {
 export type JoinResult = { state: 'joined'; joined: Joined } | { state: 'rejected'; error: Error };
 type Attempt = JoinResult | { state: 'contended' };
 
-const LARGEST_BATCH = 250;
+const MAX_BATCH = 250;
 const CONTENDED: Attempt = { state: 'contended' };
 
 /**
@@ -46,7 +46,7 @@ export class RegistrationGroup {
     this.watch = new QuotaWatch(rules.quota);
     this.group = new GroupCommit<Joining, Attempt>(db, {
       name: 'registrations',
-      largestBatch: LARGEST_BATCH,
+      maxBatch: MAX_BATCH,
       keyOf: ({ agentId }) => agentId,
       commit: async (batch) => await this.attempt(batch, false),
       ...GROUP_FAILURE,
@@ -147,7 +147,7 @@ function roundsOf(all: readonly Joining[]): number[][] {
   const next = new Map<string, number>();
   for (const [index, { agentId }] of all.entries()) {
     let round = next.get(agentId) ?? 0;
-    while ((rounds[round]?.length ?? 0) >= LARGEST_BATCH) round += 1;
+    while ((rounds[round]?.length ?? 0) >= MAX_BATCH) round += 1;
     next.set(agentId, round + 1);
     (rounds[round] ??= []).push(index);
   }

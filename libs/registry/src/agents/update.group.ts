@@ -46,7 +46,7 @@ export class UpdateGroup {
   ) {
     this.group = new GroupCommit<UpdateRequest, UpdateResult>(db, {
       name: 'updates',
-      largestBatch: MAX_BATCH,
+      maxBatch: MAX_BATCH,
       commit: async (batch) => await this.attempt(batch, false),
       ...GROUP_FAILURE,
     });

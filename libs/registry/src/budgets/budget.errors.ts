@@ -1,6 +1,6 @@
 import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import { available, LARGEST_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
+import { available, MAX_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
@@ -43,7 +43,7 @@ export class BudgetOverflowError extends RegistryError {
 
   constructor(id: number, unit: Unit, what: 'limit' | 'usage') {
     super(
-      `The ${what} of the budget ${id} would exceed ${LARGEST_COUNT} ${unit}, the largest number that is exact. ` +
+      `The ${what} of the budget ${id} would exceed ${MAX_COUNT} ${unit}, the largest number that is exact. ` +
         `Send a smaller amount, or adjust the ${what} of the budget.`,
     );
   }

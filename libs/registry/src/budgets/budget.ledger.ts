@@ -37,7 +37,7 @@ export interface LedgerRules {
   clock?: () => number;
 }
 
-const LARGEST_BATCH = 500;
+const MAX_BATCH = 500;
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -63,7 +63,7 @@ export class BudgetLedger {
     this.watch = new QuotaWatch(rules.quota);
     this.group = new GroupCommit<LedgerOp, LedgerOutcome>(db, {
       name: 'ledger',
-      largestBatch: LARGEST_BATCH,
+      maxBatch: MAX_BATCH,
       commit: async (ops) => await this.applyAll(ops),
       failure: failureOf,
       failsAll: (error) => error instanceof DatabaseUnavailableError,

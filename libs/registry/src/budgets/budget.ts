@@ -20,9 +20,9 @@ export type Limit = Record<Unit, number | null>;
 
 export const ZERO: Amount = { tokens: 0, microUsd: 0 };
 /** The largest amount of one operation. */
-export const LARGEST_AMOUNT = 1_000_000_000_000;
+export const MAX_AMOUNT = 1_000_000_000_000;
 /** The largest counter or limit. JavaScript and JSON clients do not represent larger integers exactly. */
-export const LARGEST_COUNT = Number.MAX_SAFE_INTEGER;
+export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
 /**
  * A budget and its counters, which are whole numbers. `used` is the amount charged in the current window, and `reserved` is the
@@ -103,9 +103,9 @@ export function insufficientUnit(budget: Budget, requested: Amount): Unit | unde
   });
 }
 
-/** Returns the unit in which the sum would exceed `LARGEST_COUNT`, if any. */
+/** Returns the unit in which the sum would exceed `MAX_COUNT`, if any. */
 export function overflowingUnit(counter: Amount, amount: Amount): Unit | undefined {
-  return UNITS.find((unit) => counter[unit] > LARGEST_COUNT - amount[unit]);
+  return UNITS.find((unit) => counter[unit] > MAX_COUNT - amount[unit]);
 }
 
 export function hold(budget: Budget, amount: Amount): Budget {

@@ -1,4 +1,4 @@
-import { isZero, LARGEST_COUNT, minus, plus, UNITS, ZERO, type Amount, type Budget, type Limit } from './budget.js';
+import { isZero, MAX_COUNT, minus, plus, UNITS, ZERO, type Amount, type Budget, type Limit } from './budget.js';
 import { BudgetOverflowError, BudgetUnlimitedError } from './budget.errors.js';
 import type { EntryKind, LedgerLine } from './ledger.entry.js';
 import { afterAdjustment, afterReport, chargeOfReport, type ReportState } from './reported.usage.js';
@@ -56,7 +56,7 @@ function newLimit(
     if (more === undefined) continue;
     const most = next[unit];
     if (most === null) return { error: new BudgetUnlimitedError(id, unit) };
-    if (most > LARGEST_COUNT - more) return { error: new BudgetOverflowError(id, unit, 'limit') };
+    if (most > MAX_COUNT - more) return { error: new BudgetOverflowError(id, unit, 'limit') };
     next[unit] = most + more;
   }
   return next;

@@ -1,4 +1,4 @@
-import { available, LARGEST_COUNT, type Budget, type Unit, UNITS } from './budget.js';
+import { available, MAX_COUNT, type Budget, type Unit, UNITS } from './budget.js';
 
 /** The amounts charged in the recent past, and the length of that period. */
 export interface Burn {
@@ -28,7 +28,7 @@ export function forecast(budget: Budget, burn: Burn, now: number): Forecast {
   const of = (unit: Unit): UnitForecast => {
     const perMs = burn.overMs > 0 ? burn[unit] / burn.overMs : 0;
     return {
-      perHour: Math.min(LARGEST_COUNT, Math.round(perMs * HOUR_MS)),
+      perHour: Math.min(MAX_COUNT, Math.round(perMs * HOUR_MS)),
       available: left[unit],
       runsOutAt: runsOutAt(left[unit], perMs, budget.windowEnd, now),
     };

@@ -1,4 +1,4 @@
-import { LARGEST_AMOUNT, UNITS, type Amount } from './budget.js';
+import { MAX_AMOUNT, UNITS, type Amount } from './budget.js';
 import { InvalidBudgetError } from './budget.errors.js';
 
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
@@ -55,8 +55,8 @@ export interface Usage {
   microUsd: number | null;
 }
 
-const SHORTEST_TTL_MS = 1_000;
-export const LONGEST_TTL_MS = 86_400_000;
+const MIN_TTL_MS = 1_000;
+export const MAX_TTL_MS = 86_400_000;
 export const DEFAULT_TTL_MS = 900_000;
 
 /** Validates a request before it joins a batch, because one invalid operation would make the whole batch fail. */
@@ -70,25 +70,25 @@ export function checkRequest(request: ReserveRequest): void {
 }
 
 export function checkTtl(ttlMs: number): void {
-  if (!(ttlMs >= SHORTEST_TTL_MS && ttlMs <= LONGEST_TTL_MS))
+  if (!(ttlMs >= MIN_TTL_MS && ttlMs <= MAX_TTL_MS))
     throw new InvalidBudgetError(
-      `The lifetime of a reservation must be from ${SHORTEST_TTL_MS} to ${LONGEST_TTL_MS} ms, not ${ttlMs}.`,
+      `The lifetime of a reservation must be from ${MIN_TTL_MS} to ${MAX_TTL_MS} ms, not ${ttlMs}.`,
     );
 }
 
 export function checkKey({ owner, key }: { owner: string; key: string }): void {
-  const isValid = (text: string): boolean => text.length > 0 && text.length <= LONGEST_KEY && !text.includes('\0');
+  const isValid = (text: string): boolean => text.length > 0 && text.length <= MAX_KEY_LENGTH && !text.includes('\0');
   if (!isValid(owner) || !isValid(key))
-    throw new InvalidBudgetError(`The owner and the key of a reservation must have 1 to ${LONGEST_KEY} characters.`);
+    throw new InvalidBudgetError(`The owner and the key of a reservation must have 1 to ${MAX_KEY_LENGTH} characters.`);
 }
 
 export function checkAmount(amount: Amount): void {
   for (const unit of UNITS) {
     const count = amount[unit];
-    if (!Number.isSafeInteger(count) || count < 0 || count > LARGEST_AMOUNT)
-      throw new InvalidBudgetError(`${unit} must be a whole number from 0 to ${LARGEST_AMOUNT}, not ${count}.`);
+    if (!Number.isSafeInteger(count) || count < 0 || count > MAX_AMOUNT)
+      throw new InvalidBudgetError(`${unit} must be a whole number from 0 to ${MAX_AMOUNT}, not ${count}.`);
   }
 }
 
 /** A subject of OpenID Connect has up to 255 characters, and the qualified id adds the namespace. */
-const LONGEST_KEY = 400;
+const MAX_KEY_LENGTH = 400;

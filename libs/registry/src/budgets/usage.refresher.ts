@@ -28,7 +28,7 @@ export interface RefreshResult {
   failures: { budgets: number; error: Error }[];
 }
 
-const LONGEST_REASON = 300;
+const MAX_REASON_LENGTH = 300;
 const MAX_BATCH = 200;
 
 /**
@@ -60,7 +60,7 @@ export class UsageRefresher {
         const rest = budgets.slice(start);
         await this.store.noteRefresh(
           rest.map(({ id }) => id),
-          error.message.slice(0, LONGEST_REASON),
+          error.message.slice(0, MAX_REASON_LENGTH),
         );
         result.failures.push({ budgets: rest.length, error });
         return;

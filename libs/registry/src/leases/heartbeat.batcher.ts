@@ -25,7 +25,7 @@ export class HeartbeatBatcher {
   ) {
     this.group = new GroupCommit<Heartbeat, Committed>(db, {
       name: 'heartbeats',
-      largestBatch: MAX_BATCH,
+      maxBatch: MAX_BATCH,
       keyOf: ({ agentId }) => agentId,
       commit: async (beats) => await this.commit(beats),
       failure: (error) => ({
