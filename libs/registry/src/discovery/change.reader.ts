@@ -12,6 +12,7 @@ export class ChangeReader {
   private waiting = new Map<string, number>();
   private running?: Promise<void>;
   private readingSince?: number;
+  private reading: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly name: string,
@@ -23,6 +24,11 @@ export class ChangeReader {
     const now = performance.now();
     for (const agentId of agentIds) if (!this.waiting.has(agentId)) this.waiting.set(agentId, now);
     if (this.waiting.size > 0) this.running ??= this.readAll();
+  }
+
+  /** Whether a read of the agent is scheduled or in progress. */
+  isPending(agentId: string): boolean {
+    return this.waiting.has(agentId) || this.reading.has(agentId);
   }
 
   /** How long the oldest change has not been read, in milliseconds. */
@@ -45,8 +51,10 @@ export class ChangeReader {
   private async readSlice(slice: [agentId: string, addedAt: number][]): Promise<boolean> {
     for (const [agentId] of slice) this.waiting.delete(agentId); // first, so that a change during the read is added again
     this.readingSince = slice[0]?.[1];
+    const agentIds = slice.map(([agentId]) => agentId);
+    this.reading = new Set(agentIds);
     try {
-      await this.read(slice.map(([agentId]) => agentId));
+      await this.read(agentIds);
       return true;
     } catch (error) {
       this.waiting = new Map([...this.waiting, ...slice].toSorted(([, one], [, other]) => one - other));
@@ -54,6 +62,7 @@ export class ChangeReader {
       return false;
     } finally {
       this.readingSince = undefined;
+      this.reading = new Set();
     }
   }
 }

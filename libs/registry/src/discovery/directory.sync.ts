@@ -145,18 +145,20 @@ export class DirectorySync {
 
   /**
    * Applies the beats that this replica committed. If an agent sent its previous beat to another replica, its lease is read,
-   * because that beat may have contained values that this one omits. An unknown agent is read completely.
+   * because that beat may have contained values that this one omits. Beats that arrive before the end of that read wait for
+   * another read: applied at once, they would make its result look outdated. An unknown agent is read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
-    const movedHere = new Set(moved);
+    const toRead = new Set(moved);
     const unknown: string[] = [];
     for (const { agentId, generation, inFlight, loadRatio, reportedMs, usedTokens } of beats) {
-      if (movedHere.has(agentId)) continue;
+      if (this.beats.isPending(agentId)) toRead.add(agentId);
+      if (toRead.has(agentId)) continue;
       const vitals = { generation, beatAt, inFlight, loadRatio, reportedMs, usedTokens };
       const isApplied = this.directory.beat(agentId, vitals, beatAt);
       if (!isApplied && this.directory.find(agentId)?.record.generation !== generation) unknown.push(agentId);
     }
-    this.beats.add(moved);
+    this.beats.add([...toRead]);
     this.records.add(unknown);
   }
 
