@@ -7,7 +7,7 @@ import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 
 /**
- * Compares heartbeats and queries of this tree with another commit, in alternating rounds on one Postgres, each with its own
+ * Compares heartbeats, queries and reservations of this tree with another commit, in alternating rounds on one Postgres, each with its own
  * database. Fails when this tree is slower by more than the permitted loss.
  * `npm run bench:against -- <commit> [permitted loss in percent, 3]`
  */
@@ -46,6 +46,24 @@ function queries({ server }: Side): Load {
   return { url: server.url, requestsOf: () => requests };
 }
 
+let keys = 0;
+
+/** Each connection reserves tokens of an agent and releases them, again and again. */
+function reservations({ server, fleet }: Side): Load {
+  const headers = { ...server.headers, 'content-type': 'application/json' };
+  const requestsOf: Load['requestsOf'] = (connection) => {
+    let held: string | undefined;
+    return () => {
+      const path = '/v1/budgets/reservations';
+      const key = held;
+      held = key === undefined ? `key-${(keys += 1)}` : undefined;
+      if (key !== undefined) return { path: `${path}/${key}/release`, headers, body: '{}' };
+      return { path, headers, body: JSON.stringify({ key: held, agentId: fleet[connection].agentId, tokens: 1 }) };
+    };
+  };
+  return { url: server.url, requestsOf };
+}
+
 async function measure(what: string, sides: readonly Side[], loadOf: (side: Side) => Load): Promise<boolean> {
   const scores = await compare(
     sides.map((side) => ({ name: side.name, load: loadOf(side) })),
@@ -62,7 +80,11 @@ const before = buildCommit(ref);
 const postgres = await startPostgres();
 const sides = [await startSide(before.title.slice(0, 40), before.dist), await startSide('this tree')];
 try {
-  const fine = [await measure('heartbeats', sides, beats), await measure('queries', sides, queries)];
+  const fine = [
+    await measure('heartbeats', sides, beats),
+    await measure('queries', sides, queries),
+    await measure('reservations', sides, reservations),
+  ];
   if (!fine.every(Boolean)) process.exitCode = 1;
 } finally {
   await Promise.all(sides.map(async ({ server }) => await server.stop()));

@@ -41,7 +41,7 @@ async function allowedTo(...roles: Role[]): Promise<Action[]> {
 }
 
 describe('the roles', () => {
-  it('an agent registers and spends, but does not use other agents', async () => {
+  it('A10 an agent registers and spends, but neither queries agents nor reports outcomes', async () => {
     expect(await allowedTo('agent')).toEqual(['read', 'register', 'reserve']);
   });
 
