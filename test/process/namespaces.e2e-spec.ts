@@ -1,0 +1,261 @@
+import { rmSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { Client } from 'pg';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
+import type { OutcomePage } from '../../apps/api/src/agents/circuit.view.js';
+import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
+import type { BudgetPage, BudgetView } from '../../apps/api/src/budgets/budget.view.js';
+import { call } from '../support/call.js';
+import { Given } from '../support/given.js';
+import type { Registration } from '../support/agent-client.js';
+import { SHARED_CAPABILITY } from '../support/loaded-agent.js';
+import { createTeams, NamespaceStorm, type TeamKeys } from '../support/namespace-storm.js';
+import { newFolder } from '../support/process.js';
+import { Replicas } from '../support/replicas.js';
+import { ResumingConsumer } from '../support/resuming-consumer.js';
+
+const KEY = 'k'.repeat(40);
+const NAMESPACES = ['default', 'team-a', 'team-b'];
+const AGENTS = 20;
+const KILLS = 4;
+/** The namespace in which calls fail, and the namespace in which the agent `silent` sends no heartbeats. */
+const [FAILING, SILENT] = ['team-b', 'team-a'];
+
+let folder: string;
+let url: string;
+let db: Client;
+let replicas: Replicas;
+let storm: NamespaceStorm;
+let teams: TeamKeys[];
+let consumers: ResumingConsumer[];
+
+beforeAll(async () => {
+  folder = newFolder();
+  url = await emptyDatabase();
+  db = new Client({ connectionString: url });
+  await db.connect();
+  replicas = await Replicas.start(2, {
+    DATABASE_URL: url,
+    ROLLCALL_DATA_DIR: folder,
+    ROLLCALL_ADMIN_KEY: KEY,
+    ROLLCALL_HEARTBEAT_EVERY: '5s',
+    ROLLCALL_RATE_LIMIT: '0',
+    ROLLCALL_CONCURRENT_REQUESTS: '0',
+    ROLLCALL_CIRCUIT_COOL_DOWN: '5m', // circuits stay open
+    ROLLCALL_FLAPPING_SUPPRESS_AT: '100', // agents register again often
+  });
+  teams = await createTeams(replicas.nextUrl(), KEY, NAMESPACES, FAILING);
+  consumers = teams.map(({ viewerKey }) => new ResumingConsumer(replicas, viewerKey).start());
+  storm = new NamespaceStorm(replicas, teams, AGENTS);
+  await storm.start();
+  for (let kill = 0; kill < KILLS; kill++) {
+    await storm.steps(1);
+    await replicas.killAndStart(kill % 2);
+  }
+  await storm.steps(1);
+  await storm.calm();
+});
+afterAll(async () => {
+  await storm?.end();
+  await Promise.all(consumers?.map(async (consumer) => await consumer.stop()) ?? []);
+  await replicas?.end();
+  await db.end();
+  rmSync(folder, { recursive: true, force: true });
+  await dropDatabase(url);
+});
+
+async function get<Body>(at: string, path: string, key: string): Promise<Body> {
+  return (await call<Body>(at, 'GET', path, { key })).body;
+}
+
+/** Waits until both replicas return the expected value; a difference is shown as in `toEqual`. */
+async function bothReturn(read: (at: string) => Promise<unknown>, expected: unknown): Promise<void> {
+  for (const at of replicas.urls) {
+    let last: unknown;
+    const isExpected = async (): Promise<boolean> => isDeepStrictEqual((last = await read(at)), expected);
+    await until('the replica returns the expected value', isExpected, 10_000).catch(() => undefined);
+    expect(last).toEqual(expected);
+  }
+}
+
+describe('the same agentIds in three namespaces, on two replicas that are killed under load', () => {
+  it('loses responses and connections of consumers, so that the other tests prove something', () => {
+    expect(replicas.urls).toHaveLength(2);
+    expect(replicas.lost).toBeGreaterThan(0);
+    for (const { connections } of consumers) expect(connections).toBeGreaterThan(1);
+  });
+
+  const facts = ({ labels, load, latency, budget, ...agent }: Omit<AgentView, 'agentCard'>): object => {
+    const { agentId, namespace, name, capabilities, generation } = agent;
+    const { totalTokens, usedTokens } = budget;
+    const { inFlight } = load;
+    const { observedMs } = latency;
+    return {
+      ...{ agentId, namespace, name, capabilities, generation },
+      ...{ step: labels['step'], inFlight, observedMs, totalTokens, usedTokens },
+    };
+  };
+
+  it.each(['directory', 'strong'])(
+    'a query (%s) finds exactly the agents of its namespace, with their own values',
+    async (consistency) => {
+      const body = { capabilities: [SHARED_CAPABILITY], limit: 100, consistency, explain: true };
+      for (const { namespace, callerKey: key } of teams) {
+        const agents = storm.of(namespace);
+        const found = agents.filter(({ fails }) => !fails).map(({ expected }) => expected);
+        const excluded = agents.filter(({ fails }) => fails).map(({ agentId }) => agentId);
+        await bothReturn(
+          async (at) => {
+            const ranking = (await call<RankingView>(at, 'POST', '/v1/agents/query', { key, body })).body;
+            const byId = ranking.candidates.map(({ agent }) => agent).toSorted(byAgentId);
+            return { found: byId.map(facts), excluded: (ranking.excluded ?? []).map(({ agentId }) => agentId).toSorted() };
+          },
+          { found, excluded },
+        );
+      }
+    },
+  );
+
+  it('a list has exactly the agents of its namespace, with their own values', async () => {
+    for (const { namespace, viewerKey } of teams) {
+      const expected = storm.of(namespace).map((agent) => agent.expected);
+      const path = '/v1/agents?limit=100';
+      await bothReturn(
+        async (at) => (await get<{ items: AgentView[] }>(at, path, viewerKey)).items.map(facts),
+        expected,
+      );
+    }
+  });
+
+  it('each lease belongs to the last registration in its own namespace', async () => {
+    const { rows } = await db.query<{ namespace: string; id: string; generation: string; token: boolean }>(
+      `SELECT namespace, agent_id AS id, lease.generation, lease.token_hash = agent.token_hash AS token
+       FROM agent JOIN agent_lease AS lease USING (agent_id) WHERE left_at IS NULL ORDER BY agent_id`,
+    );
+    for (const namespace of NAMESPACES) {
+      const prefix = namespace === 'default' ? '' : `${namespace}/`;
+      const expected = storm.of(namespace).map(({ agentId, registration }) => {
+        return { namespace, id: prefix + agentId, generation: String(registration.generation), token: true };
+      });
+      expect(rows.filter((row) => row.namespace === namespace)).toEqual(expected);
+    }
+    expect(rows).toHaveLength(NAMESPACES.length * AGENTS);
+  });
+
+  it('a silent agent is evicted in its own namespace; heartbeats of the same agentId keep only their own agent', async () => {
+    const register = async ({ agentKey }: TeamKeys): Promise<Registration> =>
+      await Given.at(replicas.nextUrl(), agentKey).agent({ agentId: 'silent' });
+    const silent = await Promise.all(teams.map(async (team) => ({ team, ...(await register(team)) })));
+    const beating = silent.filter(({ team }) => team.namespace !== SILENT);
+    const left = async (): Promise<string[]> => {
+      const sql = `SELECT namespace FROM event_log WHERE type = 'agent.left' AND data->>'reason' = 'evicted'`;
+      return (await db.query<{ namespace: string }>(sql)).rows.map(({ namespace }) => namespace);
+    };
+    await until('the silent agent is evicted', async () => {
+      for (const { generation, leaseToken: key } of beating) {
+        const answer = await replicas.call('POST', '/v1/agents/silent/heartbeat', { key, body: { generation } });
+        expect(answer.status).toBe(200);
+      }
+      return (await left()).length > 0;
+    });
+    expect(await left()).toEqual([SILENT]);
+    for (const { team, generation, leaseToken: key } of silent) {
+      const { status } = await replicas.call('POST', '/v1/agents/silent/heartbeat', { key, body: { generation } });
+      expect([team.namespace, status]).toEqual([team.namespace, team.namespace === SILENT ? 404 : 200]);
+    }
+  });
+
+  const usage = ({ usage: { subtree }, reserved }: BudgetView): object => ({ ...subtree, reserved });
+  const spent = (amount: number): object => ({ tokens: amount, microUsd: amount, reserved: { tokens: 0, microUsd: 0 } });
+  const total = (agents: { settledAmount: number }[]): number =>
+    agents.reduce((sum, { settledAmount }) => sum + settledAmount, 0);
+
+  it('each budget of an agent and of a namespace is charged exactly what was settled in that namespace', async () => {
+    for (const { namespace, viewerKey } of teams) {
+      const agents = storm.of(namespace);
+      for (const kind of ['agent', 'namespace']) {
+        const path = `/v1/budgets?limit=100&kind=${kind}`;
+        const expected =
+          kind === 'agent'
+            ? agents.map((agent) => ({ namespace, subject: agent.agentId, ...spent(agent.settledAmount) }))
+            : [{ namespace, subject: namespace, ...spent(total(agents)) }];
+        await bothReturn(async (at) => {
+          const { items } = await get<BudgetPage>(at, path, viewerKey);
+          const stormed = items.filter(({ subject }) => subject !== 'silent').toSorted(bySubject);
+          return stormed.map((budget) => ({ namespace: budget.namespace, subject: budget.subject, ...usage(budget) }));
+        }, expected);
+      }
+    }
+  });
+
+  it('the budget of the fleet is charged what was settled in all namespaces, and the counters equal the ledger', async () => {
+    const headers = { 'rollcall-namespace': '*' };
+    for (const at of replicas.urls) {
+      const fleet = await call<BudgetPage>(at, 'GET', '/v1/budgets?kind=fleet', { key: KEY, headers });
+      expect(fleet.body.items.map(usage)).toEqual([spent(total(storm.agents))]);
+      const { body } = await call(at, 'GET', '/v1/budgets/reconciliation', { key: KEY, headers });
+      expect(body['discrepancies']).toEqual([]);
+      expect(body['checked']).toBeGreaterThanOrEqual(storm.agents.length + NAMESPACES.length + 1);
+    }
+  });
+
+  it('circuits open only for the agents whose calls fail in their own namespace', async () => {
+    for (const { namespace, viewerKey } of teams) {
+      const expected = storm.of(namespace).map(({ agentId, fails }) => [agentId, fails ? 'open' : 'closed', fails]);
+      await bothReturn(async (at) => {
+        const { items } = await get<{ items: AgentView[] }>(at, '/v1/agents?limit=100', viewerKey);
+        return items
+          .filter(({ agentId }) => agentId !== 'silent')
+          .map(({ agentId, health }) => [agentId, health.circuitBreakerState, health.consecutiveFailures > 0]);
+      }, expected);
+    }
+    const { rows } = await db.query<{ namespace: string; reporters: { name: string }[] }>(
+      `SELECT namespace, data->'reporters' AS reporters FROM event_log WHERE type LIKE 'circuit.%'`,
+    );
+    expect(rows).toHaveLength(storm.agents.filter(({ fails }) => fails).length);
+    const names = rows.flatMap(({ namespace, reporters }) => reporters.map(({ name }) => `${namespace}: ${name}`));
+    expect(new Set(names)).toEqual(new Set([`${FAILING}: ${FAILING} caller`]));
+  });
+
+  it('the outcomes of an agent come from callers of its own namespace', async () => {
+    for (const { team, agentId, fails, steps } of storm.agents) {
+      const path = `/v1/agents/${agentId}/outcomes`;
+      const { items } = await get<OutcomePage>(replicas.nextUrl(), path, team.callerKey);
+      expect(items.length).toBeGreaterThanOrEqual(Math.min(steps, 20));
+      const facts = new Set(items.map(({ reporter, ok, latencyMs }) => `${reporter.name} ${ok} ${latencyMs}`));
+      expect(facts).toEqual(new Set([`${team.namespace} caller ${!fails} ${team.mark * 100}`]));
+    }
+  });
+
+  it('each consumer receives exactly the events of its namespace in the log, in order, without gaps', async () => {
+    const { rows } = await db.query<{ seq: string; id: string; namespace: string }>(
+      'SELECT seq, id, namespace FROM event_log ORDER BY seq',
+    );
+    expect(rows.map(({ seq }) => Number(seq))).toEqual(rows.map((_, index) => index + 1));
+    for (const [index, consumer] of consumers.entries()) {
+      const { namespace } = teams[index];
+      const expected = rows.filter((row) => row.namespace === namespace).map(({ seq, id }) => `${seq} ${id}`);
+      await until('the consumer has the last event', () => consumer.events.length >= expected.length);
+      const received = consumer.events.slice(0, expected.length);
+      expect(received.map(({ sequence, id }) => `${sequence} ${id}`)).toEqual(expected);
+      expect(new Set(consumer.events.map((event) => event.namespace))).toEqual(new Set([namespace]));
+    }
+  });
+
+  it('the events of a namespace describe each registration of its own agents once', () => {
+    for (const [index, consumer] of consumers.entries()) {
+      const { namespace } = teams[index];
+      const joined = consumer.events.filter(({ type }) => type === 'agent.joined').map(({ data }) => data as { name: string; generation: number });
+      for (const agent of storm.of(namespace)) {
+        const own = joined.filter(({ name }) => name === `${namespace} ${agent.index}`);
+        const generations = Array.from({ length: agent.registration.generation }, (_, before) => before + 1);
+        expect(own.map(({ generation }) => generation)).toEqual(generations);
+      }
+    }
+  });
+});
+
+const byAgentId = (a: { agentId: string }, b: { agentId: string }): number => (a.agentId < b.agentId ? -1 : 1);
+const bySubject = (a: { subject: string }, b: { subject: string }): number => (a.subject < b.subject ? -1 : 1);
