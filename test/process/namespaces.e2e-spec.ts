@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Client } from 'pg';
+import type { CloudEvent } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
@@ -9,9 +10,8 @@ import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
 import type { BudgetPage, BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import { call } from '../support/call.js';
 import { Given } from '../support/given.js';
-import type { Registration } from '../support/agent-client.js';
 import { SHARED_CAPABILITY } from '../support/loaded-agent.js';
-import { createTeams, NamespaceStorm, type TeamKeys } from '../support/namespace-storm.js';
+import { createTeams, NamespaceStorm, type ObservedTeam } from '../support/namespace-storm.js';
 import { newFolder } from '../support/process.js';
 import { Replicas } from '../support/replicas.js';
 import { ResumingConsumer } from '../support/resuming-consumer.js';
@@ -19,16 +19,18 @@ import { ResumingConsumer } from '../support/resuming-consumer.js';
 const KEY = 'k'.repeat(40);
 const NAMESPACES = ['default', 'team-a', 'team-b'];
 const AGENTS = 20;
-const KILLS = 4;
-/** The namespace in which calls fail, and the namespace in which the agent `silent` sends no heartbeats. */
-const [FAILING, SILENT] = ['team-b', 'team-a'];
+const KILLS = 2;
+/** Calls to the agents with even numbers fail in this namespace. */
+const FAILING = 'team-b';
+/** The last agent sends no heartbeats in this namespace. */
+const SILENT = 'team-a';
 
 let folder: string;
 let url: string;
 let db: Client;
 let replicas: Replicas;
 let storm: NamespaceStorm;
-let teams: TeamKeys[];
+let teams: ObservedTeam[];
 let consumers: ResumingConsumer[];
 
 beforeAll(async () => {
@@ -43,10 +45,14 @@ beforeAll(async () => {
     ROLLCALL_HEARTBEAT_EVERY: '5s',
     ROLLCALL_RATE_LIMIT: '0',
     ROLLCALL_CONCURRENT_REQUESTS: '0',
+    ROLLCALL_CIRCUIT_FAILURES: '3',
     ROLLCALL_CIRCUIT_COOL_DOWN: '5m', // circuits stay open
     ROLLCALL_FLAPPING_SUPPRESS_AT: '100', // agents register again often
   });
-  teams = await createTeams(replicas.nextUrl(), KEY, NAMESPACES, FAILING);
+  teams = await createTeams(Given.at(replicas.nextUrl(), KEY), NAMESPACES, (namespace) => ({
+    fails: (index) => namespace === FAILING && index % 2 === 0,
+    isSilent: (index) => namespace === SILENT && index === AGENTS - 1,
+  }));
   consumers = teams.map(({ viewerKey }) => new ResumingConsumer(replicas, viewerKey).start());
   storm = new NamespaceStorm(replicas, teams, AGENTS);
   await storm.start();
@@ -87,6 +93,15 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     for (const { connections } of consumers) expect(connections).toBeGreaterThan(1);
   });
 
+  it('a silent agent is evicted; heartbeats for the same agentId in other namespaces do not renew its lease', async () => {
+    const evicted = async (): Promise<object[]> => {
+      const sql = `SELECT namespace, subject FROM event_log WHERE type = 'agent.left' AND data->>'reason' = 'evicted'`;
+      return (await db.query<object>(sql)).rows;
+    };
+    await until('an agent is evicted', async () => (await evicted()).length > 0);
+    expect(await evicted()).toEqual(storm.silent.map(({ agentId }) => ({ namespace: SILENT, subject: agentId })));
+  });
+
   const facts = ({ labels, load, latency, budget, ...agent }: Omit<AgentView, 'agentCard'>): object => {
     const { agentId, namespace, name, capabilities, generation } = agent;
     const { totalTokens, usedTokens } = budget;
@@ -110,7 +125,10 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
           async (at) => {
             const ranking = (await call<RankingView>(at, 'POST', '/v1/agents/query', { key, body })).body;
             const byId = ranking.candidates.map(({ agent }) => agent).toSorted(byAgentId);
-            return { found: byId.map(facts), excluded: (ranking.excluded ?? []).map(({ agentId }) => agentId).toSorted() };
+            return {
+              found: byId.map(facts),
+              excluded: (ranking.excluded ?? []).map(({ agentId }) => agentId).toSorted(),
+            };
           },
           { found, excluded },
         );
@@ -141,40 +159,21 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
       });
       expect(rows.filter((row) => row.namespace === namespace)).toEqual(expected);
     }
-    expect(rows).toHaveLength(NAMESPACES.length * AGENTS);
-  });
-
-  it('a silent agent is evicted in its own namespace; heartbeats of the same agentId keep only their own agent', async () => {
-    const register = async ({ agentKey }: TeamKeys): Promise<Registration> =>
-      await Given.at(replicas.nextUrl(), agentKey).agent({ agentId: 'silent' });
-    const silent = await Promise.all(teams.map(async (team) => ({ team, ...(await register(team)) })));
-    const beating = silent.filter(({ team }) => team.namespace !== SILENT);
-    const left = async (): Promise<string[]> => {
-      const sql = `SELECT namespace FROM event_log WHERE type = 'agent.left' AND data->>'reason' = 'evicted'`;
-      return (await db.query<{ namespace: string }>(sql)).rows.map(({ namespace }) => namespace);
-    };
-    await until('the silent agent is evicted', async () => {
-      for (const { generation, leaseToken: key } of beating) {
-        const answer = await replicas.call('POST', '/v1/agents/silent/heartbeat', { key, body: { generation } });
-        expect(answer.status).toBe(200);
-      }
-      return (await left()).length > 0;
-    });
-    expect(await left()).toEqual([SILENT]);
-    for (const { team, generation, leaseToken: key } of silent) {
-      const { status } = await replicas.call('POST', '/v1/agents/silent/heartbeat', { key, body: { generation } });
-      expect([team.namespace, status]).toEqual([team.namespace, team.namespace === SILENT ? 404 : 200]);
-    }
+    expect(rows).toHaveLength(storm.agents.length);
   });
 
   const usage = ({ usage: { subtree }, reserved }: BudgetView): object => ({ ...subtree, reserved });
-  const spent = (amount: number): object => ({ tokens: amount, microUsd: amount, reserved: { tokens: 0, microUsd: 0 } });
+  const spent = (amount: number): object => ({
+    tokens: amount,
+    microUsd: amount,
+    reserved: { tokens: 0, microUsd: 0 },
+  });
   const total = (agents: { settledAmount: number }[]): number =>
     agents.reduce((sum, { settledAmount }) => sum + settledAmount, 0);
 
   it('each budget of an agent and of a namespace is charged exactly what was settled in that namespace', async () => {
     for (const { namespace, viewerKey } of teams) {
-      const agents = storm.of(namespace);
+      const agents = [...storm.of(namespace), ...storm.silent.filter(({ team }) => team.namespace === namespace)];
       for (const kind of ['agent', 'namespace']) {
         const path = `/v1/budgets?limit=100&kind=${kind}`;
         const expected =
@@ -183,8 +182,9 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
             : [{ namespace, subject: namespace, ...spent(total(agents)) }];
         await bothReturn(async (at) => {
           const { items } = await get<BudgetPage>(at, path, viewerKey);
-          const stormed = items.filter(({ subject }) => subject !== 'silent').toSorted(bySubject);
-          return stormed.map((budget) => ({ namespace: budget.namespace, subject: budget.subject, ...usage(budget) }));
+          return items
+            .toSorted(bySubject)
+            .map((budget) => ({ namespace: budget.namespace, subject: budget.subject, ...usage(budget) }));
         }, expected);
       }
     }
@@ -206,9 +206,11 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
       const expected = storm.of(namespace).map(({ agentId, fails }) => [agentId, fails ? 'open' : 'closed', fails]);
       await bothReturn(async (at) => {
         const { items } = await get<{ items: AgentView[] }>(at, '/v1/agents?limit=100', viewerKey);
-        return items
-          .filter(({ agentId }) => agentId !== 'silent')
-          .map(({ agentId, health }) => [agentId, health.circuitBreakerState, health.consecutiveFailures > 0]);
+        return items.map(({ agentId, health }) => [
+          agentId,
+          health.circuitBreakerState,
+          health.consecutiveFailures > 0,
+        ]);
       }, expected);
     }
     const { rows } = await db.query<{ namespace: string; reporters: { name: string }[] }>(
@@ -229,30 +231,36 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     }
   });
 
-  it('each consumer receives exactly the events of its namespace in the log, in order, without gaps', async () => {
-    const { rows } = await db.query<{ seq: string; id: string; namespace: string }>(
-      'SELECT seq, id, namespace FROM event_log ORDER BY seq',
-    );
-    expect(rows.map(({ seq }) => Number(seq))).toEqual(rows.map((_, index) => index + 1));
-    for (const [index, consumer] of consumers.entries()) {
-      const { namespace } = teams[index];
-      const expected = rows.filter((row) => row.namespace === namespace).map(({ seq, id }) => `${seq} ${id}`);
-      await until('the consumer has the last event', () => consumer.events.length >= expected.length);
-      const received = consumer.events.slice(0, expected.length);
-      expect(received.map(({ sequence, id }) => `${sequence} ${id}`)).toEqual(expected);
-      expect(new Set(consumer.events.map((event) => event.namespace))).toEqual(new Set([namespace]));
-    }
+  /** Waits until the consumer of a namespace has received all events that the log has now, and returns both. */
+  async function eventsOf(namespace: string): Promise<{ logged: string[]; received: CloudEvent[] }> {
+    const sql = 'SELECT seq, id FROM event_log WHERE namespace = $1 ORDER BY seq';
+    const { rows } = await db.query<{ seq: string; id: string }>(sql, [namespace]);
+    const consumer = consumers[NAMESPACES.indexOf(namespace)];
+    const last = Number(rows.at(-1)?.seq);
+    await until('the consumer has the last event', () => Number(consumer.events.at(-1)?.sequence) >= last);
+    const received = consumer.events.filter(({ sequence }) => Number(sequence) <= last);
+    return { logged: rows.map(({ seq, id }) => `${seq} ${id}`), received };
+  }
+
+  it.each(NAMESPACES)('the consumer of %s receives exactly its events of the log, once and in order', async (name) => {
+    const { logged, received } = await eventsOf(name);
+    expect(received.map(({ sequence, id }) => `${sequence} ${id}`)).toEqual(logged);
+    expect(new Set(received.map(({ namespace }) => namespace))).toEqual(new Set([name]));
   });
 
-  it('the events of a namespace describe each registration of its own agents once', () => {
-    for (const [index, consumer] of consumers.entries()) {
-      const { namespace } = teams[index];
-      const joined = consumer.events.filter(({ type }) => type === 'agent.joined').map(({ data }) => data as { name: string; generation: number });
-      for (const agent of storm.of(namespace)) {
-        const own = joined.filter(({ name }) => name === `${namespace} ${agent.index}`);
-        const generations = Array.from({ length: agent.registration.generation }, (_, before) => before + 1);
-        expect(own.map(({ generation }) => generation)).toEqual(generations);
-      }
+  it('the log of all namespaces together has no gap', async () => {
+    const { rows } = await db.query<{ seq: string }>('SELECT seq FROM event_log ORDER BY seq');
+    expect(rows.map(({ seq }) => Number(seq))).toEqual(rows.map((_, index) => index + 1));
+  });
+
+  it.each(NAMESPACES)('the events of %s have each registration of its own agents once', async (name) => {
+    const joined = (await eventsOf(name)).received.filter(({ type }) => type === 'agent.joined');
+    const own = [...storm.agents, ...storm.silent].filter(({ team }) => team.namespace === name);
+    for (const { agentId, index, registration } of own) {
+      const facts = joined.filter(({ subject }) => subject === agentId).map(({ data }) => data);
+      const generations = Array.from({ length: registration.generation }, (_, before) => before + 1);
+      const expected = generations.map((generation) => ({ generation, name: `${name} ${index}` }));
+      expect(facts).toMatchObject(expected);
     }
   });
 });

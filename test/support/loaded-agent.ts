@@ -16,6 +16,8 @@ export interface Team {
   spenderKey: string;
   /** Whether calls to the agent with this number fail. */
   fails(index: number): boolean;
+  /** Whether the agent with this number sends no heartbeats. */
+  isSilent(index: number): boolean;
 }
 
 /** The capability that all agents in all namespaces have. */
@@ -78,7 +80,10 @@ export class LoadedAgent {
       takeover: true,
     };
     const path = '/v1/agents';
-    const answer = await this.send<Registration & { agent: AgentView }>('POST', path, { key: this.team.agentKey, body });
+    const answer = await this.send<Registration & { agent: AgentView }>('POST', path, {
+      key: this.team.agentKey,
+      body,
+    });
     this.check(answer, 201, answer.body.agent?.namespace);
     this.registration = answer.body;
   }

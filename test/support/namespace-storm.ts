@@ -1,5 +1,6 @@
 import { until } from '#rollcall/test-support';
-import { call } from './call.js';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
+import type { Given } from './given.js';
 import { LoadedAgent, type Team } from './loaded-agent.js';
 import type { Replicas } from './replicas.js';
 
@@ -8,14 +9,19 @@ import type { Replicas } from './replicas.js';
  * they stay registered.
  */
 export class NamespaceStorm {
+  /** All agents except the silent ones. */
   readonly agents: LoadedAgent[];
+  /** Agents that register and send nothing else. */
+  readonly silent: LoadedAgent[];
   private phase: 'load' | 'heartbeats' | 'ended' = 'load';
   private running?: Promise<unknown>;
   private failure?: unknown;
 
   constructor(replicas: Replicas, teams: readonly Team[], agentsPerTeam: number) {
     const numbers = Array.from({ length: agentsPerTeam }, (_, index) => index);
-    this.agents = teams.flatMap((team) => numbers.map((index) => new LoadedAgent(replicas, team, index)));
+    const all = teams.flatMap((team) => numbers.map((index) => new LoadedAgent(replicas, team, index)));
+    this.agents = all.filter(({ team, index }) => !team.isSilent(index));
+    this.silent = all.filter(({ team, index }) => team.isSilent(index));
   }
 
   of(namespace: string): LoadedAgent[] {
@@ -23,30 +29,39 @@ export class NamespaceStorm {
   }
 
   async start(): Promise<void> {
-    await this.each(async (agent) => await agent.register());
-    this.running = this.each(async (agent) => await this.use(agent)).catch((error: unknown) => (this.failure = error));
+    await Promise.all([...this.agents, ...this.silent].map(async (agent) => await agent.register()));
+    this.run(this.agents.map(async (agent) => await this.use(agent)));
   }
 
-  /** Waits until each agent has done this many more steps. */
+  /** Waits until each agent has completed this many more steps. */
   async steps(count: number): Promise<void> {
     const goals = this.agents.map((agent) => ({ agent, steps: agent.steps + count }));
-    await until(`each agent has done ${count} steps`, () => {
-      if (this.failure !== undefined) throw this.failure;
+    await until(`each agent has completed ${count} steps`, () => {
+      this.rethrow();
       return goals.every(({ agent, steps }) => agent.steps >= steps);
     });
   }
 
-  /** Ends the load; the agents finish their steps. */
+  /** Ends the load; the agents complete their steps. */
   async calm(): Promise<void> {
     this.phase = 'heartbeats';
     await this.running;
-    if (this.failure !== undefined) throw this.failure;
-    this.running = this.beat();
+    this.rethrow();
+    this.run([this.beat()]);
   }
 
   async end(): Promise<void> {
     this.phase = 'ended';
     await this.running;
+    this.rethrow();
+  }
+
+  private run(work: Promise<void>[]): void {
+    this.running = Promise.all(work).catch((error: unknown) => (this.failure = error));
+  }
+
+  private rethrow(): void {
+    if (this.failure !== undefined) throw this.failure;
   }
 
   private async use(agent: LoadedAgent): Promise<void> {
@@ -54,47 +69,33 @@ export class NamespaceStorm {
   }
 
   private async beat(): Promise<void> {
-    await until('the storm has ended', async () => {
-      for (const agent of this.agents) await agent.beat();
-      return this.phase === 'ended';
-    }, 120_000);
-  }
-
-  private async each(action: (agent: LoadedAgent) => Promise<void>): Promise<void> {
-    await Promise.all(this.agents.map(action));
+    while (this.phase === 'heartbeats') for (const agent of this.agents) await agent.beat();
   }
 }
 
-const ALL = { 'rollcall-namespace': '*' };
-
-export interface TeamKeys extends Team {
+/** A team with the key of its consumer of events. */
+export interface ObservedTeam extends Team {
   viewerKey: string;
 }
 
-/** Creates the namespaces, with keys and a budget for each, and a budget of the fleet. Calls fail for even numbers in `failing`. */
-export async function createTeams(url: string, key: string, names: string[], failing: string): Promise<TeamKeys[]> {
-  const create = async (path: string, body: object, headers: Record<string, string> = {}): Promise<string> => {
-    const answer = await call(url, 'POST', path, { key, body, headers });
-    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return String(answer.body['key']);
-  };
-  const issue = async (namespace: string, role: string): Promise<string> =>
-    await create('/v1/keys', { name: `${namespace} ${role}`, roles: [role], namespace });
-  const spenderKey = await issue('*', 'caller');
-  await create('/v1/budgets', { kind: 'fleet', limit: { tokens: 1e12 } }, ALL);
-  const teams: TeamKeys[] = [];
+/** Creates the namespaces, with keys and a budget for each, and a budget of the fleet. */
+export async function createTeams(
+  given: Given,
+  names: string[],
+  rules: (namespace: string) => Pick<Team, 'fails' | 'isSilent'>,
+): Promise<ObservedTeam[]> {
+  const spenderKey = await given.keyIn('*', 'caller');
+  await given.budget({ kind: 'fleet', limit: { tokens: 1e12 } }, '*');
+  const teams: ObservedTeam[] = [];
   for (const [index, namespace] of names.entries()) {
-    if (namespace !== 'default') await create('/v1/namespaces', { name: namespace });
-    const inside = { 'rollcall-namespace': namespace };
-    await create('/v1/budgets', { kind: 'namespace', limit: { tokens: (index + 1) * 1e9 } }, inside);
+    if (namespace !== DEFAULT_NAMESPACE) await given.namespace(namespace);
+    const mark = index + 1;
+    await given.budget({ limit: { tokens: mark * 1e9 } }, namespace);
     teams.push({
-      namespace,
-      mark: index + 1,
-      spenderKey,
-      agentKey: await issue(namespace, 'agent'),
-      callerKey: await issue(namespace, 'caller'),
-      viewerKey: await issue(namespace, 'viewer'),
-      fails: (number) => namespace === failing && number % 2 === 0,
+      ...{ namespace, mark, spenderKey, ...rules(namespace) },
+      agentKey: await given.keyIn(namespace, 'agent'),
+      callerKey: await given.keyIn(namespace, 'caller'),
+      viewerKey: await given.keyIn(namespace, 'viewer'),
     });
   }
   return teams;
