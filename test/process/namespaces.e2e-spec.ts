@@ -10,11 +10,12 @@ import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
 import type { BudgetPage, BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import { call } from '../support/call.js';
 import { Given } from '../support/given.js';
-import { SHARED_CAPABILITY } from '../support/loaded-agent.js';
-import { createTeams, NamespaceStorm, type ObservedTeam } from '../support/namespace-storm.js';
+import { factsOf, type LoadedAgent } from '../support/loaded-agent.js';
+import { NamespaceStorm } from '../support/namespace-storm.js';
 import { newFolder } from '../support/process.js';
 import { Replicas } from '../support/replicas.js';
 import { ResumingConsumer } from '../support/resuming-consumer.js';
+import { createTeams, type ObservedTeam, SHARED_CAPABILITY } from '../support/team.js';
 
 const KEY = 'k'.repeat(40);
 const NAMESPACES = ['default', 'team-a', 'team-b'];
@@ -102,17 +103,6 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     expect(await evicted()).toEqual(storm.silent.map(({ agentId }) => ({ namespace: SILENT, subject: agentId })));
   });
 
-  const facts = ({ labels, load, latency, budget, ...agent }: Omit<AgentView, 'agentCard'>): object => {
-    const { agentId, namespace, name, capabilities, generation } = agent;
-    const { totalTokens, usedTokens } = budget;
-    const { inFlight } = load;
-    const { observedMs } = latency;
-    return {
-      ...{ agentId, namespace, name, capabilities, generation },
-      ...{ step: labels['step'], inFlight, observedMs, totalTokens, usedTokens },
-    };
-  };
-
   it.each(['directory', 'strong'])(
     'a query (%s) finds exactly the agents of its namespace, with their own values',
     async (consistency) => {
@@ -126,7 +116,7 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
             const ranking = (await call<RankingView>(at, 'POST', '/v1/agents/query', { key, body })).body;
             const byId = ranking.candidates.map(({ agent }) => agent).toSorted(byAgentId);
             return {
-              found: byId.map(facts),
+              found: byId.map(factsOf),
               excluded: (ranking.excluded ?? []).map(({ agentId }) => agentId).toSorted(),
             };
           },
@@ -141,7 +131,7 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
       const expected = storm.of(namespace).map((agent) => agent.expected);
       const path = '/v1/agents?limit=100';
       await bothReturn(
-        async (at) => (await get<{ items: AgentView[] }>(at, path, viewerKey)).items.map(facts),
+        async (at) => (await get<{ items: AgentView[] }>(at, path, viewerKey)).items.map(factsOf),
         expected,
       );
     }
@@ -162,31 +152,30 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     expect(rows).toHaveLength(storm.agents.length);
   });
 
-  const usage = ({ usage: { subtree }, reserved }: BudgetView): object => ({ ...subtree, reserved });
-  const spent = (amount: number): object => ({
-    tokens: amount,
-    microUsd: amount,
-    reserved: { tokens: 0, microUsd: 0 },
-  });
-  const total = (agents: { settledAmount: number }[]): number =>
-    agents.reduce((sum, { settledAmount }) => sum + settledAmount, 0);
+  const usageOf = ({ namespace, subject, usage, reserved }: BudgetView): object => {
+    return { namespace, subject, used: usage.subtree, reserved };
+  };
+  const spent = (namespace: string, subject: string, amount: number): object => {
+    return { namespace, subject, used: { tokens: amount, microUsd: amount }, reserved: { tokens: 0, microUsd: 0 } };
+  };
+  const total = (agents: LoadedAgent[]): number => agents.reduce((sum, { settledAmount }) => sum + settledAmount, 0);
+  const budgets = async (at: string, kind: string, key: string): Promise<object[]> => {
+    const { items } = await get<BudgetPage>(at, `/v1/budgets?limit=100&kind=${kind}`, key);
+    return items.toSorted(bySubject).map(usageOf);
+  };
 
-  it('each budget of an agent and of a namespace is charged exactly what was settled in that namespace', async () => {
+  it('each budget of an agent is charged exactly what was settled for it in its namespace', async () => {
     for (const { namespace, viewerKey } of teams) {
       const agents = [...storm.of(namespace), ...storm.silent.filter(({ team }) => team.namespace === namespace)];
-      for (const kind of ['agent', 'namespace']) {
-        const path = `/v1/budgets?limit=100&kind=${kind}`;
-        const expected =
-          kind === 'agent'
-            ? agents.map((agent) => ({ namespace, subject: agent.agentId, ...spent(agent.settledAmount) }))
-            : [{ namespace, subject: namespace, ...spent(total(agents)) }];
-        await bothReturn(async (at) => {
-          const { items } = await get<BudgetPage>(at, path, viewerKey);
-          return items
-            .toSorted(bySubject)
-            .map((budget) => ({ namespace: budget.namespace, subject: budget.subject, ...usage(budget) }));
-        }, expected);
-      }
+      const expected = agents.map(({ agentId, settledAmount }) => spent(namespace, agentId, settledAmount));
+      await bothReturn(async (at) => await budgets(at, 'agent', viewerKey), expected);
+    }
+  });
+
+  it('the budget of a namespace is charged exactly what was settled in it', async () => {
+    for (const { namespace, viewerKey } of teams) {
+      const expected = [spent(namespace, namespace, total(storm.of(namespace)))];
+      await bothReturn(async (at) => await budgets(at, 'namespace', viewerKey), expected);
     }
   });
 
@@ -194,7 +183,7 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     const headers = { 'rollcall-namespace': '*' };
     for (const at of replicas.urls) {
       const fleet = await call<BudgetPage>(at, 'GET', '/v1/budgets?kind=fleet', { key: KEY, headers });
-      expect(fleet.body.items.map(usage)).toEqual([spent(total(storm.agents))]);
+      expect(fleet.body.items.map(usageOf)).toEqual([spent('*', 'fleet', total(storm.agents))]);
       const { body } = await call(at, 'GET', '/v1/budgets/reconciliation', { key: KEY, headers });
       expect(body['discrepancies']).toEqual([]);
       expect(body['checked']).toBeGreaterThanOrEqual(storm.agents.length + NAMESPACES.length + 1);
@@ -226,8 +215,8 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
       const path = `/v1/agents/${agentId}/outcomes`;
       const { items } = await get<OutcomePage>(replicas.nextUrl(), path, team.callerKey);
       expect(items.length).toBeGreaterThanOrEqual(Math.min(steps, 20));
-      const facts = new Set(items.map(({ reporter, ok, latencyMs }) => `${reporter.name} ${ok} ${latencyMs}`));
-      expect(facts).toEqual(new Set([`${team.namespace} caller ${!fails} ${team.mark * 100}`]));
+      const reported = new Set(items.map(({ reporter, ok, latencyMs }) => `${reporter.name} ${ok} ${latencyMs}`));
+      expect(reported).toEqual(new Set([`${team.namespace} caller ${!fails} ${team.mark * 100}`]));
     }
   });
 
@@ -257,10 +246,10 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     const joined = (await eventsOf(name)).received.filter(({ type }) => type === 'agent.joined');
     const own = [...storm.agents, ...storm.silent].filter(({ team }) => team.namespace === name);
     for (const { agentId, index, registration } of own) {
-      const facts = joined.filter(({ subject }) => subject === agentId).map(({ data }) => data);
+      const registrations = joined.filter(({ subject }) => subject === agentId).map(({ data }) => data);
       const generations = Array.from({ length: registration.generation }, (_, before) => before + 1);
       const expected = generations.map((generation) => ({ generation, name: `${name} ${index}` }));
-      expect(facts).toMatchObject(expected);
+      expect(registrations).toMatchObject(expected);
     }
   });
 });

@@ -50,7 +50,7 @@ export class Given {
   /** Creates a budget; by default of the namespace, with a limit of 1,000 tokens. */
   async budget(overrides: object = {}, namespace?: string): Promise<Record<string, unknown>> {
     const body = { kind: 'namespace', limit: { tokens: 1_000 }, ...overrides };
-    const headers = namespace === undefined ? {} : { 'rollcall-namespace': namespace };
+    const headers = namespace === undefined ? undefined : { 'rollcall-namespace': namespace };
     return await succeeded(this.send('POST', '/v1/budgets', { body, headers }));
   }
 

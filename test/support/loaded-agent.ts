@@ -4,24 +4,16 @@ import type { ReservationView } from '../../apps/api/src/budgets/reservation.vie
 import type { Registration } from './agent-client.js';
 import type { Answer, CallOptions } from './call.js';
 import type { Replicas } from './replicas.js';
+import { SHARED_CAPABILITY, type Team } from './team.js';
 
-/** A namespace under load. Its values differ from those of the other namespaces, so that a value in the wrong one is visible. */
-export interface Team {
-  namespace: string;
-  /** A digit that is part of all numbers of the namespace. */
-  mark: number;
-  agentKey: string;
-  callerKey: string;
-  /** A key for all namespaces: its reservations have the same owner and the same keys in each namespace. */
-  spenderKey: string;
-  /** Whether calls to the agent with this number fail. */
-  fails(index: number): boolean;
-  /** Whether the agent with this number sends no heartbeats. */
-  isSilent(index: number): boolean;
+/** The values of an agent that differ between the namespaces. */
+export function factsOf(agent: Omit<AgentView, 'agentCard'>): object {
+  const { agentId, namespace, name, capabilities, generation, labels, load, latency, budget } = agent;
+  const { totalTokens, usedTokens } = budget;
+  const [step, { inFlight }, { observedMs }] = [labels['step'], load, latency];
+  const own = { inFlight, observedMs, totalTokens, usedTokens };
+  return { agentId, namespace, name, capabilities, generation, step, ...own };
 }
-
-/** The capability that all agents in all namespaces have. */
-export const SHARED_CAPABILITY = 'work';
 
 /**
  * An agent, and a caller that uses it. It sends one request at a time and repeats a request without a response, so it knows which
@@ -46,7 +38,7 @@ export class LoadedAgent {
     return this.team.fails(this.index);
   }
 
-  /** The values that the registry must have. */
+  /** What `factsOf` must return for the agent in the registry. */
   get expected(): object {
     const { agentId, index, steps, registration, fails } = this;
     const { namespace, mark } = this.team;

@@ -1,8 +1,7 @@
 import { until } from '#rollcall/test-support';
-import { DEFAULT_NAMESPACE } from '#rollcall/platform';
-import type { Given } from './given.js';
-import { LoadedAgent, type Team } from './loaded-agent.js';
+import { LoadedAgent } from './loaded-agent.js';
 import type { Replicas } from './replicas.js';
+import type { Team } from './team.js';
 
 /**
  * The same agentIds in several namespaces, all under load at the same time. After the load, the agents send only heartbeats, so that
@@ -15,7 +14,7 @@ export class NamespaceStorm {
   readonly silent: LoadedAgent[];
   private phase: 'load' | 'heartbeats' | 'ended' = 'load';
   private running?: Promise<unknown>;
-  private failure?: unknown;
+  private failure?: Error;
 
   constructor(replicas: Replicas, teams: readonly Team[], agentsPerTeam: number) {
     const numbers = Array.from({ length: agentsPerTeam }, (_, index) => index);
@@ -57,11 +56,11 @@ export class NamespaceStorm {
   }
 
   private run(work: Promise<void>[]): void {
-    this.running = Promise.all(work).catch((error: unknown) => (this.failure = error));
+    this.running = Promise.all(work).catch((error: Error) => (this.failure = error));
   }
 
   private rethrow(): void {
-    if (this.failure !== undefined) throw this.failure;
+    if (this.failure) throw this.failure;
   }
 
   private async use(agent: LoadedAgent): Promise<void> {
@@ -71,32 +70,4 @@ export class NamespaceStorm {
   private async beat(): Promise<void> {
     while (this.phase === 'heartbeats') for (const agent of this.agents) await agent.beat();
   }
-}
-
-/** A team with the key of its consumer of events. */
-export interface ObservedTeam extends Team {
-  viewerKey: string;
-}
-
-/** Creates the namespaces, with keys and a budget for each, and a budget of the fleet. */
-export async function createTeams(
-  given: Given,
-  names: string[],
-  rules: (namespace: string) => Pick<Team, 'fails' | 'isSilent'>,
-): Promise<ObservedTeam[]> {
-  const spenderKey = await given.keyIn('*', 'caller');
-  await given.budget({ kind: 'fleet', limit: { tokens: 1e12 } }, '*');
-  const teams: ObservedTeam[] = [];
-  for (const [index, namespace] of names.entries()) {
-    if (namespace !== DEFAULT_NAMESPACE) await given.namespace(namespace);
-    const mark = index + 1;
-    await given.budget({ limit: { tokens: mark * 1e9 } }, namespace);
-    teams.push({
-      ...{ namespace, mark, spenderKey, ...rules(namespace) },
-      agentKey: await given.keyIn(namespace, 'agent'),
-      callerKey: await given.keyIn(namespace, 'caller'),
-      viewerKey: await given.keyIn(namespace, 'viewer'),
-    });
-  }
-  return teams;
 }
