@@ -65,12 +65,15 @@ beforeAll(async () => {
   await storm.calm();
 });
 afterAll(async () => {
-  await storm?.end();
-  await Promise.all(consumers?.map(async (consumer) => await consumer.stop()) ?? []);
-  await replicas?.end();
-  await db.end();
-  rmSync(folder, { recursive: true, force: true });
-  await dropDatabase(url);
+  try {
+    await storm?.end();
+  } finally {
+    await Promise.all(consumers?.map(async (consumer) => await consumer.stop()) ?? []);
+    await replicas?.end();
+    await db?.end();
+    rmSync(folder, { recursive: true, force: true });
+    await dropDatabase(url);
+  }
 });
 
 async function get<Body>(at: string, path: string, key: string): Promise<Body> {
