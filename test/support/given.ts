@@ -48,9 +48,20 @@ export class Given {
   }
 
   /** Creates a budget; by default of the namespace, with a limit of 1,000 tokens. */
-  async budget(overrides: object = {}): Promise<Record<string, unknown>> {
+  async budget(overrides: object = {}, namespace?: string): Promise<Record<string, unknown>> {
     const body = { kind: 'namespace', limit: { tokens: 1_000 }, ...overrides };
-    return await succeeded(this.send('POST', '/v1/budgets', { body }));
+    const headers = namespace === undefined ? undefined : { 'rollcall-namespace': namespace };
+    return await succeeded(this.send('POST', '/v1/budgets', { body, headers }));
+  }
+
+  async namespace(name: string): Promise<void> {
+    await succeeded(this.send('POST', '/v1/namespaces', { body: { name } }));
+  }
+
+  /** Returns the secret of a new API key for this namespace. Its name is the namespace and the role. */
+  async keyIn(namespace: string, role: Role): Promise<string> {
+    const body = { name: `${namespace} ${role}`, roles: [role], namespace };
+    return String((await succeeded(this.send('POST', '/v1/keys', { body })))['key']);
   }
 
   private async openCircuit(agentId: string): Promise<void> {

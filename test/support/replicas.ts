@@ -1,0 +1,61 @@
+import { until } from '#rollcall/test-support';
+import { type Answer, call, type CallOptions } from './call.js';
+import { RollcallProcess } from './process.js';
+
+/** Replicas in separate processes on one database. Requests are retried, so they succeed while one replica is killed. */
+export class Replicas {
+  /** Requests without a response. Their effect is unknown. */
+  lost = 0;
+  private turn = 0;
+
+  private constructor(
+    private readonly environment: Record<string, string>,
+    private readonly processes: RollcallProcess[],
+  ) {}
+
+  static async start(count: number, environment: Record<string, string>): Promise<Replicas> {
+    const processes = Array.from({ length: count }, () => new RollcallProcess(environment));
+    await Promise.all(processes.map(async (one) => await one.ready()));
+    return new Replicas(environment, processes);
+  }
+
+  /** The URLs of the replicas that are ready. */
+  get urls(): string[] {
+    return this.processes.map(({ url }) => url).filter((url) => url !== '');
+  }
+
+  /** Returns the URL of a replica; each call selects the next one. */
+  nextUrl(): string {
+    const { urls } = this;
+    this.turn += 1;
+    return urls[this.turn % urls.length] ?? '';
+  }
+
+  /** Kills a replica without a warning (SIGKILL), and starts it again. Other replicas serve requests in the meantime. */
+  async killAndStart(index: number): Promise<void> {
+    const killed = this.processes[index]?.end('SIGKILL');
+    this.processes[index] = new RollcallProcess(this.environment);
+    await Promise.all([killed, this.processes[index].ready()]);
+  }
+
+  /** Sends a request to one replica after another until one of them responds. */
+  async call<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    options: CallOptions,
+  ): Promise<Answer<Body> & { retried: boolean }> {
+    let attempts = 0;
+    let answer: Answer<Body> | undefined;
+    await until(`${method} ${path} has a response`, async () => {
+      attempts += 1;
+      answer = await call<Body>(this.nextUrl(), method, path, options).catch(() => undefined);
+      return answer !== undefined && answer.status !== 503;
+    });
+    this.lost += attempts - 1;
+    return { ...(answer as Answer<Body>), retried: attempts > 1 };
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.processes.map(async (one) => await one.end()));
+  }
+}
