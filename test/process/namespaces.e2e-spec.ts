@@ -91,7 +91,7 @@ async function bothReturn(read: (at: string) => Promise<unknown>, expected: unkn
 }
 
 describe('the same agentIds in three namespaces, on two replicas that are killed under load', () => {
-  it('loses responses and connections of consumers, so that the other tests prove something', () => {
+  it('requests without a response are repeated on the other replica, and each consumer resumes at least once', () => {
     expect(replicas.urls).toHaveLength(2);
     expect(replicas.lost).toBeGreaterThan(0);
     for (const { connections } of consumers) expect(connections).toBeGreaterThan(1);
