@@ -190,6 +190,20 @@ describe('the rate limit', () => {
     expect((await limited.call('GET', '/v1/me', { key: other })).status).toBe(200);
     await limited.stop();
   });
+
+  it('requests for a namespace that does not exist count, because each looks up its name', async () => {
+    const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
+    const ask = async (index: number): Promise<number> =>
+      (await limited.call('GET', '/v1/me', { headers: { 'rollcall-namespace': `no-such-${index}` } })).status;
+    const seen = new Set<number>();
+    await until('a request is rejected by the rate limit', async () => {
+      for (const status of await Promise.all(Array.from({ length: 30 }, async (_, index) => await ask(index))))
+        seen.add(status);
+      return seen.has(429);
+    });
+    expect(seen).toEqual(new Set([404, 429]));
+    await limited.stop();
+  });
 });
 
 describe('the audit log', () => {

@@ -9,6 +9,7 @@ import {
 import { ApiError } from '../http/api.error.js';
 import { type Grant, grantIn, type Identity } from './identity.js';
 import type { Principal } from './principal.js';
+import { RateLimiter } from './rate.limiter.js';
 
 export const NAMESPACE_HEADER = 'rollcall-namespace';
 const MAX_SHOWN = 63;
@@ -21,12 +22,16 @@ const MAX_SHOWN = 63;
 export class NamespaceResolver {
   private readonly resolved = new WeakMap<Identity, Map<string | undefined, Principal>>();
 
-  constructor(private readonly catalog: NamespaceCatalog) {}
+  constructor(
+    private readonly catalog: NamespaceCatalog,
+    private readonly limiter: RateLimiter,
+  ) {}
 
   /** `wanted` is the value of the header. Synchronous when the namespace is known to this replica. */
   resolve(identity: Identity, wanted: string | undefined): Principal | Promise<Principal> {
     const known = this.resolved.get(identity)?.get(wanted);
     if (known) return known;
+    this.limiter.count({ id: identity.id }); // rejected requests count too: they may look up a name in the database
     const principal = principalIn(identity, wanted ?? defaultOf(identity));
     const exists = principal.namespace === ALL_NAMESPACES || this.catalog.exists(principal.namespace);
     if (exists instanceof Promise)
