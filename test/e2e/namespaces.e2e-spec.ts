@@ -198,6 +198,22 @@ describe('agents of a namespace', () => {
     expect(new Set(items.map(({ namespace }) => namespace))).toEqual(new Set(['team-a']));
   });
 
+  it('an action of the platform team is in the audit log of the namespace that it changed, not in `default`', async () => {
+    const actions = async (options: CallOptions): Promise<unknown[]> => {
+      const { items } = (await api.call<{ items: { action: string; target: string }[] }>('GET', '/v1/audit', options))
+        .body;
+      return items.map(({ action, target }) => `${action} ${target}`);
+    };
+    await create('audited');
+    const body = { name: 'k', roles: ['operator'], namespace: 'audited' };
+    const { id, key } = (await api.call('POST', '/v1/keys', { body })).body;
+    expect(await actions({ key: String(key) })).toEqual([`key.issued ${String(id)}`]);
+    const ofDefault = await actions({ key: await api.issueKeyIn('default', 'operator') });
+    expect(ofDefault.filter((one) => String(one).includes('namespace.'))).toEqual([]);
+    expect(ofDefault).not.toContain(`key.issued ${String(id)}`);
+    expect(await actions({})).toContain('namespace.created audited');
+  });
+
   it('an Idempotency-Key of one namespace does not replay a response of another one', async () => {
     const headers = { 'idempotency-key': 'same-key' };
     const body = registrationBody({ agentId: 'once' });
@@ -244,6 +260,41 @@ describe('limits of a namespace', () => {
     const id = String(answers.find(({ status }) => status === 201)?.body['id']);
     await api.call('DELETE', `/v1/keys/${id}`, inNamespace('two-keys'));
     expect((await issue()).status).toBe(201);
+  });
+
+  it('a rotated key counts once, also while its old secret is valid', async () => {
+    await create('one-key', { limits: { keys: 1 } });
+    const namespace = inNamespace('one-key');
+    let { id } = (await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...namespace })).body;
+    for (let rotation = 0; rotation < 3; rotation++) {
+      const body = { overlapSeconds: 600 };
+      const rotated = await api.call('POST', `/v1/keys/${String(id)}/rotate`, { body, ...namespace });
+      expect(rotated.status).toBe(201);
+      ({ id } = rotated.body);
+    }
+    const another = { body: { name: 'other', roles: ['viewer'] }, ...namespace };
+    expect(await api.call('POST', '/v1/keys', another)).toMatchObject({
+      status: 403,
+      body: { code: 'NAMESPACE_FULL' },
+    });
+  });
+
+  it('an agent registers again although the limit of its namespace was lowered', async () => {
+    await create('shrunk');
+    const key = await api.issueKeyIn('shrunk', 'admin');
+    for (const agentId of ['a', 'b']) await register(key, { agentId });
+    await api.call('PATCH', '/v1/namespaces/shrunk', { body: { limits: { agents: 1 } } });
+    expect((await register(key, { agentId: 'a', takeover: true })).status).toBe(201);
+    expect(await register(key, { agentId: 'c' })).toMatchObject({ status: 403, body: { code: 'NAMESPACE_FULL' } });
+  });
+
+  it('accepts null like an absent limit', async () => {
+    expect((await create('no-limits', { limits: null })).body).toMatchObject({ limits: { agents: 0 } });
+    expect((await create('null-limit', { limits: { agents: null, keys: 3 } })).body).toMatchObject({
+      limits: { agents: 0, keys: 3 },
+    });
+    const body = { name: 'k', roles: ['viewer'], namespace: null };
+    expect((await api.call('POST', '/v1/keys', { body })).body).toMatchObject({ namespace: 'default' });
   });
 
   it('limits its requests per second, and no other namespace', async () => {

@@ -196,6 +196,8 @@ describe('the namespaces of a JWT', () => {
     { group: 'platform', roles: ['admin'], namespace: '*' },
     { group: 'team-a', roles: ['operator'], namespace: 'team-a' },
     { group: 'team-b', roles: ['viewer'], namespace: 'team-b' },
+    { group: 'everyone', roles: ['viewer'], namespace: '*' },
+    { group: 'team-a-admins', roles: ['admin'], namespace: 'team-a' },
   ];
   let teams: TestApi;
 
@@ -230,6 +232,34 @@ describe('the namespaces of a JWT', () => {
     expect((await meIn({ groups }, 'team-a')).body).toMatchObject({ roles: ['operator'] });
     expect((await meIn({ groups }, 'team-b')).body).toMatchObject({ roles: ['viewer'] });
     expect((await meIn({ groups: ['platform'] })).body).toMatchObject({ namespace: 'default', roles: ['admin'] });
+  });
+
+  it('a stronger role in one namespace reaches nothing outside it, also if the token has a role for all', async () => {
+    const key = await sign(claims({ groups: ['everyone', 'team-a-admins'] }));
+    const inTeamA = { key, headers: { 'rollcall-namespace': 'team-a' } };
+    expect((await teams.call('GET', '/v1/me', inTeamA)).body).toMatchObject({ roles: ['viewer', 'admin'] });
+    const issue = async (namespace: string): Promise<number> =>
+      (await teams.call('POST', '/v1/keys', { ...inTeamA, body: { name: 'k', roles: ['admin'], namespace } })).status;
+    expect(await Promise.all(['team-a', 'team-b', '*'].map(issue))).toEqual([201, 404, 404]);
+    for (const [method, path, body] of [
+      ['POST', '/v1/namespaces', { name: 'mine' }],
+      ['PATCH', '/v1/namespaces/team-b', { limits: { agents: 1 } }],
+      ['DELETE', '/v1/namespaces/team-b', undefined],
+      ['PUT', '/v1/registry/protection', { override: 'evict' }],
+      ['POST', '/v1/budgets', { kind: 'fleet', limit: { tokens: 1 } }],
+    ] as const) {
+      const { status } = await teams.call(method, path, { ...inTeamA, body });
+      expect({ method, path, status }).toEqual({ method, path, status: 403 });
+    }
+    const { items } = (await teams.call<{ items: { namespace: string }[] }>('GET', '/v1/keys', inTeamA)).body;
+    expect(new Set(items.map(({ namespace }) => namespace))).toEqual(new Set(['team-a']));
+  });
+
+  it('a claim without a valid namespace does not fall back to `default`', async () => {
+    for (const namespace of ['Team-A', 'team_a', '', [], ['Team-A'], {}, null, 'team-a,team-b']) {
+      const { status } = await meIn({ namespace, realm_access: { roles: ['admin'] } });
+      expect({ namespace, status }).toEqual({ namespace, status: 404 });
+    }
   });
 
   it('a claim that names a namespace that does not exist gives access to nothing', async () => {

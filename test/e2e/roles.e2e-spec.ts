@@ -41,8 +41,8 @@ async function allowedTo(...roles: Role[]): Promise<Action[]> {
 }
 
 describe('the roles', () => {
-  it('A10 an agent registers and spends, but neither queries agents nor reports outcomes', async () => {
-    expect(await allowedTo('agent')).toEqual(['read', 'register', 'reserve']);
+  it('A10 an agent registers, but neither queries agents nor reports outcomes nor spends without an own agent or run', async () => {
+    expect(await allowedTo('agent')).toEqual(['read', 'register']);
   });
 
   it('a caller queries, reports outcomes, probes and reserves, but does not register agents', async () => {

@@ -6,19 +6,25 @@ import { auditDetails } from './audit.details.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
 
+/** The object of an audited action. */
+export interface AuditTarget {
+  id: string | null;
+  namespace: string;
+}
+
 /** Records audited actions in the transaction of the action itself. */
 @Injectable()
 export class AuditService implements KeyChanges {
   constructor(private readonly store: AuditStore) {}
 
-  async record(action: string, target: string | null, details: Record<string, unknown>): Promise<void> {
+  async record(action: string, target: AuditTarget, details: Record<string, unknown>): Promise<void> {
     const request = requestContext.getStore();
     if (!request) throw new Error(`${action} must be audited, but there is no current request`);
-    const { id: actorId, name: actorName, fingerprint, namespace } = callerOf(request);
+    const { id: actorId, name: actorName, fingerprint } = callerOf(request);
     await this.store.append({
-      namespace,
+      namespace: target.namespace,
       action,
-      target,
+      target: target.id,
       details: auditDetails(details),
       requestId: request.id,
       ip: request.ip,

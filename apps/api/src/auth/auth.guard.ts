@@ -69,7 +69,7 @@ export class AuthGuard implements CanActivate {
   /** Call this once for each request, and once for each message on a socket: it counts against the rate limit. */
   allow(principal: Principal, access: Permission): boolean {
     this.limiter.count(principal);
-    this.namespaceLimiter.count(principal.namespace);
+    if (principal.kind !== 'lease') this.namespaceLimiter.count(principal.namespace); // heartbeats must arrive
     return permit(principal, access);
   }
 }

@@ -30,13 +30,20 @@ export class NamespaceResolver {
   /** `wanted` is the value of the header. Synchronous when the namespace is known to this replica. */
   resolve(identity: Identity, wanted: string | undefined): Principal | Promise<Principal> {
     const known = this.resolved.get(identity)?.get(wanted);
-    if (known) return known;
-    this.limiter.count({ id: identity.id }); // rejected requests count too: they may look up a name in the database
+    if (known && this.isKnown(known.namespace)) return known;
     const principal = principalIn(identity, wanted ?? defaultOf(identity));
-    const exists = principal.namespace === ALL_NAMESPACES || this.catalog.exists(principal.namespace);
-    if (exists instanceof Promise)
-      return exists.then((found) => this.remember(identity, wanted, requireFound(found, principal)));
-    return this.remember(identity, wanted, requireFound(exists, principal));
+    if (this.isKnown(principal.namespace)) return this.remember(identity, wanted, principal);
+    this.limiter.count({ id: identity.id }); // each look-up counts, also if the name does not exist
+    return this.lookUp(identity, wanted, principal);
+  }
+
+  private isKnown(namespace: string): boolean {
+    return namespace === ALL_NAMESPACES || this.catalog.has(namespace);
+  }
+
+  private async lookUp(identity: Identity, wanted: string | undefined, principal: Principal): Promise<Principal> {
+    if (!(await this.catalog.lookUp(principal.namespace))) throw notFound(principal.namespace);
+    return this.remember(identity, wanted, principal);
   }
 
   /** Identities are cached for a short time, and only names of existing namespaces are added, so the map stays small. */
@@ -45,11 +52,6 @@ export class NamespaceResolver {
     this.resolved.set(identity, principals.set(wanted, principal));
     return principal;
   }
-}
-
-function requireFound(exists: boolean, principal: Principal): Principal {
-  if (!exists) throw notFound(principal.namespace);
-  return principal;
 }
 
 function notFound(namespace: string): NamespaceNotFoundError {
@@ -72,7 +74,9 @@ function principalIn(identity: Identity, namespace: string): Principal {
   const grant = grantIn(identity, namespace);
   if (!grant || !isNameOrAll(namespace)) throw notFound(namespace);
   const { grants, ...who } = identity;
-  return { ...who, ...grant, namespaces: namesIn(grants) };
+  const everywhere = grantIn(identity, ALL_NAMESPACES)?.permissions;
+  const hasAllNamespaces = everywhere !== undefined && grant.permissions.every((one) => everywhere.includes(one));
+  return { ...who, ...grant, namespaces: namesIn(grants), hasAllNamespaces };
 }
 
 function isNameOrAll(namespace: string): boolean {

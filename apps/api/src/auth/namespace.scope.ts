@@ -1,7 +1,7 @@
 import { ALL_NAMESPACES } from '#rollcall/platform';
 import { ApiError } from '../http/api.error.js';
 import { routeConfig } from '../http/route.config.js';
-import { hasAllNamespaces, type Principal } from './principal.js';
+import type { Principal } from './principal.js';
 
 /**
  * What a route concerns: one namespace; the namespace of the request, or all of them with `Rollcall-Namespace: *`; or the whole
@@ -21,7 +21,7 @@ export function Scope(scope: NamespaceScope): ClassDecorator & MethodDecorator {
 }
 
 export function checkScope(scope: NamespaceScope, principal: Principal): void {
-  if (scope === 'installation' && !hasAllNamespaces(principal))
+  if (scope === 'installation' && !principal.hasAllNamespaces)
     throw new ApiError('FORBIDDEN', 'This concerns all namespaces, so it requires a credential for all of them.');
   if (scope === 'one' && principal.namespace === ALL_NAMESPACES)
     throw new ApiError(

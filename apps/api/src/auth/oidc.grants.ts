@@ -10,7 +10,8 @@ type GrantSettings = Pick<Config['auth'], 'oidcRolesClaim' | 'oidcNamespaceClaim
 
 /**
  * The access that a token gives: the roles of its claim in each namespace of its claim, and what the configuration grants to its
- * groups. A token that names no namespace and no known group gives access to `default`.
+ * groups. A token without the claim and without a known group gives access to `default`; one whose claim names no valid namespace does
+ * not.
  */
 export function grantsOf(payload: JWTPayload, settings: GrantSettings): Grant[] {
   const roles = claimAt(payload, settings.oidcRolesClaim).filter(isRole);
@@ -21,7 +22,8 @@ export function grantsOf(payload: JWTPayload, settings: GrantSettings): Grant[] 
     .map((rule) => grantOf(rule.namespace, rule.roles));
   const named = namespaces.map((namespace) => grantOf(namespace, roles));
   const grants = [...named, ...byGroup];
-  return grants.length > 0 ? grants : [grantOf(DEFAULT_NAMESPACE, roles)];
+  const isUnnamed = grants.length === 0 && valueAt(payload, settings.oidcNamespaceClaim) === undefined;
+  return isUnnamed ? [grantOf(DEFAULT_NAMESPACE, roles)] : grants;
 }
 
 function isNamespace(value: unknown): value is string {
@@ -30,9 +32,13 @@ function isNamespace(value: unknown): value is string {
 
 /** The values of a claim: a list, or a text with values separated by spaces. Dots in the path address nested claims. */
 function claimAt(payload: JWTPayload, path: string): unknown[] {
-  const value = path
-    .split('.')
-    .reduce<unknown>((branch, key) => (branch as Record<string, unknown> | undefined)?.[key], payload);
+  const value = valueAt(payload, path);
   if (Array.isArray(value)) return value;
   return typeof value === 'string' ? value.split(' ') : [];
+}
+
+function valueAt(payload: JWTPayload, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((branch, key) => (branch as Record<string, unknown> | null | undefined)?.[key], payload);
 }

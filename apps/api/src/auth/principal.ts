@@ -10,18 +10,18 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, 
   namespace: string;
   /** The namespaces that the credential gives access to; `*` for all. */
   namespaces: readonly string[];
+  /**
+   * Whether these permissions apply in all namespaces. False if the credential has a permission only in the namespace of the request:
+   * that permission must not reach objects of all namespaces.
+   */
+  hasAllNamespaces: boolean;
   roles: readonly Role[];
   /** Sorted. */
   permissions: readonly Permission[];
 }
 
 /** Objects that belong to no single namespace, such as keys for all namespaces, are visible with access to all of them. */
-export function visibleTo(principal: Principal): VisibleNamespaces {
-  const { namespace } = principal;
+export function visibleTo({ namespace, hasAllNamespaces }: Principal): VisibleNamespaces {
   if (namespace === ALL_NAMESPACES) return null;
-  return hasAllNamespaces(principal) ? [namespace, ALL_NAMESPACES] : [namespace];
-}
-
-export function hasAllNamespaces({ namespaces }: Principal): boolean {
-  return namespaces.includes(ALL_NAMESPACES);
+  return hasAllNamespaces ? [namespace, ALL_NAMESPACES] : [namespace];
 }

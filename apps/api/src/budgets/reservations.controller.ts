@@ -6,6 +6,7 @@ import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcal
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { ApiError } from '../http/api.error.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
@@ -48,6 +49,7 @@ export class ReservationsController {
       id === undefined ? null : qualifiedId(caller.namespace, id);
     const scopes = { agentId: qualified(agentId), callerId: owner, runId: qualified(runId) };
     const onlyOwnedBy = maySpendOnAll(caller) ? undefined : caller.owner;
+    if (onlyOwnedBy !== undefined && scopes.agentId === null && scopes.runId === null) throw unnamed();
     const request = { owner, key, scopes, onlyOwnedBy, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
     return toReservationView(await this.ledger.reserve(request, spenderOf(caller)));
   }
@@ -123,6 +125,12 @@ export class ReservationsController {
     const derived = usage && priceUsage(usage, model, this.presets);
     return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };
   }
+}
+
+function unnamed(): ApiError {
+  const detail =
+    'Name an agent or a run that you own in agentId or runId. A reservation without them requires the permission budgets:spend-any.';
+  return new ApiError('FORBIDDEN', detail);
 }
 
 /** A caller that uses several namespaces is another owner in each, so it cannot settle a reservation of another namespace. */

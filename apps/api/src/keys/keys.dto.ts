@@ -17,7 +17,7 @@ import {
 import { type IssuedKey, type KeyRow, NamespaceNotFoundError, type WantedKey } from '#rollcall/platform';
 import { keyPrincipalId } from '../auth/key.identity.js';
 import { isRole, ROLES, type Role } from '../auth/permissions.js';
-import { hasAllNamespaces, type Principal } from '../auth/principal.js';
+import type { Principal } from '../auth/principal.js';
 import { Optional } from '../http/optional.js';
 import { PageView } from '../http/page.js';
 import { validationFailed } from '../http/validation.error.js';
@@ -146,8 +146,9 @@ export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, c
 
 /** A credential for one namespace issues keys for that namespace only. */
 export function toWantedKey(body: IssueKeyBody, caller: Principal): WantedKey {
-  const { name, roles, namespace = caller.namespace } = body;
-  if (namespace !== caller.namespace && !hasAllNamespaces(caller)) throw new NamespaceNotFoundError(namespace);
+  const { name, roles } = body;
+  const namespace = body.namespace ?? caller.namespace;
+  if (namespace !== caller.namespace && !caller.hasAllNamespaces) throw new NamespaceNotFoundError(namespace);
   return { name, roles, namespace, expiresAt: readExpiry(body) };
 }
 

@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { Database } from '#rollcall/platform';
+import { ALL_NAMESPACES, Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import { callerOf } from '../auth/caller.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
@@ -47,7 +47,8 @@ export class MutationInterceptor implements NestInterceptor {
     const result = await effect();
     if (options.audit !== null) {
       const details = { ...pick(request.body, options.record), ...rename(result, options.recordResult) };
-      await this.audit.record(options.audit, targetOf(request, result), details);
+      const target = { id: targetOf(request, result), namespace: namespaceOf(request, result) };
+      await this.audit.record(options.audit, target, details);
     }
     return result;
   }
@@ -89,7 +90,15 @@ function forCaller(options: MutationOptions, request: FastifyRequest): MutationO
 
 function targetOf(request: FastifyRequest, result: unknown): string | null {
   const { id, name } = request.params as { id?: string; name?: string };
-  return id ?? name ?? (result as { id?: string } | undefined)?.id ?? null;
+  const made = result as { id?: string; name?: string } | undefined;
+  return id ?? name ?? made?.id ?? made?.name ?? null;
+}
+
+/** The namespace that the action concerns. A key, budget or webhook names its own, which may differ from that of the request. */
+function namespaceOf(request: FastifyRequest, result: unknown): string {
+  if (request.routeOptions.config.scope === 'installation') return ALL_NAMESPACES;
+  const { namespace } = (result ?? {}) as { namespace?: string };
+  return namespace ?? callerOf(request).namespace;
 }
 
 function pick(body: unknown, fields: string[] = []): Record<string, unknown> {

@@ -11,13 +11,14 @@ import {
 import { NAMESPACE_PATTERN, NamespaceNotFoundError, NamespacesService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
-import { hasAllNamespaces, type Principal } from '../auth/principal.js';
+import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   CreateNamespaceBody,
+  givenLimits,
   NamespacePage,
   NamespaceView,
   toNamespaceSummary,
@@ -45,8 +46,9 @@ export class NamespacesController {
   @ApiCreatedResponse({ type: NamespaceView, description: 'The namespace.' })
   @Problems('NAMESPACE_EXISTS')
   async create(@Body() body: CreateNamespaceBody, @Caller() caller: Principal): Promise<NamespaceView> {
-    const { name, description = null, limits = {} } = body;
-    return toNamespaceView(await this.namespaces.create(name, { description, limits }, caller.id));
+    const { name, description = null } = body;
+    const fields = { description, limits: givenLimits(body) };
+    return toNamespaceView(await this.namespaces.create(name, fields, caller.id));
   }
 
   @Get()
@@ -72,7 +74,7 @@ export class NamespacesController {
   @ApiOkResponse({ type: NamespaceView, description: 'The namespace.' })
   @Problems('NAMESPACE_NOT_FOUND')
   async get(@Param('name') name: string, @Caller() caller: Principal): Promise<NamespaceView> {
-    if (!hasAllNamespaces(caller) && !caller.namespaces.includes(name)) throw new NamespaceNotFoundError(name);
+    if (!caller.hasAllNamespaces && !caller.namespaces.includes(name)) throw new NamespaceNotFoundError(name);
     return toNamespaceView(await this.namespaces.get(name));
   }
 
@@ -89,7 +91,8 @@ export class NamespacesController {
   @ApiOkResponse({ type: NamespaceView, description: 'The changed namespace.' })
   @Problems('NAMESPACE_NOT_FOUND')
   async update(@Param('name') name: string, @Body() body: UpdateNamespaceBody): Promise<NamespaceView> {
-    return toNamespaceView(await this.namespaces.update(name, body));
+    const { description } = body;
+    return toNamespaceView(await this.namespaces.update(name, { description, limits: givenLimits(body) }));
   }
 
   @Delete(':name')

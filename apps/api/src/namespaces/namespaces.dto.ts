@@ -134,3 +134,8 @@ export function toNamespaceSummary({
 export function toNamespaceView({ row, use }: DescribedNamespace): NamespaceView {
   return { ...toNamespaceSummary(row), use };
 }
+
+/** Null is accepted like an absent limit. */
+export function givenLimits({ limits }: UpdateNamespaceBody): Partial<NamespaceLimits> {
+  return Object.fromEntries(Object.entries(limits ?? {}).filter(([, limit]) => typeof limit === 'number'));
+}

@@ -89,8 +89,18 @@ export class KeyStore {
     );
   }
 
+  /** Counts all keys that are accepted. */
   async countActive(namespace: string): Promise<number> {
-    const sql = `SELECT count(*) FROM api_key WHERE namespace = $1 AND ${VALID}`;
+    return await this.count(namespace, VALID);
+  }
+
+  /** Counts a rotated key and the keys that replace it once. */
+  async countUnreplaced(namespace: string): Promise<number> {
+    return await this.count(namespace, `${VALID} AND replaced_by IS NULL`);
+  }
+
+  private async count(namespace: string, condition: string): Promise<number> {
+    const sql = `SELECT count(*) FROM api_key WHERE namespace = $1 AND ${condition}`;
     const rows = await this.db.query<{ count: string }>(sql, [namespace]);
     return Number(rows[0]?.count);
   }

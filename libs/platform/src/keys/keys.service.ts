@@ -62,7 +62,7 @@ export class KeysService {
     const { id, key, hash } = newSecret();
     const { namespace } = wanted;
     const row = await this.db.transaction(async () => {
-      await this.admission.admit(namespace, 'keys', async () => await this.store.countActive(namespace));
+      await this.admission.admit(namespace, 'keys', async () => await this.store.countUnreplaced(namespace));
       return await this.store.insert({ ...wanted, id, hash, source: 'issued', createdBy });
     });
     return { row, key };

@@ -6,8 +6,8 @@ import { type NamespaceRow, NamespaceStore } from './namespace.store.js';
 const REFRESH_EVERY_MS = 2_000;
 
 /**
- * The namespaces and their limits in memory, for decisions about every request. A namespace that another replica created is found at
- * once; its new limits and its deletion are applied within two seconds. While the database is unavailable, the last state is used.
+ * The namespaces and their limits in memory, for decisions about every request. A namespace that another replica created is found by a
+ * look-up; its new limits and its deletion are applied within two seconds. While the database is unavailable, the last state is used.
  */
 @Injectable()
 export class NamespaceCatalog implements OnApplicationBootstrap {
@@ -25,9 +25,15 @@ export class NamespaceCatalog implements OnApplicationBootstrap {
     this.limits = new Map(rows.map(({ name, limits }) => [name, { ...NO_LIMITS, ...limits }]));
   }
 
-  /** Synchronous when the namespace is known. */
-  exists(name: string): boolean | Promise<boolean> {
-    return this.limits.has(name) || this.lookUp(name);
+  has(name: string): boolean {
+    return this.limits.has(name);
+  }
+
+  /** Reads the namespace from the database. Returns whether it exists. */
+  async lookUp(name: string): Promise<boolean> {
+    const row = await this.store.find(name);
+    if (row) this.put(row);
+    return row !== undefined;
   }
 
   limitsOf(name: string): NamespaceLimits {
@@ -41,11 +47,5 @@ export class NamespaceCatalog implements OnApplicationBootstrap {
 
   remove(name: string): void {
     this.limits.delete(name);
-  }
-
-  private async lookUp(name: string): Promise<boolean> {
-    const row = await this.store.find(name);
-    if (row) this.put(row);
-    return row !== undefined;
   }
 }

@@ -14,7 +14,7 @@ export class NamespaceExistsError extends PlatformError {
 
   constructor(name: string, wasDeleted: boolean) {
     const reason = wasDeleted
-      ? 'existed and was deleted; its name is not used again because its history remains'
+      ? 'existed and was deleted; its name cannot be used again, because its history remains'
       : 'exists';
     super(`The namespace "${name}" ${reason}. Choose another name.`);
   }
@@ -26,8 +26,8 @@ export class NamespaceNotEmptyError extends PlatformError {
 
   constructor(name: string, use: Readonly<Record<string, number>>) {
     const contents = Object.entries(use).filter(([, count]) => count > 0);
-    const text = contents.map(([kind, count]) => `${count} ${kind}`).join(', ');
-    super(`The namespace "${name}" still contains ${text}. Remove them first.`);
+    const text = contents.map(([kind, count]) => `${kind} (${count})`).join(', ');
+    super(`The namespace "${name}" is not empty: it contains ${text}. Remove them first.`);
     this.details = { contains: Object.fromEntries(contents) };
   }
 }
@@ -44,10 +44,10 @@ export class NamespaceFullError extends PlatformError {
   readonly code = 'NAMESPACE_FULL';
   override readonly details: Record<string, unknown>;
 
-  /** `kind` completes the sentence "The namespace already has 100 …". */
+  /** `kind` is a plural noun, such as `webhooks`. */
   constructor(kind: string, limit: number) {
     super(
-      `This namespace already has ${limit} ${kind}, which is its limit. Remove some of them, or ask an administrator of all namespaces to raise the limit.`,
+      `This namespace may have at most ${limit} ${kind}. Remove some of them, or ask an administrator of all namespaces to raise the limit.`,
     );
     this.details = { kind, limit };
   }

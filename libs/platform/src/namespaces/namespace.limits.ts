@@ -1,8 +1,8 @@
-/** What the objects of one namespace may use together. 0 means no limit. */
+/** The limits of one namespace. 0 means no limit. */
 export interface NamespaceLimits {
   /** Live agents. */
   agents: number;
-  /** Keys that are neither revoked nor expired. */
+  /** Keys that are neither revoked nor expired. A rotated key counts once, also while its old secret is valid. */
   keys: number;
   webhooks: number;
   /** Requests per second on each replica. */
