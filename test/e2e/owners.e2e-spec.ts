@@ -104,7 +104,7 @@ describe('spending', () => {
     expect(await reserve(owner, { agentId, tokens: 60 })).toMatchObject({ status: 201 });
     expect(await reserve(operator, { agentId, tokens: 40 })).toMatchObject({ status: 201 });
     expect(await reserve(owner, { agentId: 'unknown' })).toMatchObject({ status: 404 });
-    expect(await reserve(stranger, {})).toMatchObject({ status: 201 });
+    expect(await reserve(stranger, {})).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
   it('concurrent reservations of the owner and of a stranger hold only those of the owner', async () => {
