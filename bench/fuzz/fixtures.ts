@@ -56,7 +56,8 @@ export class Fixtures {
     this.receiver.listen(0, '127.0.0.1');
     await once(this.receiver, 'listening');
     for (const role of ROLES) {
-      const { body } = await this.api.call('POST', '/v1/keys', { name: `fuzz ${role}`, roles: [role] });
+      const namespace = role === 'admin' ? '*' : 'default'; // some routes require access to all namespaces
+      const { body } = await this.api.call('POST', '/v1/keys', { name: `fuzz ${role}`, roles: [role], namespace });
       this.secrets[role] = String(body['key']);
     }
     for (let n = 0; n < AGENTS; n++) await this.renewAgent(n);
