@@ -140,7 +140,7 @@ describe('spending', () => {
 });
 
 describe('a takeover', () => {
-  it('the 409 says to the owner how to take over, and to nobody else', async () => {
+  it('the 409 explains takeover to the owner, and not to another agent key', async () => {
     const agentId = newId();
     await api.given.agent({ agentId }, owner);
     const [mine, foreign] = [await register(owner, { agentId }), await register(stranger, { agentId, takeover: true })];

@@ -35,7 +35,10 @@ interface CachedIdentity {
   epoch: number;
 }
 
-/** Finds the identity of a credential and its principal in the namespace of the request. Identities are cached for a short time, so that most requests need no look-up. */
+/**
+ * Finds the identity of a credential, and its principal in the namespace of the request. Identities are cached for a short time, so
+ * that most requests need no look-up.
+ */
 @Injectable()
 export class Authenticator {
   private readonly cache = new LRUCache<string, CachedIdentity>({ max: MAX_CACHED_KEYS });

@@ -51,7 +51,10 @@ export class NamespacesService {
     return await this.describe(row);
   }
 
-  /** Only an empty namespace can be deleted. Objects that are created at the same time wait for the deletion and are rejected. */
+  /**
+   * Only an empty namespace can be deleted. Agents, keys and webhooks that are created at the same time wait for the deletion and are
+   * rejected.
+   */
   async delete(name: string): Promise<void> {
     if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);
     await this.db.transaction(async () => {
