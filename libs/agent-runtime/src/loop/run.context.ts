@@ -1,0 +1,26 @@
+/** The limits of a whole tree of runs. The root sets them; a delegated run cannot change them. */
+export interface TreeLimits {
+  /** How many levels of delegation are allowed below the root. */
+  readonly maxDepth: number;
+  /** How many delegated runs one run may have in progress at a time. */
+  readonly maxWidth: number;
+  /** How many runs the tree may start in total, without the root. */
+  readonly maxRuns: number;
+}
+
+/**
+ * The position of a run in its tree, and its limits. It travels with every call of a model, a tool or another agent. A model
+ * can neither read nor change it, so no prompt can extend a limit.
+ */
+export interface RunContext {
+  readonly namespace: string;
+  readonly rootRunId: string;
+  readonly runId: string;
+  readonly agentName: string;
+  /** The names of the agents that delegated to this run, from the root to the parent. */
+  readonly ancestry: readonly string[];
+  readonly depth: number;
+  /** When the tree must have ended, in milliseconds since 1970; null means no deadline. */
+  readonly deadline: number | null;
+  readonly limits: TreeLimits;
+}

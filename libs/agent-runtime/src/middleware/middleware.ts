@@ -1,0 +1,52 @@
+import type { ModelProvider, ModelReply, ModelRequest } from '#rollcall/providers';
+import type { LoopEvent } from '../loop/loop.event.js';
+import type { RunContext } from '../loop/run.context.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import type { RunState } from '../loop/run.state.js';
+
+/** One execution of the loop. */
+export interface RunCall {
+  readonly context: RunContext;
+  /** The conversation so far: new, or resumed from stored steps. */
+  readonly state: RunState;
+  readonly signal: AbortSignal;
+  /** Whether the reader wants `text` and `reasoning` events. */
+  readonly streams: boolean;
+}
+
+export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
+export type RunNext = (call: RunCall) => RunEvents;
+
+/** Wraps a whole run, for example with a time limit. `next` executes the rest of the chain. */
+export interface RunMiddleware {
+  readonly name: string;
+  run(call: RunCall, next: RunNext): RunEvents;
+}
+
+/** One attempt to call a model. */
+export interface ModelCall {
+  readonly context: RunContext;
+  readonly model: ModelProvider;
+  readonly request: ModelRequest;
+  readonly turn: number;
+  /** Counts all attempts of the turn from 1: a retry or a fallback makes another attempt. Run, turn and attempt identify the attempt. */
+  readonly attempt: number;
+  /** Whether this is the last call of a run that reached its limit. It has no tools, and is paid from the amount held for it. */
+  readonly isFinal: boolean;
+  readonly signal: AbortSignal;
+  /** Receives the pieces of the reply; absent if nobody reads them. */
+  readonly onDelta?: (delta: ModelDelta) => void;
+}
+
+export interface ModelDelta {
+  readonly type: 'text' | 'reasoning';
+  readonly text: string;
+}
+
+export type ModelNext = (call: ModelCall) => Promise<ModelReply>;
+
+/** Wraps each model call, for example with retries. `next` executes the rest of the chain. */
+export interface ModelMiddleware {
+  readonly name: string;
+  call(call: ModelCall, next: ModelNext): Promise<ModelReply>;
+}

@@ -1,0 +1,48 @@
+import type { ModelUsage } from '#rollcall/providers';
+
+export interface SpendingAmount {
+  readonly tokens: number;
+  readonly microUsd: number;
+}
+
+/** Null means no limit. */
+export interface SpendingLimit {
+  readonly tokens: number | null;
+  readonly microUsd: number | null;
+}
+
+export interface HoldRequest {
+  readonly namespace: string;
+  readonly runId: string;
+  /** The agent in the registry that is charged, too; null for an agent that has no budget. */
+  readonly agentId: string | null;
+  /** A repeated request with the same key returns the same hold, also after a crash. */
+  readonly key: string;
+  readonly amount: SpendingAmount;
+  /** If less is left, hold less, but at least this many tokens. */
+  readonly atLeastTokens?: number;
+}
+
+/** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
+export interface Hold {
+  readonly amount: SpendingAmount;
+  /** Charges what was used. If a count is unknown, the held amount is charged. */
+  settle(usage: ModelUsage & { costMicroUsd?: number }): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** What a run has used itself, and with all its descendants. */
+export interface RunUsage {
+  readonly own: SpendingAmount;
+  readonly subtree: SpendingAmount;
+  readonly limit: SpendingLimit;
+}
+
+/** Pays for runs. In production, the budget ledger implements it; tests and the benchmark use one in memory. */
+export interface Spending {
+  /** Opens the budget of a run. The limit applies to the run and all its descendants. */
+  openRun(run: { namespace: string; runId: string; parentRunId: string | null; limit: SpendingLimit }): Promise<void>;
+  /** Rejects with `SpendingLimitError` if a budget has not enough left. */
+  hold(request: HoldRequest): Promise<Hold>;
+  usageOf(namespace: string, runId: string): Promise<RunUsage>;
+}
