@@ -87,8 +87,8 @@ export class EventStore {
   }
 
   /**
-   * Locks until the transaction ends. It is a separate statement, so that later statements see the changes of the
-   * previous holder.
+   * Holds the lock of the sequencer until the transaction ends. It is a separate statement, so that later statements see the changes of
+   * the previous holder.
    */
   async lockSequencer(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);

@@ -11,7 +11,7 @@ const NEW_EPOCH = `left(gen_random_uuid()::text, 8)`;
 
 /**
  * Assigns a new epoch to the log when its rows are in another database than the one they were written in, so that
- * cursors of the original database are recognised. It checks once, and again after every reconnect.
+ * cursors of the original database are rejected. It checks once, and again after every reconnect.
  */
 @Injectable()
 export class LogIdentity {

@@ -53,7 +53,7 @@ export class KeysService {
     return row;
   }
 
-  /** Returns those of the ids whose key is neither revoked nor expired. */
+  /** Returns the ids whose key is neither revoked nor expired. */
   async findValidIds(ids: readonly string[]): Promise<string[]> {
     return await this.store.findValidIds(ids);
   }

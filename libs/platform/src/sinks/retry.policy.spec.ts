@@ -21,7 +21,7 @@ describe('the delay before the next attempt', () => {
     );
   });
 
-  it('the delay is the one that the receiver requests if that is longer, up to the maximum', () => {
+  it('a longer delay that the receiver requests is used, up to the maximum', () => {
     expect(retryDelay(POLICY, 1, 1, 30_000)).toBe(30_000);
     expect(retryDelay(POLICY, 1, 1, 3_600_000)).toBe(60_000);
     expect(retryDelay(POLICY, 3, 1, 10)).toBe(4_000);

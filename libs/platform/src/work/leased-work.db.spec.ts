@@ -169,7 +169,7 @@ describe('leased work', () => {
     await proxy.stop();
   });
 
-  it('reports a row whose worker cannot be opened or fails, and works on the others', async () => {
+  it('reports a row whose worker cannot be opened or fails, and works on the other rows', async () => {
     const broken = replica(database.db, {
       open: async (claim) => {
         if (claim.id === 'row-1') throw new Error('cannot be opened');

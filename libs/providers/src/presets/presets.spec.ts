@@ -207,7 +207,7 @@ describe('S4.7 ModelCatalog.open', () => {
     expect(open).not.toThrow(KEY);
   });
 
-  it('finds the key by its name, and names the key that is missing', () => {
+  it('finds the key by its name, and the error for a missing key contains the name', () => {
     const { choice } = resolveModel('fast', presets);
     expect(catalog({ ANTHROPIC_API_KEY: KEY }).open(choice)).toMatchObject({
       vendor: 'anthropic',

@@ -39,7 +39,7 @@ export class AgentAlreadyRegisteredError extends RegistryError {
   }
 }
 
-/** The agent, or the run that a call spends in, belongs to another principal. */
+/** The agent, or the run whose budget a call uses, belongs to another principal. */
 export class NotTheOwnerError extends RegistryError {
   readonly code = 'NOT_THE_OWNER';
 

@@ -53,7 +53,7 @@ export class AgentEvents {
     this.rowListeners.push(listener);
   }
 
-  /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written: no event. */
+  /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written and gets no event. */
   async joined(all: readonly { row?: AgentRow; before?: AgentRow }[], now: number): Promise<void> {
     const drafts = all.flatMap(({ row, before }): EventDraft[] => {
       if (!row) return [];

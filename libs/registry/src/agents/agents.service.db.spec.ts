@@ -49,7 +49,7 @@ describe('an update', () => {
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
-  it('B4 an operator updates an agent without a generation, but not with an outdated version', async () => {
+  it('B4 an operator may omit the generation in an update, but an outdated version is rejected', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
@@ -124,7 +124,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['quarantined']);
   });
 
-  it('S3.3 the leave reason of the previous generation is replaced when the agent registers again', async () => {
+  it('S3.3 the leave reason of the previous generation is "replaced" when the agent registers again', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     await replicas.given.agent({ agentId: 'again', leaseToken });
     expect(await reasons()).toEqual(['replaced']);
@@ -212,7 +212,7 @@ describe('writes with another generation', () => {
     expect(await replicas.loggedEvents()).toHaveLength(events);
   });
 
-  it('S3.4 rejects a write with a generation that does not exist yet with GENERATION_AHEAD', async () => {
+  it('S3.4 rejects a write with GENERATION_AHEAD if its generation does not exist yet', async () => {
     const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });

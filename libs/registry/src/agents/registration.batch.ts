@@ -17,7 +17,7 @@ export interface Joining extends IssuedLease {
   agentId: string;
   /** False if the registry generated the agentId; it then has no earlier registration. */
   isProposed: boolean;
-  /** The token that proves the right to replace the previous registration. If it is right, the agent keeps it. */
+  /** The token that proves the right to replace the previous registration. If it is valid, the agent keeps it. */
   previous?: IssuedLease;
   /** Replaces a live registration of the same owner without its token. The new registration gets a new token. */
   takeover: boolean;

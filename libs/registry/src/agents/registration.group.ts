@@ -124,7 +124,7 @@ export class RegistrationGroup {
     const options = { wait, owners, countAtMost: this.rules.quota.limit, namespaces };
     const locked = await this.writer.lock(batch, options);
     const { owned } = locked.facts;
-    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound
+    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound, because the batch may have other owners
     return locked;
   }
 

@@ -37,7 +37,7 @@ export class RegistrationWriter {
 
   /**
    * Locks and reads in one round trip, in the order that all writers use: namespaces, principals, agents, budgets. A generated agentId is not
-   * looked up; if it exists all the same, its insert fails, and the registration is decided again with `wait`.
+   * looked up; if it exists nevertheless, its insert fails, and the registration is decided again with `wait`.
    */
   async lock(batch: readonly Joining[], options: LockOptions): Promise<LockedBatch> {
     const { wait, owners, countAtMost } = options;

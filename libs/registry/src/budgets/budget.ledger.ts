@@ -77,7 +77,7 @@ export class BudgetLedger {
   }
 
   /**
-   * Charges the usage in full. A repeated settlement returns the result of the first, and is rejected if it has another amount. A
+   * Charges the usage in full. A repeated settlement returns the result of the first one, or is rejected if its amount differs. A
    * `limited` caller that exceeds its limit is rejected: nothing is charged, and the reservation stays open.
    */
   async settle(of: ReservationKey, usage: Usage, as: Spender = 'trusted'): Promise<Reservation> {

@@ -247,7 +247,7 @@ export class BudgetStore {
   }
 
   /**
-   * The budgets of agents that changed since then, for replicas that did not make the change. A budget that is unchanged since its
+   * The budgets of agents that changed after `since`, for replicas that did not make the change. A budget that is unchanged since its
    * registration opened it is not read: the `agent.joined` event reports the agent.
    */
   async changedSince(since: Date): Promise<Budget[]> {

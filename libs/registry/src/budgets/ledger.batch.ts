@@ -43,7 +43,7 @@ export interface ReservationKey {
 
 export type LedgerOp =
   | { op: 'reserve'; request: ReserveRequest }
-  /** With `atMostTimes`, it is rejected if a unit exceeds this multiple of its reserved amount. */
+  /** With `atMostTimes`, the settlement is rejected if a unit exceeds this multiple of its reserved amount. */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
   | { op: 'release'; of: ReservationKey }
   /** Extends the lifetime to at least `ttlMs` from now. */

@@ -116,7 +116,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 never use less than the highest report, or than the calls that were reserved after the last report', () => {
+  it('S3.10 never charge less than the highest report, plus all calls that were reserved after the last report', () => {
     fc.assert(
       fc.property(withoutAdjustments, fc.array(fc.nat(500), { maxLength: 5 }), (all, later) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];

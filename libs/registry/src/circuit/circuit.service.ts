@@ -23,7 +23,7 @@ export interface CircuitView {
   consecutiveFailures: number;
   /** When the next probe is allowed; null while closed. */
   openUntil: string | null;
-  /** The same as a duration, because the caller's clock may differ; null while closed. */
+  /** How long until the next probe is allowed, because the caller's clock may differ from ours; null while closed. */
   retryAfterMs: number | null;
 }
 

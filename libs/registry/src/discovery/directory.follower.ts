@@ -161,7 +161,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   }
 }
 
-/** The write of an agent's record that the event reports, if the event says which. */
+/** The write of an agent's record that the event reports; undefined if the event does not identify one. */
 function writeOf(event: RegistryEvent): Revision | undefined {
   if (event.type === 'agent.joined') return { generation: event.data.generation, revision: 1 };
   if (event.type !== 'agent.updated' || event.data.revision === undefined) return undefined;

@@ -115,7 +115,7 @@ export class DirectorySync {
     this.records.add(agentIds);
   }
 
-  /** How long the oldest known change has not been read, in milliseconds. */
+  /** How long the oldest unread change has been waiting, in milliseconds. */
   get behindMs(): number {
     return this.records.behindMs;
   }

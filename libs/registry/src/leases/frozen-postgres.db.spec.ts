@@ -19,7 +19,7 @@ let database: Database;
 let beating: Heartbeat[];
 let sweeps = 0;
 let failures = 0;
-/** Set before a freeze, so that no heartbeat waits in a frozen connection: the fleet comes back after the first sweep. */
+/** Set before a freeze, so that no heartbeat waits in a frozen connection and arrives before the first sweep after the freeze. */
 let heartbeatsPaused = false;
 const loops: Loop[] = [];
 

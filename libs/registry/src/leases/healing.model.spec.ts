@@ -151,7 +151,7 @@ describe('a fleet with faults that heal', () => {
 
   it('D1 every dead agent is evicted in bounded time, however often protection starts and ends', () => {
     const policy = { ...POLICY, longestMs: 120_000 };
-    const longestThrottledMs = 40_000 + 2 * LEASE_MS; // at one eviction a second, with a pause while agents come back
+    const longestThrottledMs = 40_000 + 2 * LEASE_MS; // for 40 evictions, one a second, and a pause while agents come back
     const bound = policy.longestMs + 2 * LEASE_MS + 2 * (longestThrottledMs + LEASE_MS);
     const frozenMs = fc.constant(0);
     const flap = fc.record({ cutMs: steps(25_000, 60_000), calmMs: steps(9_000, 18_000), frozenMs });

@@ -33,7 +33,7 @@ function stateAfter(silentMs: number): State {
 }
 
 /**
- * Makes the agent silent for this time and forgives these gaps in it, each of which begins `after` the end of the one before.
+ * Makes the agent silent for this time and forgives these gaps in it, each of which begins `after` ms after the end of the previous gap.
  * Returns the forgiven time.
  */
 async function silentWith(silentMs: number, gaps: readonly { after: number; length: number }[]): Promise<number> {

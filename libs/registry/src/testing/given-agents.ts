@@ -10,7 +10,7 @@ import { given } from './given.js';
 export interface AgentSpec extends Partial<Registration> {
   /** The registry chooses one by default. */
   agentId?: string;
-  /** Of the life that this registration replaces. */
+  /** The lease token of the registration that this one replaces. */
   leaseToken?: string;
   takeover?: boolean;
   /** The principal that registers; `test` by default. */

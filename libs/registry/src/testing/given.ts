@@ -32,12 +32,12 @@ function registration(overrides: Partial<Registration> = {}): Registration {
   };
 }
 
-/** Of the namespace `default` by default. */
+/** A request for the budget of a namespace, by default of `default`. */
 function budgetRequest(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
   return { kind: 'namespace', subject: DEFAULT_NAMESPACE, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
 
-/** With a key of its own by default. */
+/** A request for a reservation, by default with a new key. */
 function reservation(
   tokens: number,
   overrides: Partial<Omit<ReserveRequest, 'scopes'>> & Partial<Scopes> = {},

@@ -156,7 +156,7 @@ export class EmbeddedPostgres {
       await client.end();
       return true;
     } catch {
-      return false; // not yet
+      return false; // the server does not accept connections yet
     }
   }
 
