@@ -29,7 +29,7 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a failed delivery', () => {
-  it('a delivery is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
+  it('the attempts are exhausted after the last one, and never exhausted if their number has no maximum', () => {
     expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
     expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });

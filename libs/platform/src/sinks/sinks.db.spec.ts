@@ -102,7 +102,7 @@ describe('a sink', () => {
     expect(here.faults).toEqual([]);
   });
 
-  it('retries a failed delivery before the next one, and reports the state retrying meanwhile', async () => {
+  it('retries a failed delivery before it sends the next event, and reports the state retrying meanwhile', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     sink.retries = { maxAttempts: null, firstDelayMs: 1, maxDelayMs: 2 };

@@ -45,7 +45,7 @@ describe('GroupCommit', () => {
     expect(await results).toEqual(['a done', 'b done']);
   });
 
-  it('collects the next batch while one commits', async () => {
+  it('collects the next batch while a batch commits', async () => {
     const { group, batches } = heldGroup();
     const first = group.run('a');
     await untilBatch(batches, 1);

@@ -122,7 +122,7 @@ describe('leased work', () => {
     expect([overlaps, faults]).toEqual([[], []]);
   });
 
-  it('rejects the writes of a worker that was frozen until after the end of its lease', async () => {
+  it('rejects the writes of a worker that was frozen beyond the end of its lease', async () => {
     const [frozen, healthy] = [replica(database.db), replica(await database.connectAgain())];
     await frozen.pass();
     const late = workerOf('row-0');

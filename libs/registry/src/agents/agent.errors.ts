@@ -49,8 +49,7 @@ export class NotTheOwnerError extends RegistryError {
   }
 
   static ofAgentId(agentId: string): NotTheOwnerError {
-    const remedy =
-      'Choose another agentId, or register it with its last lease token or with the key that registered it.';
+    const remedy = 'Choose another agentId, send the last lease token of this one, or use the key that registered it.';
     return new NotTheOwnerError(`The agentId "${show(agentId)}" belongs to another owner. ${remedy}`);
   }
 

@@ -28,7 +28,7 @@ export interface AgentRow extends Omit<
   suspect: boolean | null;
   inFlight: number | null;
   loadRatio: number | null;
-  /** The latency of its last heartbeat that had one. */
+  /** The latency in its last heartbeat that contained a latency. */
   reportedMs: number | null;
   usedTokens: string | null;
   /** The agent's budgets, parsed from JSON. */

@@ -79,7 +79,7 @@ describe('the leave reason', () => {
   const reasons = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('agent.left')).map(({ data }) => (data as { reason: string }).reason);
 
-  it('S3.3 the leave reason is deregistered by default, or shutdown if the agent gives that reason', async () => {
+  it('S3.3 the leave reason is "deregistered" by default, or "shutdown" if the agent gives that reason', async () => {
     const { agents } = replicas.here;
     await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
     await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
@@ -87,7 +87,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
-  it('S3.3 the leave reason is drained if a draining agent deregisters, whatever reason it gives', async () => {
+  it('S3.3 the leave reason is "drained" if a draining agent deregisters, whatever reason it gives', async () => {
     const { agents } = replicas.here;
     const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
     await agents.deregister(claim, 'shutdown');
@@ -106,7 +106,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
   });
 
-  it('S3.3 the leave reason is quarantined after a forced quarantine, and the next registration is quarantined too', async () => {
+  it('S3.3 the leave reason is "quarantined" after a forced quarantine, and the next registration is quarantined too', async () => {
     const { agents } = replicas.here;
     const joined = await replicas.given.agent({ agentId: 'bad' });
     expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
@@ -130,7 +130,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['replaced']);
   });
 
-  it('S3.5 the leave reason is evicted after a removal by an operator and after missed heartbeats', async () => {
+  it('S3.5 the leave reason is "evicted" after a removal by an operator and after missed heartbeats', async () => {
     const { agents, sweeper } = replicas.here;
     await replicas.given.agent({ agentId: 'forced' });
     await replicas.given.agent({ agentId: 'silent' });

@@ -102,7 +102,7 @@ export class RegistrationBatch {
 
 /**
  * Returns the reason why the registration may not follow the previous one. The last lease token is always sufficient. The owner
- * and operators need no token after the agent has left; while it is live, they must state that they take it over.
+ * and operators need no token after the agent has left; while it is live, they must request a takeover.
  */
 function replacementError(joining: Joining, before: AgentRow): Error | undefined {
   const { agentId, registeredBy, asOperator, takeover } = joining;

@@ -37,7 +37,7 @@ export class RegistrationStore {
   }
 
   /**
-   * Returns the namespaces that exist, which cannot be deleted until the transaction ends. If a namespace has a limit, it also
+   * Returns the namespaces that exist, which cannot be deleted until the transaction ends. If a namespace has a limit, also
    * locks its registrations and counts its live agents, without these agentIds.
    */
   async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {

@@ -223,7 +223,7 @@ describe('a sweep', () => {
     ]);
   });
 
-  it('S3.5 two replicas that sweep at once evict each silent agent once', async () => {
+  it('S3.5 two replicas that sweep at the same time evict each silent agent once', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `fleet-${index}`);
     for (const agentId of ids) await here.given.agent({ agentId });
     await sweepNow();
@@ -293,7 +293,7 @@ describe('a circuit', () => {
 });
 
 describe('the directory', () => {
-  it('S3.6 S3.11 contains the agents that its replica wrote at once, and ranks them as the RFC does', async () => {
+  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the RFC does', async () => {
     await here.given.agent({
       agentId: 'builder-01',
       budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },

@@ -49,7 +49,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 money limits a reservation as well as tokens do', async () => {
+  it('B2 a limit of money rejects a reservation like a limit of tokens', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(

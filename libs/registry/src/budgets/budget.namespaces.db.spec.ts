@@ -66,7 +66,7 @@ describe('budgets of several namespaces', () => {
     await expectSound(here);
   });
 
-  it('a reservation without an agent and a run counts against the namespace of its owner', async () => {
+  it('a reservation without an agent or a run counts against the namespace of its owner', async () => {
     const teamA = await namespaceBudget('team-a', 10);
     const scopes = { agentId: null, callerId: null, runId: null };
     await here.ledger.reserve(reservationIn('team-a', 10, { scopes }));
@@ -78,7 +78,7 @@ describe('budgets of several namespaces', () => {
     });
   });
 
-  it('an exhausted fleet rejects reservations of every namespace, without the numbers of other namespaces', async () => {
+  it('an exhausted budget of the fleet rejects reservations of every namespace, and the error does not contain its numbers', async () => {
     await fleetBudget(100);
     const scopes = { agentId: null, callerId: null, runId: null };
     await here.ledger.reserve(reservationIn('team-b', 93, { scopes }));

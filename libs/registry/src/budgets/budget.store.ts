@@ -169,7 +169,7 @@ export class BudgetStore {
     );
   }
 
-  /** The amounts charged in the last `overMs`. The period is shorter for a new budget, and for one with too many lines. */
+  /** The amounts charged in the last `overMs`. The period is shorter for a new budget, and for a budget with too many ledger lines. */
   async burn(id: number, overMs: number): Promise<Burn> {
     const rows = await this.db.query<{ tokens: string; microUsd: string; overMs: string }>(
       `WITH span AS (

@@ -45,7 +45,7 @@ describe('an outcome', () => {
     expect(at.getTime()).toBeGreaterThanOrEqual(Date.parse(afterSuccess ?? ''));
   });
 
-  it('of an agent that is unknown or has left is rejected', async () => {
+  it('is rejected if the agent is unknown or has left', async () => {
     await expect(here.circuits.report('unknown', { ok: true }, ADA)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await here.agents.remove('a-1', 'evicted');
     await expect(here.circuits.report('a-1', { ok: true }, ADA)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
@@ -86,7 +86,7 @@ describe('circuit.opened', () => {
   const reportersOf = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('circuit.opened')).map(({ data }) => (data as { reporters: unknown }).reporters);
 
-  it('names the reporters of the failures on both replicas, the one with the most failures first', async () => {
+  it('names the reporters of the failures on both replicas, the reporter with the most failures first', async () => {
     await here.circuits.report('a-1', { ok: false }, ADA);
     await here.circuits.report('a-1', { ok: true }, ADA); // resets the count, so the failure before this success does not count
     await here.circuits.report('a-1', { ok: false }, ADA);
@@ -173,7 +173,7 @@ describe('the observed latency', () => {
 });
 
 describe('the declared latency', () => {
-  it('is that of the last heartbeat with a latency, or else that of the registration', async () => {
+  it('is the latency of the last heartbeat that contains one, or else that of the registration', async () => {
     const { claim } = await replicas.given.agent({ agentId: 'b-1', declaredMs: 300 });
     const declared = async (at: TestRegistry): Promise<unknown> => (await at.agents.get('b-1')).latency;
     await Promise.all([here.sync.load(), there.sync.load()]);

@@ -137,7 +137,7 @@ describe('self-preservation', () => {
     expect(decideProtection(normalProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
   });
 
-  it('B5 follows the override of an operator, and decides by the numbers again when it ends', () => {
+  it('B5 follows the override of an operator, and decides by the numbers again when the override ends', () => {
     const held = sweep([{ expired: 1, override: 'protect' }]);
     expect(held).toMatchObject({ mayEvict: 0, explanation: { state: 'protecting', until: null, reason: 'operator' } });
     const forced = sweep([{ expired: 90, override: 'evict' }]);

@@ -8,7 +8,7 @@ import { given } from './given.js';
 
 /** A registration, and the state the agent is in afterwards. */
 export interface AgentSpec extends Partial<Registration> {
-  /** The registry chooses one by default. */
+  /** By default, the registry chooses an agentId. */
   agentId?: string;
   /** The lease token of the registration that this one replaces. */
   leaseToken?: string;

@@ -8,8 +8,8 @@ import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
 import { entry } from './directory-entries.js';
 
 /**
- * Builders of valid documents: a test states only what matters to it. `TestRegistry.given` has these and builders that
- * write to Postgres; the end-to-end tests have `api.given`.
+ * Builders of valid documents: a test states only what matters to it. `TestRegistry.given` has these builders, and others
+ * that write to Postgres; the end-to-end tests have `api.given`.
  */
 export const given = { registration, entry, budgetRequest, reservation, budgetState };
 

@@ -185,7 +185,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Requests a fast shutdown, then an immediate one, then kills the server: a frozen server reacts only to the last. */
+  /** Requests a fast shutdown, then an immediate one, then kills the server: a frozen server reacts only to the kill. */
   private async end(): Promise<void> {
     const { pid } = this.server;
     if (hasEnded(this.server) || pid === undefined) return;

@@ -94,7 +94,7 @@ describe('S1.10 an a2a agent', () => {
     return events;
   };
 
-  it('sends the key to its own server, and not to another server that its card names', async () => {
+  it('sends its key to its own server, and not to another server that its card names', async () => {
     const [server, otherServer] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     await collect(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
