@@ -32,7 +32,7 @@ export class EventCatalog {
   }
 
   /**
-   * Returns the id, within the namespace of the event, of the agent that the event concerns, even if its subject
+   * Returns the local id of the agent that the event concerns, even if the subject of the event
    * is something else.
    */
   agentOf(event: RegistryEvent): string | undefined {

@@ -108,7 +108,7 @@ export class EventStore {
   }
 
   /**
-   * Moves all staged events and exports the snapshot of this statement: it contains all changes up to `head` and none
+   * Moves all staged events and exports the snapshot of this statement, which contains all changes up to `head` and none
    * after it. Needs the lock of the sequencer. The snapshot must be imported before the transaction ends.
    */
   async moveAllAndExport(): Promise<{ position: LogPosition; exported: string }> {

@@ -48,7 +48,7 @@ export class LogIdentity {
     await this.db.query(`UPDATE event_counter SET epoch = ${NEW_EPOCH} WHERE id = 1 AND epoch = $1`, [epoch]);
   }
 
-  /** Runs outside any open transaction, because a query that the server rejects would abort it. */
+  /** Runs outside any open transaction, because a query that the server rejects would abort that transaction. */
   private async check(): Promise<void> {
     await this.db.detached(async () => {
       try {

@@ -13,7 +13,7 @@ import { SinkStore } from './sink.store.js';
 export interface SinkStatus {
   id: string;
   kind: string;
-  /** The namespace whose events it receives; `*` for all events. */
+  /** The namespace whose events the sink receives; `*` for all events. */
   namespace: string;
   state: 'delivering' | 'retrying' | 'paused' | 'stopped';
   cursor: number;

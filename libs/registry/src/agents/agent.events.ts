@@ -43,7 +43,7 @@ export class AgentEvents {
     private readonly outbox: EventOutbox,
   ) {}
 
-  /** The listener is called after each commit of this replica, with the ids of changed agents whose new rows were not read back. */
+  /** The listener is called after each commit of this replica, with the ids of the changed agents that `onWrite` does not report. */
   onChange(listener: (agentIds: string[]) => void): void {
     this.listeners.push(listener);
   }

@@ -24,7 +24,7 @@ export type { Joined, JoinResult } from './registration.group.js';
 export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
-  /** The default is `default`. */
+  /** The namespace of the agent; `default` if absent. */
   namespace?: string;
   /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;

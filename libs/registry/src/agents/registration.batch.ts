@@ -15,7 +15,7 @@ export interface IssuedLease {
 /** A registration with its agentId, a new lease token and its capability keys, before it is decided. */
 export interface Joining extends IssuedLease {
   agentId: string;
-  /** False if the registry generated the agentId; it then has no earlier registration. */
+  /** False if the registry generated the agentId, which then has no earlier registration. */
   isProposed: boolean;
   /** The token that proves the right to replace the previous registration. If it is valid, the agent keeps it. */
   previous?: IssuedLease;

@@ -15,7 +15,7 @@ export interface LockedBatch {
 }
 
 export interface LockOptions {
-  /** Waits for rows that other transactions have locked. */
+  /** Whether to wait for rows that other transactions have locked. */
   wait: boolean;
   /** The principals whose live agents are counted. */
   owners: readonly string[];

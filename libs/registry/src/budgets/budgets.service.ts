@@ -85,7 +85,7 @@ export class BudgetsService {
       if (parentRunId !== null) await this.requireRunOwner(parentRunId, by);
       await this.requireRunOwner(runId, by);
       const budget = await this.openRun(runId, parentRunId, limit, by);
-      await this.requireRunOwner(runId, by); // another principal may have opened it in the meantime
+      await this.requireRunOwner(runId, by); // another principal may have opened the run in the meantime
       return budget;
     });
   }

@@ -24,7 +24,7 @@ export interface Reservation {
   readonly scopes: Scopes;
   readonly budgetIds: readonly number[];
   readonly held: Amount;
-  /** The tokens that reports of the agent had charged when it was opened. */
+  /** The tokens that reports of the agent had charged when the reservation was opened. */
   readonly reportedBefore: number;
   readonly state: ReservationState;
   /** The actual usage, after the settlement. */

@@ -45,7 +45,7 @@ export class CircuitService {
     private readonly policy: CircuitPolicy,
   ) {}
 
-  /** Records the outcome with its reporter. It counts for the circuit and for the observed latency of the agent. */
+  /** Records the outcome with its reporter. The outcome counts for the circuit and for the observed latency of the agent. */
   async report(agentId: string, outcome: CallOutcome, reporter: Reporter): Promise<CircuitView> {
     return await this.db.transaction(async () => {
       const { ok, probeId } = outcome;

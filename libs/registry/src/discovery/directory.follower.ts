@@ -14,7 +14,7 @@ import type { Revision } from './directory.entry.js';
 import type { DirectorySync } from './directory.sync.js';
 
 export interface FollowerOptions {
-  /** If the directory is older than this, a query waits until it has caught up with the event log. */
+  /** If the directory is older than this, a query waits until the directory has caught up with the event log. */
   catchUpMs: number;
   /** If the directory is older than this and cannot catch up, queries are rejected. */
   staleMs: number;

@@ -217,7 +217,7 @@ export class LeaseStore {
   }
 }
 
-/** Rounds to single precision: Postgres rejects a number that is too small for `real`, and this turns it into 0. */
+/** Rounds to single precision: Postgres rejects a number that is too small for `real`, and rounding turns it into 0. */
 function asReal(value: number | undefined): number | null {
   return value === undefined ? null : Math.fround(value);
 }

@@ -62,7 +62,7 @@ export function* readSdkMessage(value: unknown, context: ReadContext): Generator
 
 function* textAndTools(assistant: z.output<typeof AssistantSchema>, { redact }: ReadContext): Generator<AgentEvent> {
   const { message, parent_tool_use_id: parent, error } = assistant;
-  if (parent || error) return; // texts of subagents are not part of the answer; the result repeats an error
+  if (parent || error) return; // texts of subagents are not part of the answer, and the result message repeats an error
   for (const block of message.content) {
     if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };
     if (block?.type !== 'tool_use') continue;
