@@ -146,7 +146,7 @@ export class DirectorySync {
   /**
    * Applies the beats that this replica committed. If an agent sent its previous beat to another replica, its lease is read,
    * because that beat may have contained values that the new beat omits. Beats that arrive before the end of that read wait for
-   * another read: applied at once, they would make its result look outdated. An unknown agent is read completely.
+   * another read: if they were applied at once, the result of the read would look outdated. An unknown agent is read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
     const toRead = new Set(moved);
