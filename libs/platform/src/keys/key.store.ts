@@ -14,7 +14,7 @@ export interface NewKey {
   expiresAt: Date | null;
 }
 
-/** A key, with its validity at the time of the query by the clock of the database. */
+/** A key, and whether it is valid at the time of the query, by the clock of the database. */
 export interface KeyRow extends KeyEntity {
   isActive: boolean;
 }
@@ -89,12 +89,12 @@ export class KeyStore {
     );
   }
 
-  /** Counts all keys that are accepted. */
+  /** Counts the valid keys, including rotated keys during their overlap. */
   async countActive(namespace: string): Promise<number> {
     return await this.count(namespace, VALID);
   }
 
-  /** Counts the accepted keys. A rotated key and its successor count as one. */
+  /** Counts the valid keys. A rotated key and its successor count as one. */
   async countUnreplaced(namespace: string): Promise<number> {
     return await this.count(namespace, `${VALID} AND replaced_by IS NULL`);
   }

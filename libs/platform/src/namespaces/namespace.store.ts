@@ -44,7 +44,7 @@ export class NamespaceStore {
     );
   }
 
-  /** Absent fields are not changed; a limit of the patch replaces the limit of the same kind. */
+  /** Absent fields are not changed; a given limit replaces the limit of the same kind. */
   async update(name: string, { description, limits }: Partial<NamespaceFields>): Promise<NamespaceRow | undefined> {
     const rows = await this.db.query<NamespaceRow>(
       `UPDATE namespace SET description = CASE WHEN $2 THEN $3 ELSE description END, limits = limits || $4::jsonb

@@ -44,7 +44,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   private refreshing?: Promise<void>;
   /** Whether the directory must be loaded again: at first, and when the subscription to the feed has ended. */
   private mustLoad = true;
-  /** By each clock, the start of the last pass of the feed after which the directory had all events. Empty at first. */
+  /** The start of the last pass of the feed after which the directory had all events, by each clock. Empty at first. */
   private currentAt: readonly number[] = [];
   private passStartedAt: readonly number[] = [];
   private passFailed = false;
