@@ -80,7 +80,10 @@ export class EventFeed implements OnApplicationBootstrap {
     await this.loop.stop();
   }
 
-  /** Starts a pass, because there may be new events. A `head` that was read or passed before starts none: the sequencer of this process and its NOTIFY both report each head. */
+  /**
+   * Starts a pass, because there may be new events. A `head` that was read or passed before starts none: the sequencer of
+   * this process and its NOTIFY both report each head.
+   */
   wake(head?: number): void {
     if (head !== undefined && this.newest !== undefined && head <= Math.max(this.newest, this.calledFor)) return;
     this.calledFor = Math.max(this.calledFor, head ?? 0);
