@@ -34,7 +34,7 @@ export class ModelCatalog {
     if (key || (!needed && keyEnv === undefined)) return key;
     const how = keyEnv
       ? `Set ${keyEnv}.`
-      : 'Set keyEnv of the preset to the environment variable that contains the key.';
+      : 'Set keyEnv of the preset to the name of the environment variable that contains the key.';
     throw new ProviderError('MODEL_KEY_MISSING', `The model ${vendor} ${model} needs a key. ${how}`);
   }
 }

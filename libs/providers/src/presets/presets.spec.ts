@@ -214,7 +214,7 @@ describe('S4.7 ModelCatalog.open', () => {
       model: 'claude-haiku',
     });
     expect(() => catalog({}).open(choice)).toThrow(/Set ANTHROPIC_API_KEY/);
-    expect(() => catalog({}).open({ ...choice, keyEnv: undefined })).toThrow(/as keyEnv of the preset/);
+    expect(() => catalog({}).open({ ...choice, keyEnv: undefined })).toThrow(/Set keyEnv of the preset to the name/);
   });
 
   it('applies the settings of the choice, which a request can override', async () => {
