@@ -54,7 +54,7 @@ export function describeAgentProviderContract(name: string, options: AgentContra
 function describeAnswers(the: () => AgentContractSubject, options: AgentContractOptions): void {
   const { agentType, streams = true, statesUsage = true } = options;
 
-  it('is idle and has its name and type', () => {
+  it('a new agent is idle and has its name and type', () => {
     expect(the().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
   });
 

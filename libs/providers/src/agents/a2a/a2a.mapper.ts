@@ -17,8 +17,8 @@ export function toSendMessage({ text, data }: AgentMessage, options: HandleOptio
 }
 
 /**
- * A task that needs input continues only if the next message contains its id, so the id of a conversation includes its
- * open task.
+ * A task that needs input continues only if the next message contains its id, so the id of a conversation includes the id of
+ * its open task.
  */
 export function toConversation(contextId: string, outcome: AgentResult['outcome'], taskId = ''): string {
   return outcome === 'completed' ? contextId : `${contextId}${TASK_SEPARATOR}${taskId}`;
