@@ -44,7 +44,7 @@ function show(name: string, { count, failed, p50, p99, max }: Probe): boolean {
   return isFine;
 }
 
-/** Every replica must cache the credential of the agent first: an address that sends unknown credentials gets no look-ups. */
+/** Makes every replica cache the credential of the agent: hostile clients at the same address use up its look-ups of unknown credentials. */
 async function warmUp(url: string, agent: BenchAgent): Promise<void> {
   const { path, headers, body } = beat(agent);
   for (let count = 0; count < 4; count++) await fetch(url + path, { method: 'POST', headers, body });

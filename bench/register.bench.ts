@@ -16,7 +16,7 @@ const AGENTS_PER_CALLER = 8;
 const TIMES_ETCD = 0.8;
 const BATCH = 1_000;
 const BATCH_CALLERS = 2;
-/** One batch takes a good part of a second. */
+/** Longer than the other rounds, because one batch takes almost a second. */
 const BATCH_ROUND_S = 5;
 const BATCHED_PER_SECOND = 5_000;
 

@@ -141,7 +141,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);
   });
 
-  it('A3 answers requests for more snapshots than a replica can read at once with 429', async () => {
+  it('A3 a replica that reads as many snapshots as it can answers further requests for snapshots with 429', async () => {
     api = await startApi();
     const refused: Answer[] = [];
     await until('a request is rejected', async () => {

@@ -250,7 +250,7 @@ describe('a webhook', () => {
     expect((await api.call('GET', '/v1/webhooks', { key: await api.given.key('operator') })).status).toBe(200);
   });
 
-  it('another replica delivers the events of a webhook when one stops', async () => {
+  it('when a replica stops, another one delivers the events of its webhooks', async () => {
     const { id } = await subscribe();
     await until('a replica holds the webhook', async () => (await read(id)).status.held);
     const other = await api.replica();

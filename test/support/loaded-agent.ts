@@ -117,7 +117,7 @@ export class LoadedAgent {
     this.check(answer, 200, answer.body.namespace);
   }
 
-  /** Reserves, and settles half of it; every third reservation is released. */
+  /** Reserves tokens and settles half of them, or releases the reservation (every third time). */
   private async reserve(key: string): Promise<void> {
     const amount = this.team.mark * 100;
     const body = { key, agentId: this.agentId, tokens: amount * 2, microUsd: amount * 2 };

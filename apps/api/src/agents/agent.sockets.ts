@@ -13,7 +13,7 @@ import { SocketEvacuation } from './socket.evacuation.js';
  */
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap {
-  /** By qualified id. */
+  /** The key is the qualified id of the agent. */
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
   private readonly evacuation: SocketEvacuation;
 
@@ -55,7 +55,7 @@ export class AgentSockets implements OnApplicationBootstrap {
     this.follow(await this.log.head());
   }
 
-  /** If the log cannot be continued from there, it continues from the nearest possible position. */
+  /** Follows the log after this position or, if the log does not contain it, after the nearest position. */
   private follow(after: number): void {
     this.feed.subscribe(after, {
       accept: (events) => {

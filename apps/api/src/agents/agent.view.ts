@@ -79,7 +79,8 @@ class AgentLatencyView implements AgentLatency {
     type: Number,
     nullable: true,
     example: 1_200,
-    description: 'As the agent states it: in its last heartbeat with `latencyMs`, or else in its declaration.',
+    description:
+      'Stated by the agent: the `latencyMs` of its last heartbeat that had one, or else the `declaredMs` of its registration.',
   })
   declaredMs: number | null;
   @ApiProperty({ type: Number, nullable: true, example: 850, description: 'The average of what its callers report.' })
@@ -167,7 +168,7 @@ export class AgentView implements AgentRecord {
   @ApiProperty({
     example: 'key:4fT9sKq2Lm',
     description:
-      'The principal that registered the agent. Only it, operators and the lease token may act for the agent.',
+      'The principal that registered the agent. Only this principal, operators and the holder of the lease token may act for the agent.',
   })
   owner: string;
   @ApiProperty({

@@ -72,7 +72,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-/** Returns the data of a beat. It is optional: `{"event":"beat"}` is a complete frame. */
+/** Returns the data of a beat. The data is optional: `{"event":"beat"}` is a complete frame. */
 function readFrame(data: RawData | undefined): object {
   const frame = parse(data);
   if (frame?.event !== 'beat')

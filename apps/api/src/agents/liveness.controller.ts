@@ -84,7 +84,7 @@ export class LivenessController {
     return { results, nextIntervalMs: this.nextIntervalMs() };
   }
 
-  /** The owner of one generation never changes, so a heartbeat that names the generation needs no second check. */
+  /** Checks the owner before the heartbeat is written. The owner of one generation never changes, so the write checks only the generation. */
   private async sendAsOwner(beat: Heartbeat, owner: string, reply: FastifyReply): Promise<void> {
     try {
       await this.agents.check({ ...beat, owner });

@@ -1,7 +1,7 @@
 import { ALL_NAMESPACES } from '#rollcall/platform';
 import { type Permission, permissionsOf, type Role } from './permissions.js';
 
-/** What a credential permits in one namespace; in all of them if the namespace is `*`. */
+/** What a credential permits in one namespace, or in all namespaces if `namespace` is `*`. */
 export interface Grant {
   namespace: string;
   roles: readonly Role[];

@@ -22,10 +22,13 @@ export function Scope(scope: NamespaceScope): ClassDecorator & MethodDecorator {
 
 export function checkScope(scope: NamespaceScope, principal: Principal): void {
   if (scope === 'installation' && !principal.hasAllNamespaces)
-    throw new ApiError('FORBIDDEN', 'This concerns all namespaces, so it requires a credential for all of them.');
+    throw new ApiError(
+      'FORBIDDEN',
+      'This request concerns all namespaces, so it requires a credential for all of them.',
+    );
   if (scope === 'one' && principal.namespace === ALL_NAMESPACES)
     throw new ApiError(
       'NAMESPACE_REQUIRED',
-      'This concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
+      'This request concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
     );
 }

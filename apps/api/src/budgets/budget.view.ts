@@ -18,8 +18,8 @@ import { AmountView, LimitView } from './amount.view.js';
 const CONDITIONS: BudgetCondition[] = ['ample', 'low', 'exhausted'];
 
 class BudgetUsageView {
-  @ApiProperty({ type: AmountView, description: 'By the subject itself.' }) own: AmountView;
-  @ApiProperty({ type: AmountView, description: 'By the subject and all runs below it.' }) subtree: AmountView;
+  @ApiProperty({ type: AmountView, description: 'Spent by the subject itself.' }) own: AmountView;
+  @ApiProperty({ type: AmountView, description: 'Spent by the subject and all runs below it.' }) subtree: AmountView;
 }
 
 /** How current the count of a polled usage source is. */
@@ -61,7 +61,7 @@ export class BudgetView {
     format: 'date-time',
     nullable: true,
     example: '2026-02-25T00:00:00.000Z',
-    description: 'End of the window; null if it has none.',
+    description: 'End of the window; null if the window has no end.',
   })
   windowEnd: string | null;
   @ApiProperty({ enum: CONDITIONS, description: 'How much is left.' }) condition: BudgetCondition;
@@ -74,7 +74,7 @@ export class BudgetView {
   available: LimitView;
   @ApiProperty({ type: [String], example: [], description: 'The budgets of the runs above, the root first.' })
   path: string[];
-  @ApiProperty({ example: 'ledger', description: 'Who counts: `ledger`, `reported` or a usage source.' })
+  @ApiProperty({ example: 'ledger', description: 'Who counts the usage: `ledger`, `reported` or a usage source.' })
   source: string;
   @ApiProperty({
     type: FreshnessView,
@@ -82,12 +82,13 @@ export class BudgetView {
     description: 'For a usage source that is polled: how current its count is. Null for other sources.',
   })
   freshness: FreshnessView | null;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When it was opened.' })
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When the budget was opened.' })
   createdAt: string;
 }
 
 export class BudgetPage extends PageView {
-  @ApiProperty({ type: [BudgetView], description: 'In the order they were opened.' }) items: BudgetView[];
+  @ApiProperty({ type: [BudgetView], description: 'Budgets in the order in which they were opened.' })
+  items: BudgetView[];
 }
 
 export class AgentBudgetsView {

@@ -54,7 +54,7 @@ export class OpenBudgetBody {
   @ApiPropertyOptional({
     example: 'ledger',
     default: 'ledger',
-    description: 'Who counts: `ledger`, or a usage source such as `langfuse`.',
+    description: 'Who counts the usage: `ledger`, or a usage source such as `langfuse`.',
   })
   @Optional()
   @IsString()
@@ -70,14 +70,17 @@ export class OpenRunBody {
   @IsString()
   @Length(1, 200)
   runId: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Absent: it is a root.' })
+  @ApiPropertyOptional({
+    example: 'run-7',
+    description: 'The run that delegated this run. Absent: this run is a root.',
+  })
   @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
   @ApiPropertyOptional({
     type: LimitBody,
-    description: 'For the run and all runs below it. Absent: only the limits of the runs above apply.',
+    description: 'The limit for the run and all runs below it. Absent: only the limits of the runs above apply.',
   })
   @Optional()
   @Nested(() => LimitBody)

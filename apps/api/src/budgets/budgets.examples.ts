@@ -26,7 +26,10 @@ export const OPEN_BUDGET_EXAMPLES = {
 
 export const OPEN_RUN_EXAMPLES = {
   root: { summary: 'A root run', value: { runId: 'run-7', limit: { tokens: 200_000 } } satisfies OpenRunBody },
-  child: { summary: 'A run it delegates', value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody },
+  child: {
+    summary: 'A run that the root delegates',
+    value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody,
+  },
 };
 
 export const TOP_UP_EXAMPLES = {

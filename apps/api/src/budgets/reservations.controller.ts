@@ -32,8 +32,8 @@ export class ReservationsController {
     operationId: 'budgets.reserve',
     summary: 'Reserve before a call',
     description:
-      'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, of the ' +
-      'namespace, and of the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
+      'Reserves on all these budgets, or on none: the budgets of the agent, the caller, the run and all runs above it, the ' +
+      'namespace, and the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
@@ -75,7 +75,7 @@ export class ReservationsController {
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })
   @Problems({
-    RESERVATION_CLOSED: 'It is released, or was settled with another amount: `used`.',
+    RESERVATION_CLOSED: 'The reservation is released, or was settled with another amount, which is in `used`.',
     SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.',
   })
   async settle(
@@ -107,7 +107,8 @@ export class ReservationsController {
   @ApiOperation({
     operationId: 'budgets.renew',
     summary: 'Extend a reservation',
-    description: 'It expires `ttlSeconds` from now, but never earlier than before. An expired one cannot be extended.',
+    description:
+      'The new end is `ttlSeconds` from now, but never earlier than the old end. An expired reservation cannot be extended.',
   })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is extended.' })
   @Problems('RESERVATION_CLOSED')
@@ -133,7 +134,7 @@ function unnamed(): ApiError {
   return new ApiError('FORBIDDEN', detail);
 }
 
-/** A caller that uses several namespaces is another owner in each, so it cannot settle a reservation of another namespace. */
+/** A caller is a different owner in each namespace, so it cannot settle a reservation of another namespace. */
 function ownerOf({ namespace, id }: Principal): string {
   return qualifiedId(namespace, id);
 }

@@ -90,7 +90,7 @@ export const protection = z.strictObject({
   }),
   evictionsPerMinute: setting(integer(1, 1_000_000, 60), {
     env: 'ROLLCALL_PROTECTION_EVICTIONS_PER_MINUTE',
-    about: 'The limited rate of evictions after self-preservation.',
+    about: 'Maximum number of evictions per minute after self-preservation.',
     expects: 'a whole number from 1 to 1000000',
   }),
 });
@@ -104,7 +104,7 @@ export const flapping = z.strictObject({
   }),
   reuseBelow: setting(decimal(0.01, 1_000, 1), {
     env: 'ROLLCALL_FLAPPING_REUSE_BELOW',
-    about: 'A suppressed agent is returned again when its count has fallen below this.',
+    about: 'Queries return a suppressed agent again when its count has fallen below this.',
     expects: 'a number from 0.01 to 1000',
   }),
   halfLife: setting(duration('1m'), {

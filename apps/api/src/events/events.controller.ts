@@ -78,7 +78,10 @@ export class EventsController {
     schema: { type: 'string' },
   })
   @ApiProduces('text/event-stream')
-  @ApiOkResponse({ type: CloudEventView, description: 'A stream without an end. The `data` of each event is this.' })
+  @ApiOkResponse({
+    type: CloudEventView,
+    description: 'A stream without an end. The `data` of each event is this object.',
+  })
   @Problems(...CURSOR_PROBLEMS)
   async stream(
     @Query() query: StreamQuery,

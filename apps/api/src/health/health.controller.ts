@@ -33,7 +33,7 @@ export class HealthController {
   @ApiOperation({
     operationId: 'health.live',
     summary: 'Check whether the process is alive',
-    description: 'Does not use the database, because a restart does not repair it.',
+    description: 'Does not check the database, because a restart of this process would not repair the database.',
   })
   @ApiOkResponse({ type: LivenessView, description: 'The process is alive.' })
   live(): LivenessView {

@@ -146,7 +146,7 @@ export class WebhooksController {
   @Mutation({ audit: 'webhook.deleted' })
   @ApiOperation({ operationId: 'webhooks.delete', summary: 'Delete a webhook' })
   @ApiParam(WEBHOOK_ID)
-  @ApiNoContentResponse({ description: 'It is deleted. A delivery in progress may still arrive.' })
+  @ApiNoContentResponse({ description: 'The webhook is deleted. A delivery in progress may still arrive.' })
   @Problems('WEBHOOK_NOT_FOUND')
   async remove(@Param('id') id: string, @Caller() caller: Principal): Promise<void> {
     await this.webhooks.remove(id, visibleTo(caller));
