@@ -8,8 +8,8 @@ import { requireAtLeast, requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Compares registrations and updates, each durable and with its event, with the lease grant and put of etcd over HTTP, with 32
- * callers. Then measures registrations in batches.
+ * Compares the registrations and updates of 32 callers, each durable and with its event, to lease grants and puts of etcd over
+ * HTTP. Then measures registrations in batches.
  */
 const CALLERS = 32;
 const AGENTS_PER_CALLER = 8;

@@ -28,7 +28,7 @@ interface Attempt {
 const TRIES = 3;
 const WAIT_MS = 8_000;
 const LONG_POLL_MS = 300;
-/** The log line arrives on another pipe than the response. */
+/** The wait for the log line of a request, which may arrive after the response. */
 const LOG_DELAY_MS = 200;
 const CONNECT_FAILED = 'ECONNREFUSED';
 

@@ -8,7 +8,7 @@ export class ResponseReader {
   private head: Buffer = NOTHING;
   /** The number of bytes that are still missing from a body with a known length. */
   private missing = 0;
-  /** The last bytes of a chunked body so far; undefined outside one. */
+  /** The last bytes so far of a chunked body; undefined if no chunked body is being read. */
   private tail: Buffer | undefined;
 
   /** Returns whether the response is complete. Throws if the server rejected the request. The reader keeps no reference to the bytes. */

@@ -68,7 +68,7 @@ describe('an Authorization header', () => {
 });
 
 describe('a lease token', () => {
-  it('A7 answers a lease token that was never issued in the same way for a live, a former and an unknown agent', async () => {
+  it('A7 a lease token that was never issued gets the same answer for a live, a former and an unknown agent', async () => {
     const alive = await register();
     const left = await register();
     await api.call('POST', `/v1/agents/${left.agentId}/evict`);

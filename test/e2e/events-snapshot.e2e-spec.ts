@@ -89,7 +89,7 @@ describe('GET /v1/events/snapshot', () => {
     const headers = { authorization: `Bearer ${api.adminKey}` };
     for (let round = 0; round < 10; round++) {
       const call = request(`${api.url}/v1/events/snapshot`, { agent: false, headers });
-      call.on('error', () => undefined); // `destroy` ends the request
+      call.on('error', () => undefined); // `destroy` causes this error
       call.end();
       if (round % 2) await once(call, 'response');
       call.destroy();

@@ -146,7 +146,7 @@ async function openStream(query = '', headers: Record<string, string> = {}, key 
     for await (const chunk of response.body ?? []) stream.text += decoder.decode(chunk as Uint8Array, { stream: true });
   };
   void read()
-    .catch(() => undefined) // `close` aborts the request
+    .catch(() => undefined) // `close` aborts the request, which causes this error
     .finally(() => (stream.ended = true));
   return stream;
 }

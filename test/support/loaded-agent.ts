@@ -16,8 +16,8 @@ export function factsOf(agent: Omit<AgentView, 'agentCard'>): object {
 }
 
 /**
- * An agent, and a caller that uses it. It sends one request at a time and repeats a request without a response, so it knows which
- * state the registry must have in the end.
+ * An agent, and a caller that uses it. Together they send one request at a time, and repeat a request without a response. So the test
+ * knows which state the registry must have in the end.
  */
 export class LoadedAgent {
   steps = 0;

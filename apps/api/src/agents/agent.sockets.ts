@@ -69,7 +69,7 @@ export class AgentSockets implements OnApplicationBootstrap {
   }
 }
 
-/** With these reasons, the registration ended intentionally: the agent should not register again by itself. */
+/** If an agent left for one of these reasons, its registration ended intentionally: it should not register again by itself. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
 function forward(event: RegistryEvent, socket: AgentSocket): void {

@@ -4,8 +4,8 @@ import { routeConfig } from '../http/route.config.js';
 import type { Principal } from './principal.js';
 
 /**
- * What a route concerns: one namespace; the namespace of the request, or all of them with `Rollcall-Namespace: *`; or the whole
- * installation, which requires a credential with access to all namespaces.
+ * What a route concerns. `one`: the namespace of the request. `any`: the same, or all namespaces with `Rollcall-Namespace: *`.
+ * `installation`: the whole installation, which requires a credential for all namespaces.
  */
 export type NamespaceScope = 'one' | 'any' | 'installation';
 

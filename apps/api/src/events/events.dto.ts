@@ -210,7 +210,8 @@ export class EventsPage {
 }
 
 export class TicketView {
-  @ApiProperty({ example: 'Xq3vT0c8', description: 'For one connection to /v1/events/ws?ticket=…' }) ticket: string;
+  @ApiProperty({ example: 'Xq3vT0c8', description: 'The ticket, for one connection to /v1/events/ws?ticket=…' })
+  ticket: string;
   @ApiProperty({ type: String, format: 'date-time', example: EVENT_TIME, description: 'When it expires.' })
   expiresAt: Date;
 }

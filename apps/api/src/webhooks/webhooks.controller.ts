@@ -52,7 +52,7 @@ export class WebhooksController {
     operationId: 'webhooks.create',
     summary: 'Create a webhook',
     description:
-      'It receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
+      'The webhook receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
       'as Standard Webhooks define it. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
