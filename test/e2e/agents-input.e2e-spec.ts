@@ -61,7 +61,7 @@ describe('a registration', () => {
     expect(JSON.stringify(answer.body)).not.toContain('secret');
   });
 
-  it('S3.2 rejects an endpoint in a closed network with the name of the setting that opens the network', async () => {
+  it('S3.2 rejects an endpoint in a forbidden network, and the error names the setting that allows the network', async () => {
     const { body } = await register({ endpoint: 'http://10.8.0.1:5091' });
     expect(JSON.stringify(body)).toContain('ROLLCALL_EGRESS_ALLOW');
     expect((await register({ endpoint: 'http://10.7.0.1:5091' })).status).toBe(201);

@@ -34,7 +34,7 @@ describe('API keys', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(key.slice(14));
   });
 
-  it('rejects a missing, unknown or malformed key with the expected scheme', async () => {
+  it('rejects a missing, unknown or malformed key, and the response names the expected scheme', async () => {
     for (const key of [null, 'rk_nope_nope', 'a.b.c', 'x y']) {
       const answer = await api.call('GET', '/v1/me', { key });
       expect(answer).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });

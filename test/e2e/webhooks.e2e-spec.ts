@@ -146,7 +146,7 @@ describe('a webhook', () => {
     await until('no delivery is parked', async () => (await read(id)).status.parked === 0);
   });
 
-  it('treats null like a missing field: it replays no past events, and a rotation keeps its overlap', async () => {
+  it('treats null like a missing field: no past events are replayed, and a rotation keeps its overlap', async () => {
     await appendEvents(api, joined('a-0'));
     await until(
       'the events are in the log',
@@ -216,7 +216,7 @@ describe('a webhook', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
-  it('rejects a webhook, also in an update, when its URL is invalid or in a closed network', async () => {
+  it('rejects a webhook, also in an update, when its URL is invalid or in a forbidden network', async () => {
     const { id } = await subscribe();
     for (const url of [
       'http://169.254.169.254/latest',

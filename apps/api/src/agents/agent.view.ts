@@ -83,7 +83,12 @@ class AgentLatencyView implements AgentLatency {
       'Stated by the agent: the `latencyMs` of its last heartbeat that had one, or else the `declaredMs` of its registration.',
   })
   declaredMs: number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'The average of what its callers report.' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 850,
+    description: 'The average of the latencies that callers report.',
+  })
   observedMs: number | null;
 }
 

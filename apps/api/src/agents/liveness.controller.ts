@@ -107,7 +107,7 @@ export class LivenessController {
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 
-  /** All beats of a batch have the same time, so its text is cached. */
+  /** All beats of a batch have the same time, so the text of this time is cached. */
   private isoTime(beatAt: number): string {
     if (this.lastTime.at !== beatAt) this.lastTime = { at: beatAt, text: new Date(beatAt).toISOString() };
     return this.lastTime.text;

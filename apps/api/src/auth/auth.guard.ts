@@ -40,7 +40,7 @@ export class AuthGuard implements CanActivate {
     return permit(principal, access);
   }
 
-  /** Returns the principal of a request, and throws if it lacks the permission. Synchronous when the credential is cached. */
+  /** Returns the principal of a request, and throws if the principal lacks the permission. Synchronous when the credential is cached. */
   authorize(request: RequestCredentials, access: Permission): Principal | Promise<Principal> {
     const principal = this.authenticator.authenticate(request);
     if (!(principal instanceof Promise)) return this.admit(principal, access);

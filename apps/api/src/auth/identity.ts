@@ -13,7 +13,7 @@ export interface Identity {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   readonly id: string;
   kind: 'key' | 'oidc' | 'lease';
-  /** Owns the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
+  /** The owner of the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
   owner: string;
   /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
   leaseHash?: string;

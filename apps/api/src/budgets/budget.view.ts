@@ -32,7 +32,12 @@ class FreshnessView {
     description: 'The last successful poll; null before the first.',
   })
   refreshedAt: string | null;
-  @ApiProperty({ type: 'integer', nullable: true, example: 60_000, description: 'The time since then.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 60_000,
+    description: 'The time since the last successful poll.',
+  })
   ageMs: number | null;
   @ApiProperty({ example: false, description: 'Whether the count is too old to be trusted.' }) stale: boolean;
   @ApiProperty({

@@ -50,7 +50,7 @@ export const RESERVE_EXAMPLES = {
 export const SETTLE_EXAMPLES = {
   counted: { summary: 'A known usage', value: { tokens: 1_500, microUsd: 22_500 } satisfies SettleBody },
   vendor: {
-    summary: 'As the vendor reports it',
+    summary: 'The usage as the vendor reports it',
     value: { usage: { inputTokens: 1_200, outputTokens: 300, cacheReadTokens: 900 } } satisfies SettleBody,
   },
   unknown: { summary: 'An unknown usage', value: {} satisfies SettleBody },

@@ -74,7 +74,7 @@ const RUNS_OUT = {
 } as const;
 
 class UnitForecastView {
-  @ApiProperty({ type: 'integer', example: 12_000, description: 'The average rate.' }) perHour: number;
+  @ApiProperty({ type: 'integer', example: 12_000, description: 'The average amount per hour.' }) perHour: number;
   @ApiProperty({ type: 'integer', nullable: true, example: 372_544, description: 'What is left. Null is unlimited.' })
   available: number | null;
   @ApiProperty(RUNS_OUT) runsOutAt: string | null;

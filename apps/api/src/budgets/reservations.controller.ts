@@ -14,7 +14,7 @@ import { maySpendOnAll } from './budgets.access.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
-/** Reservations for other runtimes. Each caller has its own keys in each namespace. */
+/** Reservations for runtimes outside Rollcall. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
@@ -39,7 +39,7 @@ export class ReservationsController {
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
   @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
   @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND', {
-    NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and owns neither the agent nor the run.',
+    NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and does not own the agent or the run.',
   })
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const owner = ownerOf(caller);
@@ -69,7 +69,7 @@ export class ReservationsController {
     operationId: 'budgets.settle',
     summary: 'Charge what a call used',
     description:
-      'Charges the full amount, also above the reservation and after it expired, and frees the rest. An amount far above ' +
+      'Charges the full amount, even above the reservation or after its expiry, and frees the rest. An amount far above ' +
       'the reservation requires the permission `budgets:write`.',
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })

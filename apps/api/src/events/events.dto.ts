@@ -174,7 +174,7 @@ export class CloudEventView implements CloudEvent {
   @ApiProperty({ example: 'builder-01', description: 'The object of the event, usually an agentId.' }) subject: string;
   @ApiProperty({
     example: 'default',
-    description: 'The namespace of the subject; `*`: the event concerns all of them.',
+    description: 'The namespace of the subject; `*` if the event concerns all namespaces.',
   })
   namespace: string;
   @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When it happened.' }) time: string;

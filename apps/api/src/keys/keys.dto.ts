@@ -46,7 +46,7 @@ export class IssueKeyBody {
 
   @ApiPropertyOptional({
     description:
-      'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Other namespaces require a credential for all of them.',
+      'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Any other namespace requires a credential for all namespaces.',
     example: 'default',
     maxLength: 63,
   })

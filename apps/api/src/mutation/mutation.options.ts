@@ -13,6 +13,6 @@ export interface MutationOptions {
   unlessBy?: Principal['kind'];
   /** The fields of the body that the audit log contains. Other fields are not recorded. */
   record?: string[];
-  /** Fields of the response that the audit log contains, with their names there. */
+  /** Fields of the response that the audit log contains, with their names in the audit log. */
   recordResult?: Record<string, string>;
 }
