@@ -42,9 +42,9 @@ export class Fuzzer {
   /** Without a response at the first try, because the server closed the connection while the client was sending. */
   brokenPipeOnce = 0;
   readonly statuses: Record<string, number> = {};
-  /** Error codes with their number: they show where requests are rejected. */
+  /** How often each error code was returned. The codes show where requests are rejected. */
   readonly codes: Record<string, number> = {};
-  /** Operations with the number of 2xx responses. */
+  /** The number of 2xx responses of each operation. */
   readonly succeeded = new Map<string, number>();
   /** The indexes of the cases in progress. */
   readonly inFlight = new Set<number>();

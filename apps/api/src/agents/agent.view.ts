@@ -95,7 +95,7 @@ class AgentLatencyView implements AgentLatency {
 export class AgentView implements AgentRecord {
   @ApiProperty({ example: 'builder-01', description: 'Unique within its namespace, and case-sensitive.' })
   agentId: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it belongs to.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace of the agent.' }) namespace: string;
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' }) name: string;
   @ApiProperty({
     enum: AGENT_STATUSES,
@@ -214,7 +214,11 @@ class HeartbeatPlanView {
 export class RegistrationView {
   @ApiProperty({ example: 'builder-01', description: 'The agentId of the request, or a generated one.' })
   agentId: string;
-  @ApiProperty({ type: 'integer', example: 1, description: 'Send it with every write of this agent.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 1,
+    description: 'The number of this registration. Send it with every write of this agent.',
+  })
   generation: number;
   @ApiProperty({
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',

@@ -252,7 +252,7 @@ class BatchBeat extends BeatBody {
 }
 
 export class BatchBody {
-  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' }) beats: BatchBeat[];
+  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000 heartbeats.' }) beats: BatchBeat[];
 }
 
 export class LeaveQuery {

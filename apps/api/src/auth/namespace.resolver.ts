@@ -16,7 +16,7 @@ const MAX_SHOWN = 63;
 
 /**
  * Determines the namespace of a request, and what its credential permits there. The response is the same for a
- * namespace that does not exist and for a namespace without access, so that callers cannot guess the names of other teams.
+ * namespace that does not exist and for one to which the credential gives no access, so that callers cannot guess names of other teams.
  */
 @Injectable()
 export class NamespaceResolver {

@@ -51,9 +51,9 @@ class FreshnessView {
 
 export class BudgetView {
   @ApiProperty({ example: '42', description: 'The id of the budget.' }) id: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it belongs to; `*` for the fleet.' })
+  @ApiProperty({ example: 'default', description: 'The namespace of the budget; `*` for the fleet.' })
   namespace: string;
-  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) kind: string;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' }) kind: string;
   @ApiProperty({ example: 'builder-01', description: 'The agent, caller, run or namespace; `fleet` for the fleet.' })
   subject: string;
   @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'How often the usage starts again at 0.' })

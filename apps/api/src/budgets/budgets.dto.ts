@@ -8,7 +8,9 @@ import { QueryNumber } from '../http/query-number.js';
 import { AmountBody, LimitBody } from './amount.dto.js';
 
 export class OpenBudgetBody {
-  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' })
+  @IsIn(BUDGET_KINDS)
+  kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
     description:

@@ -12,7 +12,7 @@ import { LimitView } from './amount.view.js';
 
 export class LedgerEntryView {
   @ApiProperty({ example: '1207', description: 'The position in the ledger.' }) seq: string;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When it was written.' })
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When the entry was written.' })
   at: string;
   @ApiProperty({ enum: ENTRY_KINDS, example: 'charged', description: 'What changed.' }) kind: string;
   @ApiProperty({ type: 'integer', example: 1_500, description: 'Tokens charged.' }) tokens: number;

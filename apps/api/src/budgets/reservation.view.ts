@@ -9,7 +9,7 @@ const STATES: ReservationState[] = ['held', 'settled', 'released', 'expired'];
 
 export class ReservationView {
   @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' }) key: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it was opened in.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace of the reservation.' }) namespace: string;
   @ApiProperty({ enum: STATES, description: 'Only `held` reservations count against budgets.' })
   state: ReservationState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that spends, if any.' })

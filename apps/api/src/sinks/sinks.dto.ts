@@ -45,7 +45,7 @@ export class SinkStatusView {
 export class SinkView extends SinkStatusView {
   @ApiProperty({ example: 'nats', description: '`nats`, or the id of a webhook.' }) id: string;
   @ApiProperty({ enum: ['webhook', 'nats'], example: 'nats', description: 'Where events go.' }) kind: string;
-  @ApiProperty({ example: '*', description: 'The namespace whose events it receives; `*` for all events.' })
+  @ApiProperty({ example: '*', description: 'The namespace whose events the sink receives; `*` for all events.' })
   namespace: string;
 }
 

@@ -110,7 +110,12 @@ export class WebhookView {
     description: 'The webhook receives the events of this namespace; `*` means all events.',
   })
   namespace: string;
-  @ApiProperty({ type: String, nullable: true, example: 'pager of the ops team', description: 'What it is for.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'pager of the ops team',
+    description: 'What the webhook is for.',
+  })
   description: string | null;
   @ApiProperty({ example: 'https://ops.example/rollcall', description: 'Where events are delivered to.' }) url: string;
   @ApiProperty({ ...FILTER, example: ['agent.left'], description: 'Only events of these types; null means all.' })
@@ -127,12 +132,15 @@ export class WebhookView {
       'Until this time, deliveries also have the signature of the old secret; null if there is no old secret.',
   })
   oldSecretUntil: Date | null;
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was created.' }) createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
+  @ApiProperty({ ...TIMESTAMP, description: 'When the webhook was created.' }) createdAt: Date;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created the webhook.' }) createdBy: string;
 }
 
 export class IssuedWebhookView extends OmitType(WebhookView, []) {
-  @ApiProperty({ example: 'whsec_…', description: 'Signs every delivery. Only this response contains it.' })
+  @ApiProperty({
+    example: 'whsec_…',
+    description: 'The secret that signs every delivery. Only this response contains it.',
+  })
   secret: string;
 }
 
