@@ -161,7 +161,7 @@ describe('agents of a namespace', () => {
     }
   });
 
-  it('send heartbeats for their own registration and change it, but not a registration with the same agentId elsewhere', async () => {
+  it('send heartbeats for their own registration and change it, but not a registration with the same agentId in another namespace', async () => {
     const { body } = await register(keyOfA, { agentId: 'beater' });
     await register(keyOfB, { agentId: 'beater' });
     const key = String(body['leaseToken']);
@@ -231,7 +231,7 @@ describe('agents of a namespace', () => {
 });
 
 describe('limits of a namespace', () => {
-  it('limits its live agents exactly, also when registrations arrive at the same time on two replicas', async () => {
+  it('the limit of live agents is exact, also when registrations arrive at the same time on two replicas', async () => {
     await create('small', { limits: { agents: 5 } });
     const key = await api.issueKeyIn('small', 'admin');
     const attempts = Array.from({ length: 20 }, async (_, index) => {
@@ -251,7 +251,7 @@ describe('limits of a namespace', () => {
     expect((await register(key, { agentId: 'next' })).status).toBe(201);
   });
 
-  it('limits its active keys; a revoked key makes room', async () => {
+  it('the limit of keys counts active keys; a revoked key no longer counts', async () => {
     await create('two-keys', { limits: { keys: 2 } });
     const issue = async (): Promise<Answer> =>
       await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...inNamespace('two-keys') });
@@ -297,7 +297,7 @@ describe('limits of a namespace', () => {
     expect((await api.call('POST', '/v1/keys', { body })).body).toMatchObject({ namespace: 'default' });
   });
 
-  it('limits the requests per second of this namespace, and of no other namespace', async () => {
+  it('the limit of requests per second applies to its own namespace, and to no other namespace', async () => {
     await create('slow', { limits: { requestsPerSecond: 3 } });
     const keys = [await api.issueKeyIn('slow', 'viewer'), await api.issueKeyIn('slow', 'viewer')];
     const codes = async (): Promise<unknown[]> => {
