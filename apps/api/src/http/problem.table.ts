@@ -1,10 +1,11 @@
+import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 import type { PlatformErrorCode } from '#rollcall/platform';
 import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
 import { PROVIDER_PROBLEMS } from './provider.problems.js';
 
-export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode;
+export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode | RuntimeErrorCode;
 
 interface ProblemKind {
   status: number;
@@ -86,5 +87,9 @@ export const PROBLEMS = {
   NOT_READY: { status: 503, title: 'This replica is not ready' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request timed out' },
+  SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },
+  AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
+  MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
+  MODEL_CIRCUIT_OPEN: { status: 503, title: 'The model failed repeatedly and is not called for a limited time' },
   ...PROVIDER_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;
