@@ -6,7 +6,7 @@ export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
-export type { ModelMessage, ToolCallPart } from './models/message.js';
+export { type ModelMessage, type ToolCallPart, userMessage } from './models/message.js';
 export type { ModelProvider, ModelReply, ModelRequest, ToolDeclaration } from './models/model.provider.js';
 export type { ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
@@ -16,8 +16,16 @@ export { PresetCatalog, type PresetView } from './presets/preset.catalog.js';
 export { type ModelsConfig, ModelsConfigSchema } from './presets/preset.js';
 export { costOf, type Prices } from './presets/prices.js';
 export { priceUsage } from './presets/usage.price.js';
-export type { Agent, AgentEvent, AgentMessage, HandleOptions } from './agents/agent.js';
-export { type ContentPart, textOfParts } from './agents/content.part.js';
+export type {
+  Agent,
+  AgentEvent,
+  AgentMessage,
+  AgentResult,
+  AgentUsage,
+  CallContext,
+  HandleOptions,
+} from './agents/agent.js';
+export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
 export type { AgentConfig } from './agents/agent.provider.js';
 export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
