@@ -1,4 +1,4 @@
-export { ProviderError, type ProviderErrorCode } from './errors.js';
+export { aborted, ProviderError, type ProviderErrorCode } from './errors.js';
 export { Secret, type SecretSource } from './secret.js';
 export type { Need } from './provider.description.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';
@@ -6,14 +6,15 @@ export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
-export type { ModelMessage, ToolCallPart } from './models/message.js';
-export type { ModelProvider, ModelReply, ModelRequest } from './models/model.provider.js';
+export { type ModelMessage, type ToolCallPart, userMessage } from './models/message.js';
+export type { ModelProvider, ModelReply, ModelRequest, ToolDeclaration } from './models/model.provider.js';
 export type { ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
-export { ModelCatalog } from './presets/model.catalog.js';
+export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
 export { type ResolvedModel, resolveModel } from './presets/model.resolver.js';
 export { PresetCatalog, type PresetView } from './presets/preset.catalog.js';
 export { type ModelsConfig, ModelsConfigSchema } from './presets/preset.js';
+export { costOf, type Prices } from './presets/prices.js';
 export { priceUsage } from './presets/usage.price.js';
 export type {
   Agent,
