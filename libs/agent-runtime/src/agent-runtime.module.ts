@@ -1,4 +1,5 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -14,6 +15,7 @@ export class AgentRuntimeModule {
     return {
       module: AgentRuntimeModule,
       global: true,
+      imports: [DiscoveryModule],
       providers: [GuardedAgents, ...toolProviders(tools)],
       exports: [GuardedAgents, ToolCatalog, ToolExecutor],
     };

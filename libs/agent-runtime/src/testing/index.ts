@@ -1,0 +1,1 @@
+export { TestCalls } from './tool-calls.js';
