@@ -1,15 +1,36 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import type { AgentRuntimeOptions } from './agent-runtime.options.js';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
+import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { ToolCatalog } from './tools/tool.catalog.js';
+import { ToolExecutor } from './tools/tool.executor.js';
+import { ToolExplorer } from './tools/tool.explorer.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents and runs them. It needs `RegistryModule` and `ProvidersModule`. */
+/** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot(options: AgentRuntimeOptions): DynamicModule {
-    const skills = { provide: SkillLibrary, useFactory: () => new SkillLibrary(options.skills) };
-    const providers = [GuardedAgents, LedgerSpending, skills];
-    return { module: AgentRuntimeModule, global: true, providers, exports: [GuardedAgents, LedgerSpending, SkillLibrary] };
+  static forRoot({ tools, skills }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
+    return {
+      module: AgentRuntimeModule,
+      global: true,
+      imports: [DiscoveryModule],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools)],
+      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
+    };
   }
+}
+
+function toolProviders(options: ToolsOptions): Provider[] {
+  return [
+    { provide: TOOLS_OPTIONS, useValue: options },
+    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    ToolExplorer,
+    BuiltInToolBoxes,
+    ToolCatalog,
+  ];
 }

@@ -5,9 +5,15 @@ export type RuntimeErrorCode =
   | 'AGENT_FAILED_INTERNALLY'
   | 'MODEL_CIRCUIT_OPEN'
   | 'MODEL_PRICE_UNKNOWN'
-  | 'SKILL_NOT_FOUND'
+  | 'RUN_MEMORY_REJECTED'
   | 'SKILLS_TOO_LARGE'
-  | 'SPENDING_LIMIT_REACHED';
+  | 'SKILL_NOT_FOUND'
+  | 'SPENDING_LIMIT_REACHED'
+  | 'TOOLBOX_NAME_TAKEN'
+  | 'TOOLBOX_UNKNOWN'
+  | 'TOOL_INVALID'
+  | 'TOOL_NAME_TAKEN'
+  | 'TOOL_UNKNOWN';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;
