@@ -1,10 +1,31 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { ToolCatalog } from './tools/tool.catalog.js';
+import { ToolExecutor } from './tools/tool.executor.js';
+import { ToolExplorer } from './tools/tool.explorer.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents. It needs `RegistryModule` and `ProvidersModule`. */
+/** Calls agents, and offers tools to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot(): DynamicModule {
-    return { module: AgentRuntimeModule, global: true, providers: [GuardedAgents], exports: [GuardedAgents] };
+  static forRoot({ tools }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    return {
+      module: AgentRuntimeModule,
+      global: true,
+      providers: [GuardedAgents, ...toolProviders(tools)],
+      exports: [GuardedAgents, ToolCatalog, ToolExecutor],
+    };
   }
+}
+
+function toolProviders(options: ToolsOptions): Provider[] {
+  return [
+    { provide: TOOLS_OPTIONS, useValue: options },
+    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    ToolExplorer,
+    BuiltInToolBoxes,
+    ToolCatalog,
+  ];
 }

@@ -1,10 +1,12 @@
+import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 import type { PlatformErrorCode } from '#rollcall/platform';
 import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
 import { PROVIDER_PROBLEMS } from './provider.problems.js';
+import { RUNTIME_PROBLEMS } from './runtime.problems.js';
 
-export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode;
+export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode | RuntimeErrorCode;
 
 interface ProblemKind {
   status: number;
@@ -87,4 +89,5 @@ export const PROBLEMS = {
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request timed out' },
   ...PROVIDER_PROBLEMS,
+  ...RUNTIME_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

@@ -1,0 +1,7 @@
+import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+
+export interface AgentRuntimeOptions {
+  readonly tools: ToolsOptions;
+}
+
+export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS };
