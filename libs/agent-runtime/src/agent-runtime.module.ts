@@ -1,6 +1,7 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
@@ -14,8 +15,8 @@ export class AgentRuntimeModule {
     return {
       module: AgentRuntimeModule,
       global: true,
-      providers: [GuardedAgents, ...toolProviders(tools)],
-      exports: [GuardedAgents, ToolCatalog, ToolExecutor],
+      providers: [GuardedAgents, LedgerSpending, ...toolProviders(tools)],
+      exports: [GuardedAgents, LedgerSpending, ToolCatalog, ToolExecutor],
     };
   }
 }

@@ -7,7 +7,11 @@ export type RuntimeErrorCode =
   | 'TOOL_UNKNOWN'
   | 'TOOLBOX_NAME_TAKEN'
   | 'TOOLBOX_UNKNOWN'
-  | 'RUN_MEMORY_REJECTED';
+  | 'RUN_MEMORY_REJECTED'
+  | 'AGENT_FAILED_INTERNALLY'
+  | 'MODEL_CIRCUIT_OPEN'
+  | 'MODEL_PRICE_UNKNOWN'
+  | 'SPENDING_LIMIT_REACHED';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;
