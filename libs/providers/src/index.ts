@@ -16,8 +16,16 @@ export { PresetCatalog, type PresetView } from './presets/preset.catalog.js';
 export { type ModelsConfig, ModelsConfigSchema } from './presets/preset.js';
 export { costOf, type Prices } from './presets/prices.js';
 export { priceUsage } from './presets/usage.price.js';
-export type { Agent, AgentEvent, AgentMessage, HandleOptions } from './agents/agent.js';
-export { type ContentPart, textOfParts } from './agents/content.part.js';
+export type {
+  Agent,
+  AgentEvent,
+  AgentMessage,
+  AgentResult,
+  AgentUsage,
+  CallContext,
+  HandleOptions,
+} from './agents/agent.js';
+export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
 export type { AgentConfig } from './agents/agent.provider.js';
 export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';

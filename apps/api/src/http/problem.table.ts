@@ -88,10 +88,6 @@ export const PROBLEMS = {
   NOT_READY: { status: 503, title: 'This replica is not ready' },
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request timed out' },
-  SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },
-  AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
-  MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
-  MODEL_CIRCUIT_OPEN: { status: 503, title: 'The model failed repeatedly and is not called for a limited time' },
   ...PROVIDER_PROBLEMS,
   ...RUNTIME_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

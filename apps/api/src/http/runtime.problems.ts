@@ -8,4 +8,8 @@ export const RUNTIME_PROBLEMS = {
   TOOL_NAME_TAKEN: { status: 500, title: 'Two tools of a toolbox have the same name' },
   TOOLBOX_NAME_TAKEN: { status: 500, title: 'Two toolboxes have the same name' },
   TOOLBOX_UNKNOWN: { status: 500, title: 'The toolbox does not exist' },
+  SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },
+  AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
+  MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
+  MODEL_CIRCUIT_OPEN: { status: 503, title: 'The model failed repeatedly and is not called for a limited time' },
 } satisfies Record<RuntimeErrorCode, { status: number; title: string }>;
