@@ -6,9 +6,24 @@ export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
-export type { ModelMessage, ToolCallPart } from './models/message.js';
-export type { ModelProvider, ModelReply, ModelRequest, ToolDeclaration } from './models/model.provider.js';
-export type { ModelUsage } from './models/usage.js';
+export {
+  type AssistantPart,
+  type FilePart,
+  type ModelMessage,
+  type TextPart,
+  textOf,
+  type ToolCallPart,
+  type ToolResultPart,
+  userMessage,
+} from './models/message.js';
+export type {
+  ModelProvider,
+  ModelReply,
+  ModelRequest,
+  ModelSettings,
+  ToolDeclaration,
+} from './models/model.provider.js';
+export { addUsage, type ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
 export { type ResolvedModel, resolveModel } from './presets/model.resolver.js';
