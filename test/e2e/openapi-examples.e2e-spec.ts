@@ -41,6 +41,7 @@ const STEPS: Step[] = [
     'models.list',
     'models.resolve',
     'providers.list',
+    'tools.list',
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },

@@ -9,7 +9,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
-import { platformOptions, providersOptions, registryOptions } from './config/library.options.js';
+import { platformOptions, providersOptions, registryOptions, runtimeOptions } from './config/library.options.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
@@ -21,6 +21,7 @@ import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
+import { ToolsModule } from './tools/tools.module.js';
 
 /** Objects that exist before the Nest application, because the HTTP server and the start need them. */
 export interface Foundations {
@@ -69,6 +70,7 @@ export class AppModule {
         BudgetsModule,
         ModelsModule,
         SinksModule,
+        ToolsModule,
       ],
     };
   }
@@ -79,6 +81,6 @@ function libraries({ config, database, secrets }: Foundations): DynamicModule[] 
     PlatformModule.forRoot(platformOptions(config, database)),
     RegistryModule.forRoot(registryOptions(config)),
     ProvidersModule.forRoot(providersOptions(config, secrets)),
-    AgentRuntimeModule.forRoot(),
+    AgentRuntimeModule.forRoot(runtimeOptions(config)),
   ];
 }

@@ -1,9 +1,12 @@
+import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
 import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
+
+const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
   return {
@@ -30,8 +33,20 @@ export function registryOptions(config: Config): RegistryOptions {
 
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
   const { models, providers: agents } = config;
-  const egress = { ...egressRules(config), howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)' };
+  const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
   return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, secrets };
+}
+
+/** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
+export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
+  const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
+  return {
+    tools: {
+      off,
+      limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
+      httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+    },
+  };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

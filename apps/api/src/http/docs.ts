@@ -25,6 +25,7 @@ const TAGS = {
   events: 'Follow what happens: pages, server-sent events, snapshots, tickets for WebSockets.',
   webhooks: 'Deliver events to endpoints, and replay them.',
   models: 'Model presets, model vendors and agent providers of this deployment.',
+  runtime: 'The agents that Rollcall runs itself: what they can use.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',
 };
