@@ -15,7 +15,7 @@ import {
 } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase, SOME_EVENTS } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import { ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
+import { message, ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
 import { startFakeHttpAgent } from '#rollcall/providers/testing';
 import {
   AgentsService,
@@ -133,7 +133,7 @@ describe('on a new database', () => {
       .create('ada', 'http', { name: 'ada', settings: { url: server.url } });
     const types: string[] = [];
     const text = JSON.stringify({ does: 'answer', pieces: ['hello'] });
-    for await (const { type } of agent.handle({ text })) types.push(type);
+    for await (const { type } of agent.handle(message(text))) types.push(type);
     expect(types.at(-1)).toBe('finished');
     await agent.shutdown();
     await server.close();

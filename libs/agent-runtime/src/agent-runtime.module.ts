@@ -1,14 +1,34 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { AgentRuntimeOptions } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
+import { LedgerSpending } from './spending/ledger.spending.js';
+import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { ToolCatalog } from './tools/tool.catalog.js';
+import { ToolExecutor } from './tools/tool.executor.js';
+import { ToolExplorer } from './tools/tool.explorer.js';
+import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents and runs them. It needs `RegistryModule` and `ProvidersModule`. */
+/** Calls agents, runs them and offers tools to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot(options: AgentRuntimeOptions): DynamicModule {
-    const skills = { provide: SkillLibrary, useFactory: () => new SkillLibrary(options.skills) };
-    const providers = [GuardedAgents, skills];
-    return { module: AgentRuntimeModule, global: true, providers, exports: [GuardedAgents, SkillLibrary] };
+  static forRoot({ skills, tools = DEFAULT_TOOLS_OPTIONS }: AgentRuntimeOptions): DynamicModule {
+    const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
+    return {
+      module: AgentRuntimeModule,
+      global: true,
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools)],
+      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
+    };
   }
+}
+
+function toolProviders(options: ToolsOptions): Provider[] {
+  return [
+    { provide: TOOLS_OPTIONS, useValue: options },
+    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    ToolExplorer,
+    BuiltInToolBoxes,
+    ToolCatalog,
+  ];
 }

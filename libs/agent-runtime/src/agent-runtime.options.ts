@@ -1,5 +1,7 @@
 import type { SkillLibraryOptions } from './skills/skill.library.js';
+import type { ToolsOptions } from './tools/tools.options.js';
 
 export interface AgentRuntimeOptions {
-  skills: SkillLibraryOptions;
+  readonly skills: SkillLibraryOptions;
+  readonly tools?: ToolsOptions;
 }

@@ -12,7 +12,6 @@ export const PROVIDER_PROBLEMS = {
   AGENT_REQUEST_REFUSED: { status: 400, title: 'The agent rejected the request' },
   EGRESS_DENIED: { status: 400, title: 'Requests to this address are not allowed' },
   AGENT_CLOSED: { status: 409, title: 'The agent was shut down' },
-  AGENT_LIMIT_REACHED: { status: 409, title: 'The agent reached its limit' },
   CALL_ABORTED: { status: 409, title: 'The call was cancelled' },
   MODEL_VENDOR_TAKEN: { status: 500, title: 'Two model vendors have the same name' },
   MODEL_PRESETS_INVALID: { status: 500, title: 'The model presets are inconsistent' },

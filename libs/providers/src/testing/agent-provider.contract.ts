@@ -1,4 +1,5 @@
 import type { Agent, AgentEvent, AgentResult, AgentType, HandleOptions } from '../agents/agent.js';
+import { message, textOfParts, textPart } from '../agents/content.part.js';
 import { ProviderError } from '../errors.js';
 import type { AgentScenario } from './agent-scenario.js';
 import { expectNoOpenResources, openResources } from './open-resources.js';
@@ -60,7 +61,7 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
 
   it('answers a message with exactly one result', async () => {
     const events = await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE });
-    expect(resultOf(events)).toMatchObject({ outcome: 'completed', text: 'Hello world' });
+    expect(resultOf(events)).toMatchObject({ outcome: 'completed', parts: [textPart('Hello world')] });
     expect(the().agent.state).toBe('idle');
   });
 
@@ -87,7 +88,7 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
     const answers = await Promise.all(
       texts.map(async (text) => await callAgent(the(), { does: 'answer', pieces: [text] })),
     );
-    expect(answers.map((events) => resultOf(events).text)).toEqual(texts);
+    expect(answers.map((events) => textOfParts(resultOf(events).parts))).toEqual(texts);
   });
 }
 
@@ -104,7 +105,7 @@ function describeFailures(the: () => AgentContractSubject): void {
     expect(error).toMatchObject({ retryable: true, fault: 'remote' });
     expect(the().agent.state).toBe('failed');
     const text = the().play({ does: 'answer', pieces: PIECES });
-    for await (const event of the().agent.handle({ text })) if (event.type === 'finished') break;
+    for await (const event of the().agent.handle(message(text))) if (event.type === 'finished') break;
     expect(the().agent.state).toBe('idle');
   });
 }
@@ -150,7 +151,7 @@ function describeEndings(the: () => AgentContractSubject): void {
 function describeEarlyStop(the: () => AgentContractSubject): void {
   it('ends the call on both sides when the caller stops reading', async () => {
     const text = the().play({ does: 'hang', pieces: PIECES });
-    for await (const event of the().agent.handle({ text })) if (event.type === 'text') break;
+    for await (const event of the().agent.handle(message(text))) if (event.type === 'text') break;
     expect(await the().begunCalls()).toBe(1);
     await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
     expect(the().agent.state).toBe('idle');
@@ -164,7 +165,7 @@ async function callAgent(
 ): Promise<AgentEvent[]> {
   const events: AgentEvent[] = [];
   const text = subject.play(scenario);
-  for await (const event of subject.agent.handle({ text }, options)) events.push(event);
+  for await (const event of subject.agent.handle(message(text), options)) events.push(event);
   return events;
 }
 

@@ -8,6 +8,7 @@ import { LocalServer } from '../../testing/local-server.js';
 import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
+import { message, textPart } from '../content.part.js';
 import { HttpAgentProvider } from './http.agent-provider.js';
 
 const policy = new EgressPolicy({ allowLoopback: true });
@@ -53,7 +54,7 @@ describe('S1.10 an http agent', () => {
   };
   const collect = async (agent: Agent): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
-    for await (const event of agent.handle({ text: 'hi', data: { a: 1 } }, OPTIONS)) events.push(event);
+    for await (const event of agent.handle(message('hi', { a: 1 }), OPTIONS)) events.push(event);
     return events;
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
@@ -69,6 +70,7 @@ describe('S1.10 an http agent', () => {
       callId: 'call-1',
       text: 'hi',
       data: { a: 1 },
+      parts: [textPart('hi'), { type: 'data', data: { a: 1 } }],
       conversationId: 'talk-1',
       budget: { tokens: 500 },
     });
@@ -113,7 +115,7 @@ describe('S1.10 an http agent', () => {
     );
     const events = await collect(agent);
     expect(events.map((event) => event.type)).toEqual(['progress', 'finished']);
-    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', parts: [textPart('Which one?')] } });
   });
 
   it.each(['x-ndjson', 'event-stream'])('rejects a line that never ends: %s', async (kind) => {
@@ -136,7 +138,7 @@ describe('S1.10 an http agent', () => {
       usage: { inputTokens: 3, outputTokens: -1, costMicroUsd: 1.5, cacheReadTokens: 0, reasoningTokens: null },
     };
     const agent = await agentAt((_request, response) => response.end(JSON.stringify(body)));
-    const result = { outcome: 'completed', text: 'ok', usage: { inputTokens: 3, cacheReadTokens: 0 } };
+    const result = { outcome: 'completed', parts: [textPart('ok')], usage: { inputTokens: 3, cacheReadTokens: 0 } };
     expect(await collect(agent)).toEqual([{ type: 'finished', result }]);
     const withoutUsage = await agentAt((_request, response) => response.end('{"text":"ok","usage":null}'));
     expect(await collect(withoutUsage)).toMatchObject([{ result: { usage: {} } }]);
@@ -151,12 +153,12 @@ describe('S1.10 an http agent', () => {
           .end([...lines, '{"type":"result"}'].join('\n')),
       { env: 'AGENT_KEY' },
     );
-    expect((await collect(agent)).at(-1)).toMatchObject({ result: { text: '[secret]' } });
+    expect((await collect(agent)).at(-1)).toMatchObject({ result: { parts: [textPart('[secret]')] } });
   });
 
   it('accepts a call id that is not a valid header value', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
-    for await (const event of agent.handle({ text: 'hi' }, { callId: 'a\r\nx-injected: 1 é' })) void event;
+    for await (const event of agent.handle(message('hi'), { callId: 'a\r\nx-injected: 1 é' })) void event;
     const [request] = servers.at(-1)?.requests ?? [];
     expect(request?.headers['idempotency-key']).toBe('a%0D%0Ax-injected%3A%201%20%C3%A9');
     expect(request?.headers['x-injected']).toBeUndefined();

@@ -1,0 +1,123 @@
+import type { ModelCall } from '../middleware/middleware.js';
+import { amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
+import { ConversationSize } from './conversation.size.js';
+import { FinalFund } from './final.fund.js';
+import { SpendingLimitError } from './spending.errors.js';
+import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
+
+export interface AccountRules {
+  /** The output limit of a call whose request and preset have none. */
+  readonly defaultOutputTokens: number;
+  /** A call whose budget allows fewer output tokens is not made. */
+  readonly minOutputTokens: number;
+  /** The output tokens that are held for the final call. */
+  readonly finalOutputTokens: number;
+}
+
+/** A paid call: what is held for it, and how long its answer may be. */
+export interface Payment {
+  readonly hold: Hold;
+  readonly maxOutputTokens: number;
+}
+
+/** A small run holds at most this share of its budget for the answer of its final call. */
+const FINAL_SHARE = 0.2;
+
+/** The run that is charged. */
+export interface Payer {
+  readonly spending: Spending;
+  readonly namespace: string;
+  readonly runId: string;
+  readonly agentId: string | null;
+}
+
+/**
+ * Pays the model calls of one run. The final call is paid from a fund that is held since the start and grows with the
+ * conversation.
+ */
+export class RunAccount {
+  readonly size = new ConversationSize();
+  private readonly fund = new FinalFund();
+  private readonly finalOutput: number;
+  private fundHolds = 0;
+
+  constructor(
+    private readonly payer: Payer,
+    private readonly rules: AccountRules,
+    { limit, subtree }: RunUsage,
+  ) {
+    const left = limit.tokens === null ? Infinity : limit.tokens - subtree.tokens;
+    const share = Math.min(rules.finalOutputTokens, Math.floor(left * FINAL_SHARE));
+    this.finalOutput = Math.max(rules.minOutputTokens, share);
+  }
+
+  /** Makes sure that the final call can be paid if the conversation has this many tokens. */
+  async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
+    if (this.fund.amount.tokens >= input + this.rules.minOutputTokens) return;
+    await this.growFund({ input, output: this.finalOutput }, terms);
+  }
+
+  async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+    await this.prepareFinal(input, terms);
+    const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
+    const key = `${this.payer.runId}/${call.turn}/${call.attempt}`;
+    const wanted = amountOf({ input, output }, terms);
+    const least = amountOf(this.least({ input, output }), terms);
+    const hold = await this.holdBetween(key, wanted, least, { takesRest: true });
+    return { hold, maxOutputTokens: Math.min(output, hold.amount.tokens - input) };
+  }
+
+  /** Adds to the fund from the rest of the budget if it is too small for the answer. */
+  async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+    const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
+    const wanted = { input, output: Math.min(output, this.finalOutput) };
+    const holds = ({ output: answer }: CallSize): boolean => this.fund.amount.tokens >= input + answer;
+    if (!holds(wanted)) {
+      await this.growFund(wanted, terms).catch((error: unknown) => {
+        if (!(error instanceof SpendingLimitError) || !holds(this.least(wanted))) throw error;
+      });
+    }
+    const hold = this.fund.take();
+    return { hold, maxOutputTokens: Math.min(output, hold.amount.tokens - input) };
+  }
+
+  async close(): Promise<void> {
+    await this.fund.take().release();
+  }
+
+  private async growFund(size: CallSize, terms: ModelTerms): Promise<void> {
+    const held = this.fund.amount;
+    const missing = (part: CallSize): SpendingAmount => {
+      const { tokens, microUsd } = amountOf(part, terms);
+      return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
+    };
+    const key = `${this.payer.runId}/final/${(this.fundHolds += 1)}`;
+    this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { takesRest: false }));
+  }
+
+  private least({ input, output }: CallSize): CallSize {
+    return { input, output: Math.min(output, this.rules.minOutputTokens) };
+  }
+
+  /** Holds the wanted amount. If less is left, holds all that is left (`takesRest`) or only the least amount. */
+  private async holdBetween(
+    key: string,
+    wanted: SpendingAmount,
+    least: SpendingAmount,
+    { takesRest }: { takesRest: boolean },
+  ): Promise<Hold> {
+    const { spending, ...run } = this.payer;
+    try {
+      return await spending.hold({
+        ...run,
+        key,
+        amount: wanted,
+        ...(takesRest && { atLeastTokens: least.tokens }),
+      });
+    } catch (error) {
+      if (!(error instanceof SpendingLimitError) || wanted.tokens === least.tokens) throw error;
+      if (takesRest && error.budget.unit === 'tokens') throw error;
+      return await spending.hold({ ...run, key, amount: least });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { type ModelReply, type ModelUsage, userMessage } from '#rollcall/providers';
+import { scripted } from '#rollcall/providers/testing';
+import type { RunContext } from '../loop/run.context.js';
+import type { ModelCall, RunCall } from '../middleware/middleware.js';
+
+/** Builders of valid values: a test states only what matters to it. */
+export const given = { context, runCall, modelCall, reply };
+
+function context(overrides: Partial<RunContext> = {}): RunContext {
+  return {
+    namespace: 'default',
+    rootRunId: 'run-1',
+    runId: 'run-1',
+    agentName: 'ada',
+    ancestry: [],
+    depth: 0,
+    deadline: null,
+    limits: { maxDepth: 3, maxWidth: 8, maxRuns: 50 },
+    ...overrides,
+  };
+}
+
+function runCall(overrides: Partial<RunCall> = {}): RunCall {
+  const state = { messages: [userMessage('Hello')], turn: 0, openSteps: [] };
+  return { context: context(), state, signal: new AbortController().signal, streams: false, ...overrides };
+}
+
+function modelCall(overrides: Partial<ModelCall> = {}): ModelCall {
+  return {
+    context: context(),
+    model: scripted(),
+    request: { messages: [userMessage('Hello')] },
+    turn: 1,
+    attempt: 1,
+    isFinal: false,
+    signal: new AbortController().signal,
+    ...overrides,
+  };
+}
+
+function reply(text: string, usage: ModelUsage = { inputTokens: 10, outputTokens: 5 }): ModelReply {
+  return { content: [{ type: 'text', text }], finish: 'stop', usage };
+}
