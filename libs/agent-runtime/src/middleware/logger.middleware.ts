@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { ModelUsage } from '#rollcall/providers';
 import type { RunOutcome } from '../loop/run.outcome.js';
+import type { Step } from '../loop/step.js';
 import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
 
 export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
@@ -22,8 +23,7 @@ async function* logged(call: RunCall, next: RunNext, report: RunReport): RunEven
         report.finished(step.value);
         return step.value;
       }
-      if (step.value.type === 'step' && step.value.step.type === 'model-replied')
-        report.add(step.value.step.reply.usage);
+      if (step.value.type === 'step') report.add(usageOf(step.value.step));
       yield step.value;
     }
   } catch (error) {
@@ -54,7 +54,9 @@ class RunReport {
     private readonly call: RunCall,
   ) {}
 
-  add({ inputTokens, outputTokens }: ModelUsage): void {
+  add(usage: ModelUsage | undefined): void {
+    if (!usage) return;
+    const { inputTokens, outputTokens } = usage;
     this.turns += 1;
     this.inputTokens = plus(this.inputTokens, inputTokens);
     this.outputTokens = plus(this.outputTokens, outputTokens);
@@ -90,6 +92,12 @@ class RunReport {
     const { turns, inputTokens, outputTokens } = this;
     return { turns, inputTokens, outputTokens, durationMs: Math.round(performance.now() - this.startedAt) };
   }
+}
+
+/** The usage of a model call, if the step is one. */
+function usageOf(step: Step): ModelUsage | undefined {
+  if (step.type === 'model-replied') return step.reply.usage;
+  return step.type === 'context-summarised' ? step.usage : undefined;
 }
 
 function plus(sum: number | null, count: number | undefined): number | null {

@@ -52,7 +52,11 @@ async function retried(call: ModelCall, next: ModelNext, rules: Required<RetryOp
 }
 
 /** Returns undefined if the call must not be repeated. */
-function delayAfter(error: unknown, failures: number, rules: Required<RetryOptions>): number | undefined {
+export function delayAfter(
+  error: unknown,
+  failures: number,
+  rules: Required<Pick<RetryOptions, 'firstDelayMs' | 'maxDelayMs' | 'random'>>,
+): number | undefined {
   if (!(error instanceof ProviderError) || !error.retryable) return undefined;
   const { retryAfterMs } = error;
   if (retryAfterMs !== undefined) return retryAfterMs <= rules.maxDelayMs ? retryAfterMs : undefined;

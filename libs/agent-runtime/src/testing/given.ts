@@ -21,7 +21,7 @@ function context(overrides: Partial<RunContext> = {}): RunContext {
 }
 
 function runCall(overrides: Partial<RunCall> = {}): RunCall {
-  const state = { messages: [userMessage('Hello')], turn: 0, openSteps: [] };
+  const state = { messages: [userMessage('Hello')], turn: 0, openSteps: [], corrections: 0, contextTokens: 0 };
   return { context: context(), state, signal: new AbortController().signal, streams: false, ...overrides };
 }
 

@@ -23,7 +23,12 @@ export function describeSpendingContract(name: string, start: () => Promise<Spen
     afterEach(async () => await the.close());
 
     const open = async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<void> =>
-      await the.spending.openRun({ namespace: 'default', runId, parentRunId, limit: { tokens: limit, microUsd: null } });
+      await the.spending.openRun({
+        namespace: 'default',
+        runId,
+        parentRunId,
+        limit: { tokens: limit, microUsd: null },
+      });
     const requestOf = (runId: string, tokens: number, more: Partial<HoldRequest> = {}): HoldRequest => ({
       namespace: 'default',
       runId,
