@@ -12,4 +12,3 @@ export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
 export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
 export { breakAfter, failWith, hangAfter, say, using } from '../models/scripted/script.js';
-export { expectNoOpenResources, openResources } from './open-resources.js';

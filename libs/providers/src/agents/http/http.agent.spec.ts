@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
 import { Secret } from '../../secret.js';
+import { allExcept } from '../../testing/agent-contract.subject.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
@@ -16,7 +17,7 @@ const policy = new EgressPolicy({ allowLoopback: true });
 for (const dialect of ['json', 'ndjson', 'sse'] as const) {
   describeAgentProviderContract(`http (${dialect})`, {
     agentType: 'api',
-    streams: dialect !== 'json',
+    supports: dialect === 'json' ? allExcept('streaming', 'artifacts') : undefined,
     make: async (name) => {
       const server = await startFakeHttpAgent(dialect);
       const egress = localEgress();
