@@ -42,6 +42,8 @@ const STEPS: Step[] = [
     'models.resolve',
     'providers.list',
     'tools.list',
+    'skills.list',
+    'skills.get',
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
@@ -95,7 +97,11 @@ function firstSequence(): string {
 }
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32), ROLLCALL_WEBHOOK_TRIES: '1' });
+  api = await startApi({
+    ROLLCALL_SEALING_KEY: 'k'.repeat(32),
+    ROLLCALL_WEBHOOK_TRIES: '1',
+    ROLLCALL_SKILLS_DIR: 'examples/skills',
+  });
   document = await documentOf(api);
   check = new ResponseCheck(document);
 });

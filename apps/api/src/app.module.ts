@@ -19,6 +19,7 @@ import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
+import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ToolsModule } from './tools/tools.module.js';
@@ -69,6 +70,7 @@ export class AppModule {
         AgentsModule,
         BudgetsModule,
         ModelsModule,
+        SkillsModule,
         SinksModule,
         ToolsModule,
       ],

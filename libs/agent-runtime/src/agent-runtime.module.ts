@@ -1,22 +1,24 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
+import type { AgentRuntimeOptions } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
-import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents, and offers tools to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
+/** Calls agents, runs them and offers tools to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot({ skills, tools = DEFAULT_TOOLS_OPTIONS }: AgentRuntimeOptions): DynamicModule {
+    const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
       global: true,
-      providers: [GuardedAgents, LedgerSpending, ...toolProviders(tools)],
-      exports: [GuardedAgents, LedgerSpending, ToolCatalog, ToolExecutor],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools)],
+      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
     };
   }
 }

@@ -1,7 +1,7 @@
-import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import type { SkillLibraryOptions } from './skills/skill.library.js';
+import type { ToolsOptions } from './tools/tools.options.js';
 
 export interface AgentRuntimeOptions {
-  readonly tools: ToolsOptions;
+  readonly skills: SkillLibraryOptions;
+  readonly tools?: ToolsOptions;
 }
-
-export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS };

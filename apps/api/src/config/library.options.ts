@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
@@ -5,6 +6,7 @@ import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
 import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
+import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
@@ -38,9 +40,11 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
-export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
+export function runtimeOptions({ runtime, egress, skills }: Config): AgentRuntimeOptions {
+  const folders = skills.folders.filter((folder) => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder));
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   return {
+    skills: { folders },
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },

@@ -3,6 +3,8 @@ import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 /** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must. */
 export const RUNTIME_PROBLEMS = {
   TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
+  SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
+  SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
   TOOL_INVALID: { status: 500, title: 'The definition of a tool is invalid' },
   TOOL_NAME_TAKEN: { status: 500, title: 'Two tools of a toolbox have the same name' },

@@ -126,13 +126,13 @@ function toUsage(modelUsage: ResultMessage['modelUsage']): AgentUsage {
   return { ...others.reduce<ModelUsage>(addUsage, counts), costMicroUsd, byModel };
 }
 
-function toModelUsage(one: z.output<typeof ModelUsageSchema>): ModelUsage & { costMicroUsd: number } {
+function toModelUsage(usage: z.output<typeof ModelUsageSchema>): ModelUsage & { costMicroUsd: number } {
   return {
-    inputTokens: one.inputTokens + one.cacheReadInputTokens + one.cacheCreationInputTokens,
-    outputTokens: one.outputTokens,
-    cacheReadTokens: one.cacheReadInputTokens,
-    cacheWriteTokens: one.cacheCreationInputTokens,
-    ...(one.thinkingTokens !== undefined && { reasoningTokens: one.thinkingTokens }),
-    costMicroUsd: Math.round(one.costUSD * MICRO_PER_DOLLAR),
+    inputTokens: usage.inputTokens + usage.cacheReadInputTokens + usage.cacheCreationInputTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadTokens: usage.cacheReadInputTokens,
+    cacheWriteTokens: usage.cacheCreationInputTokens,
+    ...(usage.thinkingTokens !== undefined && { reasoningTokens: usage.thinkingTokens }),
+    costMicroUsd: Math.round(usage.costUSD * MICRO_PER_DOLLAR),
   };
 }

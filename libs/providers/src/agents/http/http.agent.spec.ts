@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
 import { Secret } from '../../secret.js';
+import { allExcept } from '../../testing/agent-contract.subject.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
@@ -16,7 +17,7 @@ const policy = new EgressPolicy({ allowLoopback: true });
 for (const dialect of ['json', 'ndjson', 'sse'] as const) {
   describeAgentProviderContract(`http (${dialect})`, {
     agentType: 'api',
-    streams: dialect !== 'json',
+    supports: dialect === 'json' ? allExcept('streaming', 'artifacts') : undefined,
     make: async (name) => {
       const server = await startFakeHttpAgent(dialect);
       const egress = localEgress();
@@ -84,7 +85,7 @@ describe('S1.10 an http agent', () => {
     [429, 'AGENT_RATE_LIMITED', true],
     [500, 'AGENT_FAILED', false],
     [503, 'AGENT_UNREACHABLE', true],
-  ])('converts status %i to %s without the key', async (status, code, retryable) => {
+  ])('converts status %i to %s, and the error does not contain the key', async (status, code, retryable) => {
     const agent = await agentAt((_request, response) => response.writeHead(status, { 'retry-after': '3' }).end(KEY), {
       env: 'AGENT_KEY',
     });
