@@ -5,7 +5,7 @@ import { replyProblem } from './problem.reply.js';
 import { ProblemView } from './problem.view.js';
 import { PROBLEM_CONTENT } from './problems.js';
 
-const ABOUT = `The registry, discovery and runtime plane for AI agents.
+const ABOUT = `Registry, discovery and runtime for AI agents.
 
 Every request except those under /health needs \`Authorization: Bearer <API key or JWT>\`. Every error response is
 \`application/problem+json\` with a stable \`code\`. Every POST accepts an \`Idempotency-Key\`. Lists are paged:
