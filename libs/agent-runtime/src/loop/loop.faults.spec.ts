@@ -97,13 +97,18 @@ describe('a cancelled run', () => {
 
   it('S2.1 calls nothing if the signal is already aborted', async () => {
     const model = scripted();
-    await expect(new TestLoop(model).read({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'CALL_ABORTED' });
+    await expect(new TestLoop(model).read({ signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'CALL_ABORTED',
+    });
     expect(model.calls).toEqual([]);
   });
 
   it('S2.1 aborts the tools in progress when the reader stops reading', async () => {
     const signals: AbortSignal[] = [];
-    const waits = { ...hangs, execute: async (_: unknown, { signal }: { signal: AbortSignal }) => (signals.push(signal), await never()) };
+    const waits = {
+      ...hangs,
+      execute: async (_: unknown, { signal }: { signal: AbortSignal }) => (signals.push(signal), await never()),
+    };
     const run = new TestLoop(scripted(callTools(['echo', {}], ['hangs', {}])), { tools: [echo, waits] }).start();
     for (let next = await run.next(); !next.done; next = await run.next())
       if (next.value.type === 'step' && next.value.step.type === 'tool-finished') break;
@@ -129,7 +134,9 @@ describe('the deadline', () => {
     const model = scripted();
     const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
     const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
-    const { outcome } = await new TestLoop(model, { now: () => 2 }).read({ context: { ...context, deadline: 1, limits } });
+    const { outcome } = await new TestLoop(model, { now: () => 2 }).read({
+      context: { ...context, deadline: 1, limits },
+    });
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'deadline', parts: [] });
     expect(model.calls).toEqual([]);
   });

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { outputFormat } from './output.format.js';
 
-const CITY = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false };
+const CITY = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+};
 
 describe('an output format', () => {
   it.each([
@@ -11,7 +16,10 @@ describe('an output format', () => {
     expect(format.schema).toMatchObject(CITY);
     expect(await format.read('{"city":"Rome"}')).toEqual({ ok: true, value: { city: 'Rome' } });
     expect(await format.read('{"city":"Rome","x":1}')).toMatchObject({ ok: false });
-    expect(await format.read('{"city":5}')).toMatchObject({ ok: false, problems: expect.stringContaining('city') as string });
+    expect(await format.read('{"city":5}')).toMatchObject({
+      ok: false,
+      problems: expect.stringContaining('city') as string,
+    });
     expect(await format.read('Rome')).toMatchObject({ ok: false, problems: expect.stringContaining('JSON') as string });
     expect(await format.read('{"__proto__":{"city":"Rome"}}')).toMatchObject({ ok: false });
   });

@@ -27,7 +27,11 @@ const search = defineTool({
   idempotent: true,
   execute: ({ q }) => `page about ${q}`,
 });
-const breaks = defineTool({ name: 'breaks', description: 'Fails.', execute: () => Promise.reject(new Error('no disk')) });
+const breaks = defineTool({
+  name: 'breaks',
+  description: 'Fails.',
+  execute: () => Promise.reject(new Error('no disk')),
+});
 
 function slow(name: string, gate: Promise<unknown>): Tool {
   return defineTool({ name, description: 'Waits.', execute: async () => `${name} ${String(await gate)}` });
@@ -64,7 +68,10 @@ describe('the loop', () => {
     mixed.content = [{ type: 'text', text: 'I look it up.' }, ...mixed.content];
     const model = scripted(mixed, say('done'));
     const { state } = await new TestLoop(model, { tools: [search] }).read();
-    expect(state.messages[1]).toMatchObject({ role: 'assistant', content: [{ text: 'I look it up.' }, { name: 'search' }] });
+    expect(state.messages[1]).toMatchObject({
+      role: 'assistant',
+      content: [{ text: 'I look it up.' }, { name: 'search' }],
+    });
     expect(state.messages[2]).toMatchObject({ role: 'tool', content: [{ output: 'page about x' }] });
   });
 
@@ -80,7 +87,13 @@ describe('the loop', () => {
     seen.push(nameOf((await third).value));
     gates[0]!.resolve('a');
     seen.push(nameOf((await run.next()).value));
-    expect(seen).toEqual(['model-replied', 'tool-called one-1', 'tool-called two-2', 'tool-finished two-2', 'tool-finished one-1']);
+    expect(seen).toEqual([
+      'model-replied',
+      'tool-called one-1',
+      'tool-called two-2',
+      'tool-finished two-2',
+      'tool-finished one-1',
+    ]);
     for (let next = await run.next(); !next.done; next = await run.next());
     expect(lastMessage(model)).toMatchObject({ content: [{ output: 'one a' }, { output: 'two b' }] });
   });
@@ -163,7 +176,10 @@ describe('the loop', () => {
       description: 'Works.',
       execute: (_input: unknown, { progress, run }) => void progress(`half of ${run.agentName}`),
     });
-    const bound = { ...tool, execute: (_: unknown, context: Parameters<Tool['execute']>[1]) => context.progress('half') };
+    const bound = {
+      ...tool,
+      execute: (_: unknown, context: Parameters<Tool['execute']>[1]) => context.progress('half'),
+    };
     const { events } = await new TestLoop(scripted(callTool('work', {}), say('done')), { tools: [bound] }).read();
     expect(events).toContainEqual({ type: 'progress', text: 'half', agentName: 'ada' });
   });
@@ -175,7 +191,10 @@ describe('structured output', () => {
   it('S2.1 returns the answer as data that matches the schema, also in a fenced block', async () => {
     const model = scripted(say('{"city":"Rome"}'), say('```json\n{"city":"Oslo"}\n```'));
     const loop = new TestLoop(model, { output });
-    expect((await loop.read()).outcome).toEqual({ type: 'completed', parts: [{ type: 'data', data: { city: 'Rome' } }] });
+    expect((await loop.read()).outcome).toEqual({
+      type: 'completed',
+      parts: [{ type: 'data', data: { city: 'Rome' } }],
+    });
     expect((await loop.read()).outcome).toMatchObject({ parts: [{ data: { city: 'Oslo' } }] });
     expect(model.calls[0]?.request.output?.schema).toMatchObject({ type: 'object', required: ['city'] });
   });
@@ -184,7 +203,11 @@ describe('structured output', () => {
     const model = scripted(say('Rome'), say('{"city":5}'), say('no'), say('{"city":"Oslo"}'));
     const loop = new TestLoop(model, { output });
     const failed = await loop.read();
-    expect(failed.outcome).toMatchObject({ type: 'stopped', reason: 'invalid-output', parts: [textPart('{"city":5}')] });
+    expect(failed.outcome).toMatchObject({
+      type: 'stopped',
+      reason: 'invalid-output',
+      parts: [textPart('{"city":5}')],
+    });
     expect(JSON.stringify(failed.state.messages)).toContain('not valid JSON');
     expect((await loop.read()).outcome).toMatchObject({ type: 'completed', parts: [{ data: { city: 'Oslo' } }] });
   });

@@ -6,7 +6,8 @@ import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
 import type { LoopEvent } from './loop.event.js';
 import type { LoopParts } from './loop.parts.js';
-import { correctOrStop, type Move, nextMove, reviewNeeded, stopped } from './next.move.js';
+import type { Move } from './move.js';
+import { correctOrStop, nextMove, reviewNeeded, stopped } from './next.move.js';
 import { openCalls } from './open.turn.js';
 import { DeadlineReached, RunActivity } from './run.activity.js';
 import type { RunOutcome } from './run.outcome.js';
@@ -168,7 +169,8 @@ class ReactRun {
     const { output } = this.parts.options;
     if (!output) return { type: 'end', outcome: { type: 'completed', parts: [textPart(text)] } };
     const result = await output.read(text);
-    if (result.ok) return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
+    if (result.ok)
+      return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
     const problem = `The answer does not match the output schema: ${result.problems}`;
     const request = `${problem}\nAnswer again, with JSON only, that matches the schema.`;
     return correctOrStop(this.state, 'invalid-output', problem, request);
@@ -180,7 +182,8 @@ class ReactRun {
     const waiting = new Set(outcome.approvals.map(({ callId }) => callId));
     for (const { call } of openCalls(this.state.openSteps)) {
       const problem = waiting.has(call.id) ? await this.parts.executor.check(call, this.tools) : undefined;
-      if (problem) steps.push({ type: 'tool-finished', turn: this.state.turn, callId: call.id, name: call.name, ...problem });
+      if (problem)
+        steps.push({ type: 'tool-finished', turn: this.state.turn, callId: call.id, name: call.name, ...problem });
     }
     return steps.length > 0 ? { type: 'record', steps } : { type: 'end', outcome };
   }

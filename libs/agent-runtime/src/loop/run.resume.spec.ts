@@ -53,7 +53,12 @@ function modelOf(script: readonly (readonly string[])[], requests: string[]): Mo
 function replyOf(names: readonly string[] | undefined, turn: number): ModelReply {
   const usage = { inputTokens: 10, outputTokens: 5 };
   if (!names) return { content: [{ type: 'text', text: 'done' }], finish: 'stop', usage };
-  const content = names.map((name, at) => ({ type: 'tool-call' as const, id: `${turn}-${at}`, name, input: { turn, at } }));
+  const content = names.map((name, at) => ({
+    type: 'tool-call' as const,
+    id: `${turn}-${at}`,
+    name,
+    input: { turn, at },
+  }));
   return { content, finish: 'tool-calls', usage };
 }
 
@@ -106,13 +111,19 @@ describe('a resumed run', () => {
     const interrupted = [START, ...steps.slice(0, 2)];
     executed = [];
     const result: Step = { type: 'tool-finished', turn: 1, callId: 'pay-1', name: 'pay', output: 'it had worked' };
-    const recorded = await new TestLoop(scripted(say('paid')), { tools }).read({ state: resume([...interrupted, result]) });
+    const recorded = await new TestLoop(scripted(say('paid')), { tools }).read({
+      state: resume([...interrupted, result]),
+    });
     expect([recorded.outcome.type, executed]).toEqual(['completed', []]);
     const again = { ...decision('pay-1', { eur: 5 }), approved: true };
-    const repeated = await new TestLoop(scripted(say('paid')), { tools }).read({ state: resume([...interrupted, again]) });
+    const repeated = await new TestLoop(scripted(say('paid')), { tools }).read({
+      state: resume([...interrupted, again]),
+    });
     expect([repeated.outcome.type, executed]).toEqual(['completed', ['pay']]);
     const crashed = resume([...interrupted, again, repeated.steps[0]!]);
-    expect((await new TestLoop(scripted(), { tools }).read({ state: crashed })).outcome).toMatchObject({ reason: 'needs-review' });
+    expect((await new TestLoop(scripted(), { tools }).read({ state: crashed })).outcome).toMatchObject({
+      reason: 'needs-review',
+    });
   });
 
   it('S2.1 gets results for calls without one when the caller continues the conversation', () => {
@@ -131,7 +142,10 @@ describe('a call that needs an approval', () => {
     const { outcome } = await new TestLoop(scripted(reply), { tools }).read();
     expect(executed).toEqual(['a']);
     const inputHash = inputHashOf({ eur: 5 });
-    expect(outcome).toEqual({ type: 'waiting', approvals: [{ callId: 'pay-1', tool: 'pay', input: { eur: 5 }, inputHash }] });
+    expect(outcome).toEqual({
+      type: 'waiting',
+      approvals: [{ callId: 'pay-1', tool: 'pay', input: { eur: 5 }, inputHash }],
+    });
   });
 
   it.each([
