@@ -9,7 +9,7 @@ import {
   say,
   scripted,
   ScriptedModel,
-  type ScriptStep,
+  type Step as ScriptStep,
 } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { TestLoop } from '../testing/test-loop.js';

@@ -12,16 +12,14 @@ export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
 export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
 export {
-  after,
   breakAfter,
   callTool,
   callTools,
-  failWith,
   hangAfter,
   refuse,
   runOutOfTokens,
   say,
   think,
   using,
-  type Step as ScriptStep,
+  type Step,
 } from '../models/scripted/script.js';
