@@ -35,6 +35,7 @@ describe('providers', () => {
       ['agent', 'a2a', 'remote'],
       ['agent', 'claude-sdk', 'sdk'],
       ['agent', 'http', 'api'],
+      ['agent', 'native', 'in-process'],
       ['agent', 'subprocess', 'subprocess'],
       ['model', 'anthropic', undefined],
       ['model', 'openai', undefined],

@@ -1,6 +1,9 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
+import { AgentTools } from './agents/agent.tools.js';
+import { NativeAgentProvider } from './agents/native.agent-provider.js';
+import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
@@ -19,11 +22,13 @@ export class AgentRuntimeModule {
       module: AgentRuntimeModule,
       global: true,
       imports: [DiscoveryModule],
-      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools)],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
       exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
     };
   }
 }
+
+const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [

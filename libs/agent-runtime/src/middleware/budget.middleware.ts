@@ -79,8 +79,9 @@ export class BudgetMiddleware {
     }
   }
 
-  private async open({ context }: RunCall): Promise<OpenRun> {
-    const { spending, limit = NO_LIMIT, agentId = null } = this.options;
+  private async open({ context, limit: allowed = NO_LIMIT }: RunCall): Promise<OpenRun> {
+    const { spending, agentId = null } = this.options;
+    const limit = lowerLimit(allowed, this.options.limit ?? NO_LIMIT);
     const { namespace, runId } = context;
     await spending.openRun({ namespace, runId, parentRunId: null, limit });
     const usage = await spending.usageOf(namespace, runId);
@@ -132,6 +133,15 @@ export class BudgetMiddleware {
 }
 
 const keyOf = ({ namespace, runId }: RunContext): string => `${namespace}/${runId}`;
+
+function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
+  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
+}
+
+/** Null means no limit. */
+function lower(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
 
 function stopped({ message }: SpendingLimitError): RunOutcome {
   return { type: 'stopped', reason: 'budget', detail: message, parts: [] };
