@@ -1,3 +1,4 @@
+import type { NamedStatement } from '../postgres/statement.js';
 import type { EventCatalog, EventFilter } from './event.catalog.js';
 
 /** The maximum number of events that one filtered page scans. */
@@ -25,15 +26,18 @@ const SEARCH = `
   WHERE counter.id = 1 ORDER BY event.seq`;
 
 /** Reads a page without a filter. The feed uses this query in every pass. */
-const PAGE = `
+const PAGE = {
+  name: 'page_of_events',
+  text: `
   SELECT counter.head, counter.epoch, event.* FROM event_counter AS counter
   LEFT JOIN LATERAL (
     SELECT seq AS first, seq AS last, ${COLUMNS} FROM event_log WHERE seq > $1 ORDER BY seq LIMIT $2
   ) AS event ON true
-  WHERE counter.id = 1 ORDER BY event.seq`;
+  WHERE counter.id = 1 ORDER BY event.seq`,
+};
 
 export interface SearchQuery {
-  sql: string;
+  sql: string | NamedStatement;
   values: unknown[];
 }
 
