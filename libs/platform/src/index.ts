@@ -54,6 +54,7 @@ export {
   qualifiedId,
   type VisibleNamespaces,
 } from './namespaces/namespace.js';
+export { NamespaceAdmission } from './namespaces/namespace.admission.js';
 export { NamespaceCatalog } from './namespaces/namespace.catalog.js';
 export { NamespaceContents } from './namespaces/namespace.contents.js';
 export { NamespaceFullError, NamespaceNotFoundError } from './namespaces/namespace.errors.js';
