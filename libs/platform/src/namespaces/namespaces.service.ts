@@ -59,8 +59,8 @@ export class NamespacesService {
     if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);
     await this.db.transaction(async () => {
       if (!(await this.store.lock(name))) throw new NamespaceNotFoundError(name);
-      const use = await this.contents.use(name);
-      if (Object.values(use).some((count) => count > 0)) throw new NamespaceNotEmptyError(name, use);
+      const contents = await this.contents.removable(name);
+      if (Object.values(contents).some((count) => count > 0)) throw new NamespaceNotEmptyError(name, contents);
       await this.store.markDeleted(name);
       this.db.afterCommit(() => this.catalog.remove(name));
     });

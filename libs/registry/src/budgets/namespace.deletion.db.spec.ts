@@ -27,8 +27,7 @@ async function create(name: string): Promise<void> {
 /** The operations that add something to the namespace: each needs no other budget. */
 const ADDITIONS: Record<string, (namespace: string) => Promise<unknown>> = {
   budget: async (subject) => await here.given.budget(10, { kind: 'namespace', subject }),
-  run: async (namespace) =>
-    await here.budgets.budgets.openRun(qualifiedId(namespace, 'run'), null, NO_LIMIT, 'key:a'),
+  run: async (namespace) => await here.budgets.budgets.openRun(qualifiedId(namespace, 'run'), null, NO_LIMIT, 'key:a'),
   reservation: async (namespace) =>
     await here.budgets.ledger.reserve(given.reservation(1, { owner: qualifiedId(namespace, 'key:a') })),
 };
@@ -96,7 +95,8 @@ describe('the deletion of a namespace on another replica', () => {
         round % 2 ? await Promise.all([remove(), add()]) : (await Promise.all([add(), remove()])).toReversed();
       const isDeleted = removed === undefined;
       if (!isDeleted) expect(removed).toMatchObject({ code: 'NAMESPACE_NOT_EMPTY' });
-      for (const one of added as unknown[]) if (one instanceof Error) expect([one, isDeleted]).toEqual([REJECTED, true]);
+      for (const one of added as unknown[])
+        if (one instanceof Error) expect([one, isDeleted]).toEqual([REJECTED, true]);
     }
     expect(await misplaced()).toEqual([]);
   });
