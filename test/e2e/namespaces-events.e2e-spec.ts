@@ -1,4 +1,4 @@
-import type { CloudEvent } from '#rollcall/platform';
+import { type CloudEvent, EventFeed } from '#rollcall/platform';
 import { testEvents } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
@@ -151,6 +151,8 @@ describe('the cursor of a quiet namespace', () => {
     const connections = other.app.nest.get(StreamConnections, { strict: false });
     await until('both are connected', () => connections.count === 2);
     await appendEvents(api, ...many(50));
+    const feed = other.app.nest.get(EventFeed, { strict: false });
+    await until('the replica has read the events', () => feed.position === 50); // a client may not answer many beats in a short time
     await until('the position is sent', () => {
       connections.beat();
       return client.of('position').at(-1)?.['sequence'] === '50';
