@@ -191,7 +191,10 @@ describe('the limit of events of a namespace', () => {
   it('a page, a stream and a WebSocket of the namespace that are behind get CURSOR_EXPIRED', async () => {
     await expire();
     for (const path of ['?after=0', '?after=2', '/stream?after=2'])
-      expect(await other.call('GET', `/v1/events${path}`, { key: keyOfA })).toMatchObject({ status: 410, body: problem });
+      expect(await other.call('GET', `/v1/events${path}`, { key: keyOfA })).toMatchObject({
+        status: 410,
+        body: problem,
+      });
     const client = await EventClient.connect(other.url, { key: keyOfA });
     client.send('subscribe', { after: '0' });
     await until('the subscription is rejected', () => JSON.stringify(client.frames).includes('CURSOR_EXPIRED'));
