@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Server } from 'node:http';
 import { Database } from '#rollcall/platform';
 import type { TestApi } from './api.js';
 
@@ -12,10 +11,10 @@ export class StatementRecorder {
   private statements: string[] = [];
 
   constructor({ app }: Pick<TestApi, 'app'>) {
-    const server = app.nest.getHttpServer() as Server;
+    const server = app.nest.getHttpServer();
     server.prependListener('request', () => this.requests.enterWith(this.statements));
     const db = app.nest.get(Database, { strict: false });
-    const query = db.query.bind(db) as Database['query'];
+    const query = db.query.bind(db);
     db.query = async (sql, ...rest) => {
       this.requests.getStore()?.push(typeof sql === 'string' ? sql : sql.name);
       return await query(sql, ...rest);
