@@ -6,6 +6,7 @@ import {
   Database,
   EventCatalog,
   EventLog,
+  PLATFORM_EVENTS,
   EventOutbox,
   joinSchemas,
   migrate,
@@ -28,7 +29,7 @@ import {
 import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
-const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
+const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS, ...PLATFORM_EVENTS });
 const NO_PROVIDERS: ProvidersOptions = {
   egress: {},
   models: { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } } },
