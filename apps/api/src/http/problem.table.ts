@@ -1,10 +1,11 @@
+import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 import type { PlatformErrorCode } from '#rollcall/platform';
 import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
 import { PROVIDER_PROBLEMS } from './provider.problems.js';
 
-export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode;
+export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode | RuntimeErrorCode;
 
 interface ProblemKind {
   status: number;
@@ -25,6 +26,7 @@ export const PROBLEMS = {
   INVALID_QUERY: { status: 400, title: 'The query is invalid' },
   TOO_MANY_LABELS: { status: 400, title: 'The agent would have too many labels' },
   INVALID_BUDGET: { status: 400, title: 'The budget is invalid' },
+  SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
   RUN_TREE_TOO_DEEP: { status: 400, title: 'The tree of runs would be too deep' },
   UNAUTHENTICATED: { status: 401, title: 'A valid credential is required' },
   BUDGET_EXHAUSTED: { status: 402, title: 'The budget does not allow this' },
@@ -43,6 +45,7 @@ export const PROBLEMS = {
   DELIVERY_NOT_FOUND: { status: 404, title: 'The delivery does not exist' },
   WEBHOOK_NOT_FOUND: { status: 404, title: 'The webhook does not exist' },
   KEY_NOT_FOUND: { status: 404, title: 'The API key does not exist' },
+  SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
   BUDGET_NOT_FOUND: { status: 404, title: 'The budget does not exist' },
   RESERVATION_NOT_FOUND: { status: 404, title: 'The reservation does not exist' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'The path does not support this method' },

@@ -6,8 +6,8 @@ type Respond = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
 /**
  * Tracks the calls of an agent, in the same way for all kinds of agents. It provides the state of the agent, ends every
- * call with exactly one result or error, and ends all calls when the agent is closed. However a call ends, its own
- * signal is aborted, so that everything it started stops.
+ * call with exactly one result or error, and ends all calls when the agent is closed. When a call ends for any reason,
+ * its own signal is aborted, so that everything it started stops.
  */
 export class CallTracker {
   private readonly inFlight = new Set<AbortController>();

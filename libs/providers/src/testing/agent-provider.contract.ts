@@ -43,7 +43,7 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
   const { agentType } = options;
   const features = featuresOf(options);
 
-  it('is idle and has its name and type', () => {
+  it('a new agent is idle and has its name and type', () => {
     expect(the().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
   });
 

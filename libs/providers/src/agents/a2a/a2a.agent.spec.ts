@@ -77,7 +77,7 @@ describe('S1.10 an a2a agent', () => {
     );
     return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
   };
-  /** Creates an agent whose server streams exactly these results, and then knows none of its tasks. */
+  /** Creates an agent whose server streams exactly these results, and closes the connection of every other request. */
   const agentWithResults = async (results: object[], credential?: object): Promise<Agent> =>
     await agentWithAnswer(
       ({ body }, response) => {
@@ -95,7 +95,7 @@ describe('S1.10 an a2a agent', () => {
     return events;
   };
 
-  it('sends the key to its own server, and not to another server that its card names', async () => {
+  it('sends its key to its own server, and not to another server that its card names', async () => {
     const [server, otherServer] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     await collect(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
@@ -169,7 +169,7 @@ describe('S1.10 an a2a agent', () => {
         async ({ body }, response) => {
           const { id, method } = body as { id: unknown; method: string };
           methods.push(method);
-          if (method === 'CancelTask') return; // never answers: the caller must not wait for it
+          if (method === 'CancelTask') return; // gets no answer: the caller must not wait for one
           received.resolve();
           await answer.promise;
           const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } };

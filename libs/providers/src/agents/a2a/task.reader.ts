@@ -27,7 +27,7 @@ export class TaskReader {
   private readonly artifacts = new ArtifactParts();
   private metadata: Record<string, unknown> | undefined;
 
-  /** With `continues`, the first event may be the old state of the task. It counts only if no other event follows. */
+  /** With `continues`, the first event may be the old state of the task. That state counts only if no other event follows. */
   constructor(
     private readonly label: string,
     private continues = false,

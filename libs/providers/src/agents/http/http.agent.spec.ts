@@ -85,7 +85,7 @@ describe('S1.10 an http agent', () => {
     [429, 'AGENT_RATE_LIMITED', true],
     [500, 'AGENT_FAILED', false],
     [503, 'AGENT_UNREACHABLE', true],
-  ])('converts status %i to %s without the key', async (status, code, retryable) => {
+  ])('converts status %i to %s, and the error does not contain the key', async (status, code, retryable) => {
     const agent = await agentAt((_request, response) => response.writeHead(status, { 'retry-after': '3' }).end(KEY), {
       env: 'AGENT_KEY',
     });

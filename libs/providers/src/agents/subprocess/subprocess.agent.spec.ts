@@ -118,7 +118,7 @@ describe('S1.10 a subprocess agent', () => {
     });
   });
 
-  it('reports its exit code and the end of its standard error when it crashes', async () => {
+  it('reports the exit code and the end of the standard error of a program that crashes', async () => {
     await startAgent();
     await expect(send('crash').next()).rejects.toMatchObject({
       message: expect.stringContaining('ended with code 3: out of luck'),
