@@ -45,7 +45,7 @@ async function resumed(agent: ReactAgent, steps: Step[], store: (step: Step) => 
   }
 }
 
-describe(PAGE, () => {
+describe('docs/runtime-loop.md', () => {
   it('S2.1 quotes the examples that this suite executes', () => {
     const indented = (code: string): string => code.trimEnd().replace(/^(?=.)/gm, '  ');
     const source = readFileSync(import.meta.filename, 'utf8');
