@@ -11,6 +11,7 @@ export { defineTool } from './tools/define.tool.js';
 export { Describe } from './tools/input/dto.schema.js';
 export type { ToolContext } from './tools/tool.js';
 export { toolBox } from './tools/tool.box.js';
+export { UnknownToolBoxError } from './tools/tool.errors.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
 export { Tool } from './tools/tool.decorator.js';
 export { HTTP_FETCH_MODES } from './tools/tools.options.js';
