@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import { readLimited } from '../spec-files/limited.file.js';
 import type { Skill } from './skill.js';
-import { readLimited } from './skill.loader.js';
+import { MAX_FILE_BYTES } from './skill.loader.js';
 
 const MAX_LISTED = 100;
 const MAX_DEPTH = 4;
@@ -26,5 +27,5 @@ async function collect(root: string, folder: string, depth: number, found: strin
 /** Reads a text file of a skill. A path that leads out of its folder is rejected. */
 export async function readSkillFile({ root }: Skill, file: string): Promise<string> {
   if (file.includes('\0')) throw new Error('The path contains a NUL character.');
-  return await readLimited(join(root, file), root);
+  return await readLimited(join(root, file), root, MAX_FILE_BYTES);
 }

@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs';
-import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
+import { fileProblem, isInside, readLimited } from '../spec-files/limited.file.js';
 import { SpecFileError } from '../spec-files/spec-file.error.js';
 import type { Skill } from './skill.js';
 import { parseSkill } from './skill.parser.js';
@@ -23,7 +24,7 @@ export interface LoadedSkills {
 const SKILL_FILE = 'SKILL.md';
 const MAX_DEPTH = 6;
 const MAX_FOLDERS = 2_000;
-const MAX_FILE_BYTES = 262_144;
+export const MAX_FILE_BYTES = 262_144;
 const IGNORED = new Set(['node_modules', '.git']);
 
 /** Loads all skills below the folders. If two skills have the same name, the first one wins. A faulty skill never stops the others. */
@@ -75,7 +76,7 @@ class SkillLoading {
       const entries = await readdir(folder, { withFileTypes: true });
       return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     } catch (error) {
-      this.report('error', folder, 1, `The folder cannot be read: ${messageOf(error)}`);
+      this.report('error', folder, 1, `The folder cannot be read: ${fileProblem(error)}`);
       return [];
     }
   }
@@ -94,12 +95,12 @@ class SkillLoading {
   private async load(folder: string): Promise<void> {
     const file = join(folder, SKILL_FILE);
     try {
-      const text = await readLimited(file, this.root);
+      const text = await readLimited(file, this.root, MAX_FILE_BYTES);
       const { skill, warnings } = parseSkill(text, { name: basename(folder), root: folder });
       for (const { line, message } of warnings) this.report('warning', file, line, message);
       this.keep(skill, file);
     } catch (error) {
-      this.report('error', file, error instanceof SpecFileError ? error.line : 1, messageOf(error));
+      this.report('error', file, error instanceof SpecFileError ? error.line : 1, fileProblem(error));
     }
   }
 
@@ -123,30 +124,4 @@ class SkillLoading {
   private relative(path: string): string {
     return path === '' ? this.label : join(this.label, relative(this.root, path)).split(sep).join('/');
   }
-}
-
-export function isInside(root: string, path: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
-}
-
-/** Reads a text file below `root`. A link that leads out of it, a special file and a file that is too large are rejected. */
-export async function readLimited(path: string, root: string): Promise<string> {
-  const target = await realpath(path);
-  if (!isInside(root, target)) throw new SpecFileError(1, 'The link leads out of the folder of skills.');
-  const { size, isFile } = await statOf(target);
-  if (!isFile) throw new SpecFileError(1, 'It is not a regular file.');
-  if (size > MAX_FILE_BYTES) throw new SpecFileError(1, `The file has more than ${MAX_FILE_BYTES} bytes.`);
-  const bytes = await readFile(target);
-  if (bytes.includes(0)) throw new SpecFileError(1, 'The file is not a text.');
-  return new TextDecoder().decode(bytes);
-}
-
-async function statOf(path: string): Promise<{ size: number; isFile: boolean }> {
-  const stat = await lstat(path);
-  return { size: stat.size, isFile: stat.isFile() };
-}
-
-function messageOf(error: unknown): string {
-  const { code, message } = error as { code?: unknown; message?: string };
-  return typeof code === 'string' ? code : (message ?? String(error));
 }

@@ -78,6 +78,8 @@ function recover(header: readonly string[], knownKeys: readonly string[]): Omit<
   const fields: Record<string, unknown> = {};
   const warnings: SpecWarning[] = [];
   for (const { key, line, lines } of entries) {
+    if (Object.hasOwn(fields, key))
+      warnings.push({ line, message: `The key ${key} occurs twice. The last value is used.` });
     const yaml = readYaml(lines.join('\n'));
     if (yaml.ok) fields[key] = yaml.fields[key];
     else {

@@ -2,7 +2,7 @@ import { UnknownToolError } from './tool.errors.js';
 
 /**
  * The tools that an agent may use. `deny` is applied first. Without `allow`, all other tools are allowed; an empty `allow` allows
- * none. `mcp__server` and `mcp__server__*` mean all tools of that MCP server.
+ * none. `mcp__server` and `mcp__server__*` mean all tools of that MCP server, `mcp__*` those of all MCP servers.
  */
 export interface ToolFilter {
   readonly allow?: readonly string[];
@@ -17,6 +17,7 @@ export interface KnownTools {
 }
 
 const MCP = 'mcp__';
+const ALL_SERVERS = 'mcp__*';
 
 export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
   if (deny?.some((entry) => matches(entry, name))) return false;
@@ -33,6 +34,7 @@ export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: Kn
 
 function matches(entry: string, name: string): boolean {
   if (entry === name) return true;
+  if (entry === ALL_SERVERS) return name.startsWith(MCP);
   const server = wholeServer(entry);
   return server !== undefined && name.startsWith(`${MCP}${server}__`);
 }
@@ -45,7 +47,7 @@ function wholeServer(entry: string): string | undefined {
 }
 
 function isKnown(entry: string, { tools, mcpServers = [] }: KnownTools): boolean {
-  if (tools.includes(entry)) return true;
+  if (entry === ALL_SERVERS || tools.includes(entry)) return true;
   const server = wholeServer(entry);
   if (server !== undefined && mcpServers.includes(server)) return true;
   if (server !== undefined) return tools.some((name) => matches(entry, name));

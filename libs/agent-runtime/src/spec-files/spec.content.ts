@@ -1,0 +1,107 @@
+import { isDefinitionName, proposedName } from '../definitions/definition.name.js';
+import type { DefinitionContent } from '../definitions/definition.js';
+import { suggestion } from '../tools/closest.name.js';
+import { jsonProblem } from './plain.json.js';
+import { readDefinitionFields, readMaxTurns } from './spec.fields.js';
+import { KEYS_WITHOUT_EFFECT, KNOWN_KEYS, METADATA_KEYS, PROMPT_KEYS } from './spec.keys.js';
+import { readModel } from './spec.model.js';
+import type { SpecOptions } from './spec.js';
+import { type SpecProblems, shown } from './spec.problems.js';
+import { readSkills } from './spec.skills.js';
+import { readTools } from './spec.tools.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+const MAX_UNKNOWN_KEYS = 10;
+const KNOWN = new Set(KNOWN_KEYS);
+
+/** Reads the fields of one spec. All problems are added to `problems`; the result is undefined if one of them is an error. */
+export function readSpec(
+  fields: Fields,
+  body: string,
+  problems: SpecProblems,
+  options: SpecOptions,
+): { name: string; content: DefinitionContent } | undefined {
+  reportKeys(fields, problems);
+  const name = readName(fields, problems);
+  const { metadata, ...own } = readDefinitionFields(fields, problems);
+  const kept = { ...metadataOf(fields), ...metadata };
+  const content: DefinitionContent = {
+    description: readDescription(fields, problems),
+    instructions: readInstructions(fields, body, problems),
+    provider: 'native',
+    ...readModel(fields['model'], problems, options),
+    ...readTools(fields, problems, options),
+    ...readSkills(fields['skills'], problems, options),
+    ...readMaxTurns(fields['maxTurns'], problems),
+    ...own,
+    ...(Object.keys(kept).length > 0 && { metadata: kept }),
+  };
+  reportNotStorable(content, problems);
+  return problems.errors.length === 0 ? { name, content } : undefined;
+}
+
+function reportKeys(fields: Fields, problems: SpecProblems): void {
+  const unknown = Object.keys(fields).filter((key) => !KNOWN.has(key));
+  for (const key of unknown.slice(0, MAX_UNKNOWN_KEYS))
+    problems.warn(key, `The key ${shown(key)} is unknown${suggestion(key, KNOWN_KEYS)}, so it is ignored.`);
+  const rest = unknown.length - MAX_UNKNOWN_KEYS;
+  if (rest > 0) problems.warn('name', `${rest} more unknown keys are ignored.`);
+  for (const key of KEYS_WITHOUT_EFFECT)
+    if (key in fields) problems.warn(key, `${key} is kept as metadata, but has no effect here.`);
+}
+
+function readName(fields: Fields, problems: SpecProblems): string {
+  const { name, agent_type: alias } = fields;
+  if (alias !== undefined)
+    problems.warn('agent_type', `agent_type is deprecated${name === undefined ? '' : ' and ignored'}. Use name.`);
+  const key = name === undefined && alias !== undefined ? 'agent_type' : 'name';
+  const text = name ?? alias;
+  if (text === undefined || text === null) problems.error(key, 'The spec has no name. Add one, such as name: reviewer.');
+  else if (typeof text !== 'string') problems.error(key, 'The name must be a text. Put it in quotes.');
+  else if (!isDefinitionName(text)) problems.error(key, invalidName(text));
+  return String(text);
+}
+
+function invalidName(name: string): string {
+  const proposal = proposedName(name);
+  const rule = 'Use 1 to 128 letters, digits and the characters _ . : -, with a letter or digit first';
+  return `The name ${shown(name)} is not valid. ${rule}${proposal === undefined ? '' : `, for example ${proposal}`}.`;
+}
+
+function readDescription({ description }: Fields, problems: SpecProblems): string {
+  if (typeof description === 'string' && description.trim() !== '') return description.trim();
+  problems.error('description', 'The spec has no description. Add one that states when to use the agent.');
+  return '';
+}
+
+function readInstructions(fields: Fields, body: string, problems: SpecProblems): string {
+  const stated = PROMPT_KEYS.filter((key) => fields[key] !== undefined);
+  const texts = [body, ...stated.map((key) => fields[key])].filter((text) => text !== '');
+  for (const key of stated)
+    if (typeof fields[key] !== 'string') problems.error(key, `${key} must be a text.`);
+    else if (fields[key] !== texts[0]) problems.warn(key, `The spec has two system prompts, so ${key} is ignored.`);
+  const [text] = texts;
+  if (typeof text === 'string' && text.trim() !== '') return text.trim();
+  problems.warn('name', 'The spec has no system prompt.');
+  return '';
+}
+
+/** The definition of an MCP server can contain secrets, so only the names of the servers are kept. */
+function metadataOf(fields: Fields): Record<string, unknown> {
+  const entries = METADATA_KEYS.filter((key) => fields[key] !== undefined).map((key) => [key, fields[key]] as const);
+  return Object.fromEntries(entries.map(([key, value]) => [key, key === 'mcpServers' ? serverNames(value) : value]));
+}
+
+function serverNames(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => (Array.isArray(item) ? [] : serverNames(item)));
+  return typeof value === 'object' && value !== null ? Object.keys(value) : [];
+}
+
+function reportNotStorable(content: DefinitionContent, problems: SpecProblems): void {
+  for (const [key, value] of Object.entries(content)) {
+    const problem = jsonProblem(value);
+    if (problem !== undefined)
+      problems.error(key === 'instructions' ? 'name' : key, `${key} cannot be stored: it contains ${problem}.`);
+  }
+}

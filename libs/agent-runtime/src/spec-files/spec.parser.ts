@@ -1,0 +1,109 @@
+import { parseFrontMatter } from './front-matter.js';
+import { JsonScanner } from './json.scanner.js';
+import { SpecFileError } from './spec-file.error.js';
+import { readSpec } from './spec.content.js';
+import { KNOWN_KEYS, PROMPT_KEYS } from './spec.keys.js';
+import type { ParsedFile, ParsedSpec, SpecOptions } from './spec.js';
+import { SpecProblems, shown } from './spec.problems.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+const NO_SPEC: ParsedFile = Object.freeze({ specs: [], errors: [] });
+const MAX_SPECS = 1_000;
+const BYTE_ORDER_MARK = /^\uFEFF/;
+/** A JSON object with a text under one of these keys is one spec, not a map of specs. */
+const KEYS_OF_ONE_SPEC = ['name', 'agent_type', 'description', ...PROMPT_KEYS];
+
+/** Reads Markdown with YAML front matter, as Claude Code does. A text without front matter, such as a README, is not a spec. */
+export function parseMarkdownSpec(text: string, options: SpecOptions = {}): ParsedFile {
+  if (!/^\uFEFF?---[ \t]*(?:[\r\n]|$)/.test(text)) return NO_SPEC;
+  try {
+    const { fields, body, warnings } = parseFrontMatter(text, KNOWN_KEYS);
+    const problems = new SpecProblems((key) => lineInHeader(text, key), options.strict ?? false);
+    for (const warning of warnings) problems.warnAt(warning);
+    const { specs, errors } = fileOf(parseOne(fields, body, { line: 1, problems, options }));
+    // YAML that could not be read may be the cause of the errors
+    return { specs, errors: errors.length > 0 && !options.strict ? [...warnings, ...errors] : errors };
+  } catch (error) {
+    return { specs: [], errors: [errorOf(error)] };
+  }
+}
+
+/** Reads JSON: one spec, or a map of names to specs as for the option `--agents` of Claude Code. */
+export function parseJsonSpecs(source: string, options: SpecOptions = {}): ParsedFile {
+  const text = source.replace(BYTE_ORDER_MARK, '');
+  const scanner = new JsonScanner(text);
+  try {
+    const value = readJson(text, scanner);
+    const isOne = KEYS_OF_ONE_SPEC.some((key) => typeof value[key] === 'string');
+    return isOne ? oneSpec(value, scanner, options) : mapOfSpecs(value, scanner, options);
+  } catch (error) {
+    return { specs: [], errors: [errorOf(error)] };
+  }
+}
+
+interface Place {
+  readonly line: number;
+  readonly problems: SpecProblems;
+  readonly options: SpecOptions;
+}
+type Outcome = { readonly spec?: ParsedSpec } & Pick<ParsedFile, 'errors'>;
+
+function parseOne(fields: Fields, body: string, { line, problems, options }: Place): Outcome {
+  const { warnings, errors } = problems;
+  const found = readSpec(fields, body, problems, options);
+  return found ? { spec: { ...found, line, warnings }, errors } : { errors };
+}
+
+function fileOf(...outcomes: Outcome[]): ParsedFile {
+  return {
+    specs: outcomes.flatMap(({ spec }) => (spec ? [spec] : [])),
+    errors: outcomes.flatMap(({ errors }) => errors),
+  };
+}
+
+function readJson(text: string, scanner: JsonScanner): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new SpecFileError(scanner.errorLine, 'The text is not valid JSON from this line on.');
+  }
+  if (isFields(value) && Object.keys(value).length > 0) return value;
+  throw new SpecFileError(1, 'The file must contain one spec, or a map of names to specs.');
+}
+
+function oneSpec(fields: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
+  const problems = new SpecProblems((key) => scanner.lineOf(key), options.strict ?? false);
+  for (const key of scanner.duplicates) problems.warn(key, `The key ${shown(key)} occurs twice. The last one is used.`);
+  return fileOf(parseOne(fields, '', { line: 1, problems, options }));
+}
+
+/** A wrong spec does not affect the others of the map. */
+function mapOfSpecs(map: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
+  if (Object.keys(map).length > MAX_SPECS) throw new SpecFileError(1, `The file has more than ${MAX_SPECS} specs.`);
+  return fileOf(
+    ...Object.entries(map).map(([name, fields]) => {
+      const problems = new SpecProblems((key) => scanner.lineOf(name, key), options.strict ?? false);
+      if (scanner.duplicates.has(name)) problems.error(name, `The name ${shown(name)} occurs twice in this file.`);
+      if (!isFields(fields)) problems.error(name, `The value of ${shown(name)} must be a spec: an object.`);
+      else if (fields['name'] !== undefined && fields['name'] !== name)
+        problems.warn('name', `The name of the spec is its key in the map, ${shown(name)}.`);
+      const line = scanner.lineOf(name);
+      return isFields(fields) ? parseOne({ ...fields, name }, '', { line, problems, options }) : problems;
+    }),
+  );
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function lineInHeader(text: string, key: string): number {
+  const lines = text.split(/\r\n|\n|\r/);
+  return lines.findIndex((line) => line.startsWith(key) && line.slice(key.length).trimStart().startsWith(':')) + 1 || 1;
+}
+
+function errorOf(error: unknown): { line: number; message: string } {
+  if (error instanceof SpecFileError) return { line: error.line, message: error.message };
+  throw error;
+}

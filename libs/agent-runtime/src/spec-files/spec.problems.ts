@@ -1,0 +1,37 @@
+import type { SpecWarning } from './front-matter.js';
+
+const MAX_SHOWN = 60;
+
+/** Collects all problems of one spec, each with the line of the key that it is about. With `strict`, warnings are errors. */
+export class SpecProblems {
+  readonly warnings: SpecWarning[] = [];
+  readonly errors: SpecWarning[] = [];
+
+  constructor(
+    private readonly lineOf: (key: string) => number,
+    private readonly strict: boolean,
+  ) {}
+
+  warn(key: string, message: string): void {
+    this.add(this.strict, this.lineOf(key), message);
+  }
+
+  /** A warning whose line is known already. */
+  warnAt({ line, message }: SpecWarning): void {
+    this.add(this.strict, line, message);
+  }
+
+  error(key: string, message: string): void {
+    this.add(true, this.lineOf(key), message);
+  }
+
+  private add(isError: boolean, line: number, message: string): void {
+    (isError ? this.errors : this.warnings).push({ line, message });
+  }
+}
+
+/** A text of a file in a message: short, and in quotes if it could be misread. */
+export function shown(text: string): string {
+  const short = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  return /^[\w.:@/-]+…?$/.test(short) ? short : JSON.stringify(short);
+}
