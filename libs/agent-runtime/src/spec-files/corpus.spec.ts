@@ -77,6 +77,10 @@ const TABLE: Readonly<Record<string, Expected>> = {
   },
   'tools-agent.md': { loaded: { 'tools-agent': { tools: ['calculator', 'spawn_subagent'] } } },
   'tools-mcp.md': { loaded: { 'tools-mcp': { tools: ['mcp__github', 'mcp__files__*', 'mcp__db__query'] } } },
+  'tools-all-servers.md': {
+    loaded: { 'tools-all-servers': { tools: ['calculator'] } },
+    warned: [[4, DROPPED]],
+  },
   'tools-number.md': { rejected: [[4, 'tools must be a list']] },
   'disallowed-pattern.md': {
     loaded: { 'disallowed-pattern': { disallowedTools: ['http_fetch', 'mcp__*'] } },

@@ -21,6 +21,11 @@ export class JsonScanner {
     this.scan();
   }
 
+  /** True if the text is valid JSON. */
+  get isComplete(): boolean {
+    return this.expected === 'end' && this.errorOffset === this.text.length;
+  }
+
   /** The line where a text that is not valid JSON becomes invalid. */
   get errorLine(): number {
     return this.lineAt(this.errorOffset);

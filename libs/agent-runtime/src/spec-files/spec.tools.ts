@@ -91,7 +91,7 @@ function warnOfPatterns(entries: readonly Entry[], problems: SpecProblems): void
 }
 
 function withoutUnknown(key: string, names: readonly string[], problems: SpecProblems, options: SpecOptions): string[] {
-  const unknown = unique(names).filter((name) => !isKnown(name, options));
+  const unknown = unique(names).filter((name) => !isKnown(name, options) || (key === 'tools' && name === 'mcp__*'));
   if (unknown.length > 0) {
     const list = named(unknown.map((name) => shown(name) + suggestion(name, options.knownTools ?? [])));
     problems.warn(key, `These tools do not exist, so they are dropped from ${key}: ${list}.`);

@@ -2,7 +2,7 @@ import { UnknownToolError } from './tool.errors.js';
 
 /**
  * The tools that an agent may use. `deny` is applied first. Without `allow`, all other tools are allowed; an empty `allow` allows
- * none. `mcp__server` and `mcp__server__*` mean all tools of that MCP server, `mcp__*` those of all MCP servers.
+ * none. `mcp__server` and `mcp__server__*` mean all tools of that MCP server. In `deny`, `mcp__*` means the tools of all MCP servers.
  */
 export interface ToolFilter {
   readonly allow?: readonly string[];
@@ -17,16 +17,18 @@ export interface KnownTools {
 }
 
 const MCP = 'mcp__';
+/** Allowed in `deny` only: nobody should allow the tools of servers that are added later without naming them. */
 const ALL_SERVERS = 'mcp__*';
 
 export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
-  if (deny?.some((entry) => matches(entry, name))) return false;
+  if (deny?.some((entry) => matches(entry, name) || (entry === ALL_SERVERS && name.startsWith(MCP)))) return false;
   return allow === undefined || allow.some((entry) => matches(entry, name));
 }
 
 /** Throws TOOL_UNKNOWN with all entries of the filter that match no known tool. */
 export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: KnownTools): void {
-  const unknown = [...new Set([...allow, ...deny])].filter((entry) => !isKnown(entry, known));
+  const denied = deny.filter((entry) => entry !== ALL_SERVERS);
+  const unknown = [...new Set([...allow, ...denied])].filter((entry) => !isKnown(entry, known));
   if (unknown.length === 0) return;
   const servers = (known.mcpServers ?? []).map((server) => `${MCP}${server}`);
   throw new UnknownToolError(unknown, [...known.tools, ...servers]);
@@ -34,7 +36,6 @@ export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: Kn
 
 function matches(entry: string, name: string): boolean {
   if (entry === name) return true;
-  if (entry === ALL_SERVERS) return name.startsWith(MCP);
   const server = wholeServer(entry);
   return server !== undefined && name.startsWith(`${MCP}${server}__`);
 }
@@ -47,7 +48,7 @@ function wholeServer(entry: string): string | undefined {
 }
 
 function isKnown(entry: string, { tools, mcpServers = [] }: KnownTools): boolean {
-  if (entry === ALL_SERVERS || tools.includes(entry)) return true;
+  if (tools.includes(entry)) return true;
   const server = wholeServer(entry);
   if (server !== undefined && mcpServers.includes(server)) return true;
   if (server !== undefined) return tools.some((name) => matches(entry, name));

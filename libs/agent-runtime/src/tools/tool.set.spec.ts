@@ -86,6 +86,8 @@ describe('a tool filter', () => {
     [{ deny: ['mcp__github__search'] }, 'mcp__github__list', true],
     [{ allow: ['mcp__github__sea*'] }, 'mcp__github__search', false],
     [{ allow: ['mcp__*'] }, 'mcp__github__search', false],
+    [{ deny: ['mcp__*'] }, 'mcp__github__search', false],
+    [{ deny: ['mcp__*'] }, 'sum', true],
     [{ allow: ['*'] }, 'sum', false],
   ])('S4.4 %j: %s is allowed: %s', (filter, name, allowed) => {
     expect(isAllowed(name, filter)).toBe(allowed);
@@ -98,6 +100,7 @@ describe('a tool filter', () => {
     [['mcp__github'], ['mcp__github__*']],
     [['mcp__github__search'], []],
     [['mcp__jira__create'], ['mcp__jira']],
+    [['clock'], ['mcp__*']],
   ])('S4.4 is accepted when its names are known: allow %j, deny %j', (allow, deny) => {
     expect(() => checkToolFilter({ allow, deny }, known)).not.toThrow();
   });

@@ -1,0 +1,145 @@
+import { EventEmitter } from 'node:events';
+import type { FSWatcher, watch } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expectNoOpenResources, openResources } from '#rollcall/providers/testing';
+import { until } from '#rollcall/test-support';
+import type { SpecReport } from './spec.loader.js';
+import { SpecWatcher, type WatchOptions } from './spec.watcher.js';
+
+let before: Map<string, number>;
+let folder: string;
+let watcher: SpecWatcher;
+let reports: SpecReport[];
+let errors: unknown[];
+
+beforeEach(async () => {
+  before = openResources();
+  folder = await mkdtemp(join(tmpdir(), 'watched-'));
+  reports = [];
+  errors = [];
+});
+afterEach(async () => {
+  await watcher.close();
+  await rm(folder, { recursive: true, force: true });
+  await expectNoOpenResources(before);
+});
+
+async function start(options: Partial<WatchOptions> = {}): Promise<void> {
+  watcher = new SpecWatcher(folder, {
+    onReport: (report) => void reports.push(report),
+    onError: (error) => void errors.push(error),
+    debounceMs: 5,
+    ...options,
+  });
+  await watcher.start();
+}
+
+const text = (name: string): string => `---\nname: ${name}\ndescription: About ${name}.\n---\nYou are ${name}.\n`;
+const write = async (file: string, name: string): Promise<void> => await writeFile(join(folder, file), text(name));
+const lastNames = (): string => (reports.at(-1)?.loaded ?? []).map(({ name }) => name).join();
+const untilNames = async (names: string): Promise<void> =>
+  await until(`the loaded specs are ${names}`, () => lastNames() === names);
+const refuses: typeof watch = () => {
+  throw Object.assign(new Error('no more watches'), { code: 'ENOSPC' });
+};
+
+describe('S4.2 watching a folder of specs', () => {
+  it('reports the specs at the start, and new, changed and removed files', async () => {
+    await write('a.md', 'a');
+    await start();
+    expect(lastNames()).toBe('a');
+    await write('b.md', 'b');
+    await untilNames('a,b');
+    await write('b.md', 'c');
+    await untilNames('a,c');
+    await rm(join(folder, 'a.md'));
+    await untilNames('c');
+  });
+
+  it('reports files in new folders', async () => {
+    await start();
+    await mkdir(join(folder, 'team'));
+    await write('team/a.md', 'a');
+    await untilNames('a');
+    await write('team/a.md', 'b');
+    await untilNames('b');
+  });
+
+  it('continues after the folder was removed and created again', async () => {
+    await write('a.md', 'a');
+    await start({ pollMs: 5 });
+    await rm(folder, { recursive: true });
+    await untilNames('');
+    await mkdir(folder);
+    await write('b.md', 'b');
+    await untilNames('b');
+    await write('b.md', 'c');
+    await untilNames('c');
+  });
+
+  it.each([
+    ['refuses to watch', { watch: refuses }],
+    ['fails later', { watch: failing }],
+  ])('loads in intervals if the system %s', async (_what, options) => {
+    await start({ ...options, pollMs: 5 });
+    await write('a.md', 'a');
+    await untilNames('a');
+    await write('a.md', 'b');
+    await untilNames('b');
+  });
+
+  it('reports nothing if the result is the same', async () => {
+    await write('a.md', 'a');
+    await start();
+    await write('notes.txt', 'x');
+    await watcher.load();
+    await watcher.load();
+    expect(reports).toHaveLength(1);
+  });
+
+  it('reports an error of the receiver, and delivers the report again', async () => {
+    await write('a.md', 'a');
+    let calls = 0;
+    await start({
+      onReport: (report) => {
+        calls += 1;
+        if (calls === 1) throw new Error('the store is not available');
+        reports.push(report);
+      },
+    });
+    expect(errors).toEqual([new Error('the store is not available')]);
+    await watcher.load();
+    expect(lastNames()).toBe('a');
+  });
+
+  it('waits in close() for the report under way, and reports nothing after it', async () => {
+    let release = (): void => undefined;
+    const blocked = new Promise<void>((resolve) => void (release = resolve));
+    watcher = new SpecWatcher(folder, {
+      onReport: async (report) => {
+        reports.push(report);
+        await blocked;
+      },
+      onError: (error) => void errors.push(error),
+    });
+    const started = watcher.start();
+    await until('the first report is under way', () => reports.length === 1);
+    let isClosed = false;
+    const closed = watcher.close().then(() => void (isClosed = true));
+    await write('a.md', 'a');
+    expect(isClosed).toBe(false);
+    release();
+    await Promise.all([started, closed]);
+    await watcher.load();
+    expect(reports).toHaveLength(1);
+  });
+});
+
+/** A watcher that emits an error once it is in use. */
+function failing(): FSWatcher {
+  const fake = Object.assign(new EventEmitter(), { close: () => undefined });
+  setImmediate(() => fake.emit('error', new Error('lost')));
+  return fake as unknown as FSWatcher;
+}
