@@ -258,7 +258,9 @@ describe('S4.3 the corpus of spec files', () => {
   });
 
   it('checks no names if the known names are not given', async () => {
-    const reports = await Promise.all(['tools-unknown.md', 'model-unknown.md'].map(async (file) => await load(file, {})));
+    const reports = await Promise.all(
+      ['tools-unknown.md', 'model-unknown.md'].map(async (file) => await load(file, {})),
+    );
     expect(reports.map(namedContents)).toEqual([
       { 'tools-unknown': { tools: ['Read', 'Grep', 'Bash', 'http_fetch'] } },
       { 'model-unknown': { model: 'claude-9' } },

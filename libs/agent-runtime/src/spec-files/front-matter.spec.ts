@@ -51,7 +51,14 @@ describe('S4.3 front matter', () => {
     expect(fields).toEqual({ description: 'First: line\nContext: second line\n  <b>x</b>', name: 'a' });
   });
 
+  it('uses the last value of a key that occurs twice, with a warning', () => {
+    const { fields, warnings } = parse('---\nname: a\nmodel: x\nname: b\n---\n');
+    expect(fields).toEqual({ name: 'b', model: 'x' });
+    expect(warnings).toEqual([{ line: 4, message: 'The key name occurs twice. The last value is used.' }]);
+  });
+
   it.each([
+    ['a key that occurs too often', `---\n${'name: a\n'.repeat(101)}---\n`, 3, 'Map keys must be unique'],
     ['no front matter', '# Title', 1, 'first line must be ---'],
     ['an empty file', '', 1, 'first line must be ---'],
     ['no end', '---\nname: a\n', 1, 'has no end'],

@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { SpecFileError } from './spec-file.error.js';
 
 /** Something that the author of a file should know. The file was loaded anyway. */
@@ -16,6 +16,8 @@ export interface FrontMatter {
 
 const FENCE = /^---[ \t]*$/;
 const MAX_HEADER_LENGTH = 65_536;
+/** More than all known keys. Each entry is parsed alone. */
+const MAX_ENTRIES = 100;
 /** The header begins after the fence, on the second line of the file. */
 const FIRST_HEADER_LINE = 2;
 
@@ -50,8 +52,9 @@ type YamlResult = { ok: true; fields: Record<string, unknown> } | { ok: false; l
 function readYaml(source: string): YamlResult {
   const lineCounter = new LineCounter();
   try {
-    const document = parseDocument(source, { lineCounter, prettyErrors: false, logLevel: 'silent' });
-    const [error] = document.errors;
+    // uniqueKeys takes time in proportion to the square of the number of keys
+    const document = parseDocument(source, { lineCounter, prettyErrors: false, logLevel: 'silent', uniqueKeys: false });
+    const error = document.errors[0] ?? duplicateKey(document);
     if (error) return { ok: false, line: lineCounter.linePos(error.pos[0]).line, problem: error.message };
     const value: unknown = document.toJS({ maxAliasCount: 0 });
     if (isFields(value)) return { ok: true, fields: value };
@@ -60,6 +63,18 @@ function readYaml(source: string): YamlResult {
     // an alias, or nesting that is too deep
     return { ok: false, line: 1, problem: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** The first key of the header that occurs a second time. */
+function duplicateKey({ contents }: Document.Parsed): { pos: readonly [number]; message: string } | undefined {
+  if (!isMap(contents)) return undefined;
+  const seen = new Set<unknown>();
+  for (const { key } of contents.items) {
+    if (!isScalar(key)) continue;
+    if (seen.has(key.value)) return { pos: [key.range?.[0] ?? 0], message: 'Map keys must be unique' };
+    seen.add(key.value);
+  }
+  return undefined;
 }
 
 function isFields(value: unknown): value is Record<string, unknown> {
@@ -74,7 +89,7 @@ interface Entry {
 
 function recover(header: readonly string[], knownKeys: readonly string[]): Omit<FrontMatter, 'body'> | undefined {
   const entries = entriesOf(header, new Set(knownKeys));
-  if (entries.length === 0) return undefined;
+  if (entries.length === 0 || entries.length > MAX_ENTRIES) return undefined;
   const fields: Record<string, unknown> = {};
   const warnings: SpecWarning[] = [];
   for (const { key, line, lines } of entries) {

@@ -38,8 +38,32 @@ describe('S4.3 lines in JSON', () => {
     expect([...new JsonScanner('{"a": {"b": 1, "b": 2}, "\\u0061": 3}').duplicates]).toEqual(['a']);
   });
 
+  it.each(['x', '\\n', '\\u0041', 'é'])('reads a text of half a million characters: %s', (part) => {
+    const scanner = new JsonScanner(`{"a": "${part.repeat(500_000 / part.length)}",\n"b": 1}`);
+    expect([scanner.isComplete, scanner.lineOf('b')]).toEqual([true, 2]);
+  });
+
+  it('reads half a million levels', () => {
+    expect(new JsonScanner('['.repeat(500_000)).isComplete).toBe(false);
+  });
+
   it('agrees with JSON.parse on what is valid', () => {
-    const token = fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '1', '-0.5e3', 'null', ' ', '\n', '"\\u12"', 'x');
+    const token = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"a"',
+      '1',
+      '-0.5e3',
+      'null',
+      ' ',
+      '\n',
+      '"\\u12"',
+      'x',
+    );
     const text = fc.oneof(
       fc.array(token, { maxLength: 12 }).map((tokens) => tokens.join('')),
       fc.json(),

@@ -1,6 +1,6 @@
-/** A sticky expression: the next token of JSON after white space. */
+/** A sticky expression: the next token of JSON after white space. A text contains no control characters. */
 const TOKEN =
-  /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null))/y;
+  /[ \t\r\n]*(?:[{}[\],:]|"[ !#-[\]-\uFFFF]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uFFFF]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null)/y;
 
 type Expected = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'separator' | 'end';
 
@@ -96,7 +96,9 @@ export class JsonScanner {
   }
 
   private lineAt(offset: number): number {
-    this.lineStarts ??= [...this.text.matchAll(/\r\n|\n|\r/g)].map(({ index, 0: lineBreak }) => index + lineBreak.length);
+    this.lineStarts ??= [...this.text.matchAll(/\r\n|\n|\r/g)].map(
+      ({ index, 0: lineBreak }) => index + lineBreak.length,
+    );
     let low = 0;
     let high = this.lineStarts.length;
     while (low < high) {

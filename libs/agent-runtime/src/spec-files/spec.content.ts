@@ -56,7 +56,8 @@ function readName(fields: Fields, problems: SpecProblems): string {
     problems.warn('agent_type', `agent_type is deprecated${name === undefined ? '' : ' and ignored'}. Use name.`);
   const key = name === undefined && alias !== undefined ? 'agent_type' : 'name';
   const text = name ?? alias;
-  if (text === undefined || text === null) problems.error(key, 'The spec has no name. Add one, such as name: reviewer.');
+  if (text === undefined || text === null)
+    problems.error(key, 'The spec has no name. Add one, such as name: reviewer.');
   else if (typeof text !== 'string') problems.error(key, 'The name must be a text. Put it in quotes.');
   else if (!isDefinitionName(text)) problems.error(key, invalidName(text));
   return String(text);
@@ -76,14 +77,12 @@ function readDescription({ description }: Fields, problems: SpecProblems): strin
 
 function readInstructions(fields: Fields, body: string, problems: SpecProblems): string {
   const stated = PROMPT_KEYS.filter((key) => fields[key] !== undefined);
-  const texts = [body, ...stated.map((key) => fields[key])].filter((text) => text !== '');
-  for (const key of stated)
-    if (typeof fields[key] !== 'string') problems.error(key, `${key} must be a text.`);
-    else if (fields[key] !== texts[0]) problems.warn(key, `The spec has two system prompts, so ${key} is ignored.`);
-  const [text] = texts;
-  if (typeof text === 'string' && text.trim() !== '') return text.trim();
-  problems.warn('name', 'The spec has no system prompt.');
-  return '';
+  const [first = '', ...others] = body === '' ? stated : ['', ...stated];
+  const text = first === '' ? body : fields[first];
+  for (const key of others) problems.warn(key, `The spec has two system prompts, so ${key} is ignored.`);
+  if (typeof text !== 'string') problems.error(first, `${first} must be a text.`);
+  else if (text.trim() === '') problems.warn('name', 'The spec has no system prompt.');
+  return typeof text === 'string' ? text.trim() : '';
 }
 
 /** The definition of an MCP server can contain secrets, so only the names of the servers are kept. */

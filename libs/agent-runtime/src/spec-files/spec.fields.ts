@@ -52,10 +52,7 @@ function messageOf({ issues }: z.ZodError): string {
 }
 
 /** Claude Code also accepts `maxTurns: "10"`. */
-export function readMaxTurns(
-  value: unknown,
-  problems: SpecProblems,
-): Pick<DefinitionContent, 'maxIterations'> {
+export function readMaxTurns(value: unknown, problems: SpecProblems): Pick<DefinitionContent, 'maxIterations'> {
   if (value === undefined || value === null) return {};
   const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value;
   const { success, data } = SCHEMAS.maxIterations.safeParse(number);

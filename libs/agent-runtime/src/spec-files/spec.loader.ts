@@ -58,7 +58,9 @@ export async function agentsFolder(folder: string): Promise<string | SpecFileErr
   const root = await realpath(folder).catch(() => undefined);
   if (root === undefined) return new SpecFileError(1, 'The folder does not exist.');
   const inner = await realpath(join(root, AGENTS_FOLDER)).catch(() => root);
-  return isInside(root, inner) ? inner : new SpecFileError(1, `${AGENTS_FOLDER} is a link that leads out of the folder.`);
+  return isInside(root, inner)
+    ? inner
+    : new SpecFileError(1, `${AGENTS_FOLDER} is a link that leads out of the folder.`);
 }
 
 interface SpecPath {

@@ -39,8 +39,9 @@ async function start(options: Partial<WatchOptions> = {}): Promise<void> {
 const text = (name: string): string => `---\nname: ${name}\ndescription: About ${name}.\n---\nYou are ${name}.\n`;
 const write = async (file: string, name: string): Promise<void> => await writeFile(join(folder, file), text(name));
 const lastNames = (): string => (reports.at(-1)?.loaded ?? []).map(({ name }) => name).join();
-const untilNames = async (names: string): Promise<void> =>
+async function expectNames(names: string): Promise<void> {
   await until(`the loaded specs are ${names}`, () => lastNames() === names);
+}
 const refuses: typeof watch = () => {
   throw Object.assign(new Error('no more watches'), { code: 'ENOSPC' });
 };
@@ -51,32 +52,34 @@ describe('S4.2 watching a folder of specs', () => {
     await start();
     expect(lastNames()).toBe('a');
     await write('b.md', 'b');
-    await untilNames('a,b');
+    await expectNames('a,b');
     await write('b.md', 'c');
-    await untilNames('a,c');
+    await expectNames('a,c');
     await rm(join(folder, 'a.md'));
-    await untilNames('c');
+    await expectNames('c');
   });
 
   it('reports files in new folders', async () => {
     await start();
     await mkdir(join(folder, 'team'));
     await write('team/a.md', 'a');
-    await untilNames('a');
+    await expectNames('a');
     await write('team/a.md', 'b');
-    await untilNames('b');
+    await expectNames('b');
+    expect(reports.at(-1)?.loaded[0]?.file).toBe('team/a.md');
   });
 
   it('continues after the folder was removed and created again', async () => {
     await write('a.md', 'a');
     await start({ pollMs: 5 });
     await rm(folder, { recursive: true });
-    await untilNames('');
+    await expectNames('');
     await mkdir(folder);
     await write('b.md', 'b');
-    await untilNames('b');
+    await expectNames('b');
     await write('b.md', 'c');
-    await untilNames('c');
+    await expectNames('c');
+    expect(errors).toEqual([]);
   });
 
   it.each([
@@ -85,9 +88,10 @@ describe('S4.2 watching a folder of specs', () => {
   ])('loads in intervals if the system %s', async (_what, options) => {
     await start({ ...options, pollMs: 5 });
     await write('a.md', 'a');
-    await untilNames('a');
+    await expectNames('a');
     await write('a.md', 'b');
-    await untilNames('b');
+    await expectNames('b');
+    expect(errors).toEqual([]);
   });
 
   it('reports nothing if the result is the same', async () => {
