@@ -13,7 +13,6 @@ interface Account {
 
 type Unit = keyof SpendingAmount;
 const UNITS: readonly Unit[] = ['tokens', 'microUsd'];
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /** Pays from budgets in memory, with the rules of the ledger. For tests and benchmarks of one process. */
 export class InMemorySpending implements Spending {
@@ -106,9 +105,9 @@ class MemoryHold implements Hold {
   }
 }
 
-function account({ limit = NO_LIMIT, ...rest }: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
+function account(facts: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
   const zero = (): Record<Unit, number> => ({ tokens: 0, microUsd: 0 });
-  return { ...rest, limit, used: zero(), own: zero(), held: zero() };
+  return { ...facts, used: zero(), own: zero(), held: zero() };
 }
 
 function chainOf(run: Account): Account[] {

@@ -9,6 +9,6 @@ export { FakeProgram } from './fake-program.js';
 export { openAiChatWire } from './wires/openai-chat.wire.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
-export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
-export { breakAfter, failWith, hangAfter, say, using } from '../models/scripted/script.js';
+export { scripted } from '../models/scripted/scripted.model.js';
+export { failWith, say } from '../models/scripted/script.js';
 export { expectNoOpenResources, openResources } from './open-resources.js';
