@@ -1,4 +1,4 @@
-/** The arrows of ARCHITECTURE.md as rules. A test breaks each of them on purpose and expects to be told. */
+/** The dependency rules of ARCHITECTURE.md. A test breaks each rule on purpose and expects dependency-cruiser to report it. */
 const to = (path) => ({ path, pathNot: '^node_modules' });
 
 export default {
@@ -13,14 +13,14 @@ export default {
     },
     {
       name: 'registry-depends-on-platform-only',
-      comment: 'libs/registry depends on libs/platform, and on neither providers, runtime nor the edge.',
+      comment: 'libs/registry depends on libs/platform, and not on providers, the runtime or apps.',
       severity: 'error',
       from: { path: '^libs/registry/' },
       to: to('^(libs/(?!registry/|platform/|test-support/)|apps/)'),
     },
     {
       name: 'providers-is-a-leaf',
-      comment: 'libs/providers knows wires, and neither Postgres, registry, runtime nor the edge.',
+      comment: 'libs/providers depends on no other library and not on apps.',
       severity: 'error',
       from: { path: '^libs/providers/' },
       to: to('^(libs/(?!providers/|test-support/)|apps/)'),
@@ -41,7 +41,7 @@ export default {
     },
     {
       name: 'one-door-per-lib',
-      comment: 'From outside, a lib is imported through #rollcall/<lib> or #rollcall/<lib>/testing.',
+      comment: 'Code outside a library imports it only through #rollcall/<lib> or #rollcall/<lib>/testing.',
       severity: 'error',
       from: { path: '^(apps|libs/([^/]+)|test|bench)/' },
       to: { path: '^libs/([^/]+)/src/', pathNot: ['^libs/$2/', '^libs/[^/]+/src/(testing/)?index\\.ts$'] },

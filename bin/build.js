@@ -19,7 +19,7 @@ export function build() {
   if (isFresh()) return;
   lock();
   try {
-    if (isFresh()) return; // another process has built it
+    if (isFresh()) return; // another process has built dist/ while this one waited
     const stamp = fingerprint(); // taken before compiling, so that an edit during the build is noticed
     const fresh = `${DIST}.new`;
     rmSync(fresh, { recursive: true, force: true });
@@ -71,7 +71,7 @@ function lock() {
 /** The owner of the lock has ended, or the lock is so old that another process may have the same process id now. */
 function isAbandoned() {
   const file = statSync(LOCK, { throwIfNoEntry: false });
-  if (!file) return false; // it was just released
+  if (!file) return false; // the lock was just released
   return Date.now() - file.mtimeMs > LOCK_MAX_AGE_MS || hasEnded(lockOwner());
 }
 

@@ -41,6 +41,8 @@ const STEPS: Step[] = [
     'models.list',
     'models.resolve',
     'providers.list',
+    'skills.list',
+    'skills.get',
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
@@ -94,7 +96,11 @@ function firstSequence(): string {
 }
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32), ROLLCALL_WEBHOOK_TRIES: '1' });
+  api = await startApi({
+    ROLLCALL_SEALING_KEY: 'k'.repeat(32),
+    ROLLCALL_WEBHOOK_TRIES: '1',
+    ROLLCALL_SKILLS_DIR: 'examples/skills',
+  });
   document = await documentOf(api);
   check = new ResponseCheck(document);
 });

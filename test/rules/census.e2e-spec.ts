@@ -36,6 +36,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/models/resolve', access: 'models:read' },
   { route: 'GET /v1/namespaces', access: 'namespaces:read' },
   { route: 'GET /v1/namespaces/:name', access: 'namespaces:read' },
+  { route: 'GET /v1/skills', access: 'skills:read' },
+  { route: 'GET /v1/skills/:name', access: 'skills:read' },
   { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },

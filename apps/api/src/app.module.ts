@@ -9,7 +9,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
-import { platformOptions, providersOptions, registryOptions } from './config/library.options.js';
+import { agentRuntimeOptions, platformOptions, providersOptions, registryOptions } from './config/library.options.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
@@ -19,6 +19,7 @@ import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
+import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 
@@ -68,6 +69,7 @@ export class AppModule {
         AgentsModule,
         BudgetsModule,
         ModelsModule,
+        SkillsModule,
         SinksModule,
       ],
     };
@@ -79,6 +81,6 @@ function libraries({ config, database, secrets }: Foundations): DynamicModule[] 
     PlatformModule.forRoot(platformOptions(config, database)),
     RegistryModule.forRoot(registryOptions(config)),
     ProvidersModule.forRoot(providersOptions(config, secrets)),
-    AgentRuntimeModule.forRoot(),
+    AgentRuntimeModule.forRoot(agentRuntimeOptions(config)),
   ];
 }

@@ -88,7 +88,10 @@ export class Loop {
   }
 }
 
-/** Doubles with each failure up to a limit. The random part keeps replicas from retrying at the same time. */
+/**
+ * The delay before the next attempt. It doubles with each failure up to a limit; the random part keeps replicas from
+ * retrying at the same time.
+ */
 function backoff(failures: number): number {
   const maxDelayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (failures - 1));
   return maxDelayMs * (0.5 + Math.random() / 2);

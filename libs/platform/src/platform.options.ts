@@ -3,7 +3,7 @@ import type { DatabaseOptions } from './postgres/database.options.js';
 import type { Database } from './postgres/database.js';
 
 export interface PlatformOptions {
-  /** The module closes the database when it shuts down, even if it did not create it. */
+  /** The module closes the database when it shuts down, even if the caller created the database. */
   database: Database | DatabaseOptions;
   /** The event types of all libraries of the application. */
   catalog: EventCatalog;

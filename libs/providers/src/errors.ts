@@ -61,7 +61,7 @@ const TRAITS = {
 } as const satisfies Record<string, Traits>;
 
 export interface ProviderErrorOptions extends ErrorOptions {
-  /** Overrides the default of the code, if the other side has reported it. */
+  /** Overrides the default of the code if the remote side states whether a retry can succeed. */
   retryable?: boolean;
   /** How long to wait before a retry can succeed, in milliseconds. */
   retryAfterMs?: number;

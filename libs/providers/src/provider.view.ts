@@ -51,7 +51,7 @@ const HOW_TO_SET_ADDRESS = 'Set baseUrl in a preset, or for the vendor in models
 function howToSetKey(keyEnv?: string): string {
   return keyEnv
     ? `Set ${keyEnv} where Rollcall runs.`
-    : 'Set the name of its environment variable as keyEnv of the preset or vendor.';
+    : 'Set keyEnv of the preset or vendor to the name of the environment variable that contains the key.';
 }
 
 function areMet(needs: Need[]): boolean {

@@ -2,8 +2,8 @@
 const MAX_MS = 86_400_000;
 
 /**
- * Returns how long to wait, in milliseconds. A date is compared with the `date` header, so that the clocks need not be
- * equal.
+ * Returns how long to wait, in milliseconds. A date is compared with the `date` header, so that the clocks of both sides may
+ * differ.
  */
 export function readRetryAfter(headers: Record<string, string | undefined>): number | undefined {
   const wait = milliseconds(headers['retry-after-ms']) ?? secondsOrDate(headers['retry-after'], headers['date']);

@@ -19,7 +19,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** Whether the key can be sent in a header. A key with a line break at the end, as read from a file, cannot. */
+  /** Whether the key can be sent in a header. A key with a line break at the end, for example one read from a file, cannot. */
   get fitsHeader(): boolean {
     return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(this.#value);
   }

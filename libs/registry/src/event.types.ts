@@ -30,7 +30,7 @@ export interface RegistryEventPayloads {
   'agent.quarantined': { by: string; reason?: string };
   'agent.resumed': { by: string };
 
-  /** `reporters`: the callers whose failures opened the circuit, the one with the most failures first. */
+  /** `reporters`: the callers whose failures opened the circuit, the caller with the most failures first. */
   'circuit.opened': {
     consecutiveFailures: number;
     retryAt: string;

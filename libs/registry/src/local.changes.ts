@@ -5,7 +5,7 @@ import { BudgetSweeper } from './budgets/budget.sweeper.js';
 import { DirectorySync } from './discovery/directory.sync.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 
-/** Passes changes that this replica commits to its own directory and budget sweeper, before the event feed delivers them. */
+/** Passes the changes of this replica, once they are committed, to its directory and budget sweeper, before the event feed delivers them. */
 @Injectable()
 export class LocalChanges {
   constructor(

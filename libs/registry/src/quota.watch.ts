@@ -1,21 +1,21 @@
 import type { Quota } from '#rollcall/platform';
 
-/** With fewer free objects than this, every request counts the objects, under a lock, so that the quota is exact. */
+/** If fewer objects than this may still be added, every request counts the objects, under a lock, so that the quota is exact. */
 const NEAR_QUOTA = 100;
-/** A replica uses at most one tenth of the free objects before it counts again, so ten replicas stay within the quota. */
+/** Before a replica counts again, it adds at most one tenth of what is left of the quota, so ten replicas stay within the quota. */
 const SHARE = 10;
 const MAX_CREDENTIALS = 10_000;
 
 /**
  * Decides which requests count the objects of their credential. Far from the quota, one count serves many requests: the more
- * objects are free, the fewer requests count.
+ * is left of the quota, the fewer requests count.
  */
 export class QuotaWatch {
   private readonly free = new Map<string, number>();
 
   constructor(private readonly quota: Quota) {}
 
-  /** Whether the caller must count before it adds `added` objects. If not, this subtracts them from the free ones. */
+  /** Whether the caller must count before it adds `added` objects. If not, this subtracts `added` from what is left. */
   mustCount(credential: string, added = 1): boolean {
     if (this.quota.limit === 0) return false;
     const free = this.free.get(credential) ?? 0;

@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
+import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
 import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
+import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
   return {
@@ -32,6 +35,11 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
   const { models, providers: agents } = config;
   const egress = { ...egressRules(config), howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)' };
   return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, secrets };
+}
+
+export function agentRuntimeOptions({ skills }: Config): AgentRuntimeOptions {
+  const folders = skills.folders.filter((folder) => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder));
+  return { skills: { folders } };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

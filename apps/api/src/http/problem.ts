@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import { RuntimeError } from '#rollcall/agent-runtime';
 import {
   CursorAheadError,
   CursorExpiredError,
@@ -34,7 +35,7 @@ function recognise(error: unknown): { code: ErrorCode; message: string; extras: 
   if (error instanceof ProviderError) {
     return { code: error.code, message: error.message, extras: { retryAfterMs: error.retryAfterMs } };
   }
-  if (error instanceof RegistryError || error instanceof PlatformError) {
+  if (error instanceof RegistryError || error instanceof PlatformError || error instanceof RuntimeError) {
     const { code, message, retryAfterMs } = error;
     return { code, message, extras: { retryAfterMs, details: detailsOf(error) } };
   }

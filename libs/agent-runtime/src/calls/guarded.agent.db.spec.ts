@@ -182,7 +182,7 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
   });
 
-  it('S3.8 S1.10 lets one of many callers probe, and accepts all calls after its success', async () => {
+  it('S3.8 S1.10 lets one of many callers probe, and accepts all calls after the probe succeeds', async () => {
     const inner = await createAgent();
     const agent = await registered(inner);
     await crashUntilOpen(agent);

@@ -1,7 +1,7 @@
 import type { EventType, RegistryEvent } from './event.types.js';
 
 /**
- * An event in the JSON format of CloudEvents 1.0. `sequence`, its number in the log as a string, `namespace` and
+ * An event in the JSON format of CloudEvents 1.0. `sequence` (the number in the log, as a string), `namespace` and
  * `capabilities` are extension attributes.
  */
 export interface CloudEvent {

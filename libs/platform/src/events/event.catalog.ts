@@ -4,7 +4,7 @@ import type { EventType, RegistryEvent, SubjectKind } from './event.types.js';
 export interface EventFilter {
   /** Type names, or families such as `agent.*`. */
   types?: readonly string[];
-  /** The ids within their namespaces. */
+  /** The ids of agents within their namespaces. */
   agentIds?: readonly string[];
   /** The event must have at least one of these capabilities. */
   capabilities?: readonly string[];
@@ -32,8 +32,8 @@ export class EventCatalog {
   }
 
   /**
-   * Returns the agent that an event concerns, even if the subject of the event is something else. It is the id within the
-   * namespace of the event.
+   * Returns the local id of the agent that the event concerns, even if the subject of the event
+   * is something else.
    */
   agentOf(event: RegistryEvent): string | undefined {
     if (this.subjects[event.type] === 'agent') return event.subject;

@@ -22,7 +22,7 @@ export class CursorForeignError extends PlatformError {
 
   constructor(readonly head: number) {
     super(
-      'The cursor belongs to another event log: the database was restored from a backup, or is another one. ' +
+      'The cursor belongs to another event log: the database was restored from a backup, or replaced by another one. ' +
         'Discard the state you derived from events, read a snapshot of the agents, and continue from its cursor.',
     );
   }

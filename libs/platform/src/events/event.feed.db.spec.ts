@@ -71,7 +71,7 @@ describe('the feed', () => {
       wake(head);
     };
     listener.start();
-    feed.start(); // its sequencer is not started, so only the listener can report a head
+    feed.start(); // the sequencer of this replica is not started, so only the listener can report a head
     events.start();
     await until('both listeners are connected', () => events.listener.connected && listener.connected);
     await until('the feed has read the log', () => feed.position === 0);

@@ -42,7 +42,7 @@ export class EventFeed implements OnApplicationBootstrap {
   private readonly loop: Loop;
   private recent: RegistryEvent[] = [];
   private newest?: number;
-  /** The newest head that a look in progress, or the next one, was called for; 0 if none. */
+  /** The newest head that was passed to `wake` since the last pass ended; 0 if none. */
   private calledFor = 0;
   private epoch = '';
   private failingSince?: number;
@@ -80,7 +80,10 @@ export class EventFeed implements OnApplicationBootstrap {
     await this.loop.stop();
   }
 
-  /** Starts a pass, because there may be new events, up to `head` if it is given. The sequencer of this process and its NOTIFY report the same head. */
+  /**
+   * Starts a pass, because there may be new events. A `head` that was read or passed before starts none: the sequencer of
+   * this process and its NOTIFY both report each head.
+   */
   wake(head?: number): void {
     if (head !== undefined && this.newest !== undefined && head <= Math.max(this.newest, this.calledFor)) return;
     this.calledFor = Math.max(this.calledFor, head ?? 0);

@@ -10,7 +10,7 @@ export interface EventContext {
   /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
   /**
-   * The namespace of the subject; `default` if absent. It is ignored if the type of the event determines it: the subject of an
+   * The namespace of the subject; `default` if absent. This value is ignored if the type of the event determines the namespace: the subject of an
    * event about an agent is a qualified id, and an event about the registry concerns all namespaces.
    */
   namespace?: string;

@@ -42,7 +42,7 @@ interface Reads {
   maxConcurrent: number;
 }
 
-/** Counts statements and rows from now on, or only those of statements that contain `part`. */
+/** From now on, counts the statements that contain `part`, and their rows. */
 function countReads(part = ''): Reads {
   const reads: Reads = { statements: 0, rows: 0, maxConcurrent: 0 };
   const query = db.query.bind(db);

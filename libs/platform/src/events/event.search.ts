@@ -24,7 +24,7 @@ const SEARCH = `
   ) AS event ON true
   WHERE counter.id = 1 ORDER BY event.seq`;
 
-/** The same without a filter. The feed uses this query in every pass. */
+/** Reads a page without a filter. The feed uses this query in every pass. */
 const PAGE = `
   SELECT counter.head, counter.epoch, event.* FROM event_counter AS counter
   LEFT JOIN LATERAL (

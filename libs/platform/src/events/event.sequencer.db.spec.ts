@@ -175,7 +175,7 @@ describe('the sequencer', () => {
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                 WHERE datname = current_database() AND pid <> pg_backend_pid()`,
         )
-        .catch(() => undefined); // it may terminate its own connection
+        .catch(() => undefined); // the pool may return a connection that the previous round has terminated
     }
     await until('all events are in the log', async () => (await events.log.head().catch(() => 0)) >= 20);
     const subjects = new Set((await readAll(events)).map(({ subject }) => subject));

@@ -29,7 +29,7 @@ export class EventSnapshot {
     return this.at.seq;
   }
 
-  /** The position of that event in the log. */
+  /** The position in the log of the last event whose change is in the snapshot. */
   get position(): LogPosition {
     return this.at;
   }

@@ -87,8 +87,8 @@ export class EventStore {
   }
 
   /**
-   * Locks until the transaction ends. It is a separate statement, so that later statements see the changes of the
-   * previous holder.
+   * Holds the lock of the sequencer until the transaction ends. It is a separate statement, so that later statements see the changes of
+   * the previous holder.
    */
   async lockSequencer(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);
@@ -108,7 +108,7 @@ export class EventStore {
   }
 
   /**
-   * Moves all staged events and exports the snapshot of this statement: it contains all changes up to `head` and none
+   * Moves all staged events and exports the snapshot of this statement, which contains all changes up to `head` and none
    * after it. Needs the lock of the sequencer. The snapshot must be imported before the transaction ends.
    */
   async moveAllAndExport(): Promise<{ position: LogPosition; exported: string }> {

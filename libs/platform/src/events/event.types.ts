@@ -25,7 +25,7 @@ interface EventOf<T extends EventType> {
    * run, a contract, or `registry`.
    */
   subject: string;
-  /** The capabilities of the agent that the event concerns; empty if it concerns none. */
+  /** The capabilities of the agent that the event concerns; empty if it concerns no agent. */
   capabilities: string[];
   at: Date;
   data: EventPayloads[T];

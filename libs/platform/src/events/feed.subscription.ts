@@ -46,7 +46,7 @@ const BATCH = 100;
 /** Delivers the log to one consumer. Old and new events take the same path, so none is lost or repeated in between. */
 export class FeedSubscription {
   private closed = false;
-  /** True during a read or a delivery, so that a callback cannot start a second one. */
+  /** True during a read or a delivery, so that a callback cannot start another. */
   private busy = false;
   private paused = false;
 

@@ -35,7 +35,7 @@ describe('the epoch of the log', () => {
     expect(await epochOf(database.db)).toBe(epoch);
   });
 
-  it('D9 the epoch changes in a restored backup, which rejects cursors of the original', async () => {
+  it('D9 a restored backup gets a new epoch and rejects cursors of the original database', async () => {
     await write(3);
     const { seq, epoch } = await events.log.end();
     const backup = await database.copy();
@@ -70,7 +70,7 @@ describe('the epoch of the log', () => {
     expect(await epochOf(database.db)).toBe(epoch);
   });
 
-  it('D9 the epoch changes when the head is lower than the events that a running replica has read', async () => {
+  it('D9 the epoch changes when the head is lower than the last event that a running replica has read', async () => {
     const { epoch } = await events.log.end();
     events.start();
     await write(5);

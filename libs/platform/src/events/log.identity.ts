@@ -11,7 +11,7 @@ const NEW_EPOCH = `left(gen_random_uuid()::text, 8)`;
 
 /**
  * Assigns a new epoch to the log when its rows are in another database than the one they were written in, so that
- * cursors of the original database are recognised. It checks once, and again after every reconnect.
+ * cursors of the original database are rejected. It checks once, and again after every reconnect.
  */
 @Injectable()
 export class LogIdentity {
@@ -48,7 +48,7 @@ export class LogIdentity {
     await this.db.query(`UPDATE event_counter SET epoch = ${NEW_EPOCH} WHERE id = 1 AND epoch = $1`, [epoch]);
   }
 
-  /** Runs outside any open transaction, because a query that the server rejects would abort it. */
+  /** Runs outside any open transaction, because a query that the server rejects would abort that transaction. */
   private async check(): Promise<void> {
     await this.db.detached(async () => {
       try {

@@ -20,7 +20,7 @@ export class AdminKeys {
     private readonly changes: KeyChanges,
   ) {}
 
-  /** Stores the key of `ROLLCALL_ADMIN_KEY`. A changed value replaces and revokes the key of the previous value. */
+  /** Stores the key of `ROLLCALL_ADMIN_KEY`. If the value has changed, the new key replaces the previous one, which is revoked. */
   async adopt(key: string): Promise<void> {
     const hash = hashOf(key);
     await this.withLock(async () => {
@@ -80,7 +80,7 @@ function requirePermanentAdmin({ id, namespace, roles, revokedAt, expiresAt }: K
   const isAdminOfAll = roles.includes(ADMIN_ROLE) && namespace === ALL_NAMESPACES;
   if (isAdminOfAll && revokedAt === null && expiresAt === null) return;
   throw new AdminKeyError(
-    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key of all namespaces. Set it to a new random value, ` +
+    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key for all namespaces. Set the variable to a new random value, ` +
       'for example: openssl rand -hex 32',
   );
 }

@@ -54,7 +54,10 @@ export class KeyEntity {
   @Column({ type: 'text', name: 'replaced_by', nullable: true })
   replacedBy: string | null;
 
-  /** The first key of a chain of rotations; null if this key did not replace another one. It owns what the chain creates. */
+  /**
+   * The first key of a chain of rotations; null if this key did not replace another one. The first key owns what the keys of
+   * the chain create.
+   */
   @Column({ type: 'text', name: 'origin_id', nullable: true })
   originId: string | null;
 

@@ -14,7 +14,7 @@ export interface NewKey {
   expiresAt: Date | null;
 }
 
-/** A key, with its validity at the time of the query by the clock of the database. */
+/** A key, and whether it is valid at the time of the query, by the clock of the database. */
 export interface KeyRow extends KeyEntity {
   isActive: boolean;
 }
@@ -89,12 +89,12 @@ export class KeyStore {
     );
   }
 
-  /** Counts all keys that are accepted. */
+  /** Counts the valid keys, including rotated keys during their overlap. */
   async countActive(namespace: string): Promise<number> {
     return await this.count(namespace, VALID);
   }
 
-  /** Counts a rotated key and the keys that replace it once. */
+  /** Counts the valid keys. A rotated key and its successor count as one. */
   async countUnreplaced(namespace: string): Promise<number> {
     return await this.count(namespace, `${VALID} AND replaced_by IS NULL`);
   }
@@ -105,7 +105,7 @@ export class KeyStore {
     return Number(rows[0]?.count);
   }
 
-  /** Returns whether another permanent key administers all namespaces: one that does not expire and was not replaced. */
+  /** Returns whether there is another admin key for all namespaces that neither expires nor was replaced. */
   async hasOtherPermanentAdmin(id: string, exceptSource: KeySource | null = null): Promise<boolean> {
     const rows = await this.db.query(
       `SELECT 1 FROM api_key WHERE id <> $1 AND source IS DISTINCT FROM $2 AND $3 = ANY (roles) AND namespace = '*'

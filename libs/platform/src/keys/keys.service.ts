@@ -53,7 +53,7 @@ export class KeysService {
     return row;
   }
 
-  /** Returns those of the ids whose key is neither revoked nor expired. */
+  /** Returns the ids whose key is neither revoked nor expired. */
   async findValidIds(ids: readonly string[]): Promise<string[]> {
     return await this.store.findValidIds(ids);
   }
@@ -78,7 +78,7 @@ export class KeysService {
     return row;
   }
 
-  /** Issues a new secret with the same name, namespace, roles and lifetime. The old secret stays valid for the overlap. */
+  /** Issues a new key with the same name, namespace, roles and lifetime. The old key stays valid for the overlap. */
   async rotate(id: string, overlapMs: number, by: string, visible: VisibleNamespaces): Promise<IssuedKey> {
     return await this.db.transaction(async () => {
       await this.store.lockWriters();

@@ -9,7 +9,7 @@ export const SHUTDOWN_ORDER = [
   'background', // no new periodic pass starts, and leased work is handed over to other replicas
   'server', // Nest closes the HTTP server: requests in progress end, connections close
   'writes', // batches in progress commit
-  'sequencer', // the events of those writes are moved to the log
+  'sequencer', // the last staged events are moved to the log
   'feed', // reading of events stops
   'database', // the connection pools close
 ] as const;

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Adds namespaces. Everything that exists belongs to `default`. The added columns have constant defaults, so no table is rewritten.
- * Admin keys keep access to all namespaces, because otherwise nobody could create one; other keys belong to `default`.
+ * Admin keys keep access to all namespaces, because otherwise nobody could create a namespace; other keys belong to `default`.
  */
 export class Namespaces1763300000000 implements MigrationInterface {
   name = 'Namespaces1763300000000';

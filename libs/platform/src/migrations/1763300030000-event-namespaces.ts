@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Adds the namespace of events and webhooks. All existing ones belong to `default`; the constant default rewrites no table. */
+/** Adds the namespace of events and webhooks. Existing rows belong to `default`. The default is constant, so Postgres rewrites no table. */
 export class EventNamespaces1763300030000 implements MigrationInterface {
   name = 'EventNamespaces1763300030000';
 

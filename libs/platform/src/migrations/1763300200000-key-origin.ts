@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The first key of a chain of rotations, which owns the agents that the keys of the chain register. */
+/** Stores for each key the first key of its chain of rotations. That key owns the agents that the keys of the chain register. */
 export class KeyOrigin1763300200000 implements MigrationInterface {
   name = 'KeyOrigin1763300200000';
 

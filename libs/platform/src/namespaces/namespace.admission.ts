@@ -15,7 +15,7 @@ export class NamespaceAdmission {
 
   /**
    * Throws unless the namespace exists and has room for one more object. Must be called in the transaction that adds the object: until
-   * it ends, the namespace cannot be deleted, and if it has a limit, no other transaction adds an object of this kind.
+   * that transaction ends, the namespace cannot be deleted, and if the namespace has a limit, no other transaction adds an object of this kind.
    */
   async admit(namespace: string, kind: LimitedKind, count: () => Promise<number>): Promise<void> {
     if (namespace === ALL_NAMESPACES) return;

@@ -2,7 +2,7 @@
 export interface NamespaceLimits {
   /** Live agents. */
   agents: number;
-  /** Keys that are neither revoked nor expired. A rotated key counts once, also while its old secret is valid. */
+  /** Keys that are neither revoked nor expired. A rotated key and its successor count as one. */
   keys: number;
   webhooks: number;
   /** Requests per second on each replica. */

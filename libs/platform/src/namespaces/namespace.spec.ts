@@ -14,7 +14,7 @@ describe('a qualified id', () => {
     expect(qualifiedId(DEFAULT_NAMESPACE, 'team-a/builder')).not.toBe(qualifiedId('team-a', 'builder'));
   });
 
-  it('returns the namespace and the local id it was made of', () => {
+  it('can be split into the namespace and the local id that it was made of', () => {
     fc.assert(
       fc.property(namespaces, localIds, (namespace, localId) => {
         const qualified = qualifiedId(namespace, localId);

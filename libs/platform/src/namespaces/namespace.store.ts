@@ -44,7 +44,7 @@ export class NamespaceStore {
     );
   }
 
-  /** Absent fields are not changed; a limit of the patch replaces the limit of the same kind. */
+  /** Absent fields are not changed; a given limit replaces the limit of the same kind. */
   async update(name: string, { description, limits }: Partial<NamespaceFields>): Promise<NamespaceRow | undefined> {
     const rows = await this.db.query<NamespaceRow>(
       `UPDATE namespace SET description = CASE WHEN $2 THEN $3 ELSE description END, limits = limits || $4::jsonb
@@ -54,7 +54,7 @@ export class NamespaceStore {
     return rows[0];
   }
 
-  /** Waits for the transactions that hold the namespace. Later ones wait until this transaction ends. */
+  /** Waits for the transactions that hold the namespace. Later transactions wait until this one ends. */
   async lock(name: string): Promise<boolean> {
     const rows = await this.db.query('SELECT 1 FROM namespace WHERE name = $1 AND deleted_at IS NULL FOR UPDATE', [
       name,
@@ -62,7 +62,7 @@ export class NamespaceStore {
     return rows.length > 0;
   }
 
-  /** Returns those of the names that exist. They cannot be deleted until the transaction ends. */
+  /** Returns the namespaces that exist. They cannot be deleted until the transaction ends. */
   async hold(names: readonly string[]): Promise<NamespaceRow[]> {
     return await this.db.query<NamespaceRow>(
       `SELECT ${COLUMNS} FROM namespace WHERE name = ANY ($1) AND deleted_at IS NULL ORDER BY name FOR KEY SHARE`,

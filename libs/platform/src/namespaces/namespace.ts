@@ -1,6 +1,6 @@
 /** Exists in every installation. Objects that were created before namespaces existed belong to it. */
 export const DEFAULT_NAMESPACE = 'default';
-/** Stands for every namespace in the access of a credential. It is not a valid name of a namespace. */
+/** The value for access to all namespaces. It is not a valid name of a namespace. */
 export const ALL_NAMESPACES = '*';
 export const NAMESPACE_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -11,7 +11,7 @@ const SEPARATOR = '/';
 
 /**
  * The id of an object among the objects of all namespaces: `team-a/builder`. In the default namespace it is the local id itself, so
- * that ids from before namespaces stay as they are. Different pairs of namespace and local id have different qualified ids: a local
+ * that ids that are older than namespaces stay valid. Different pairs of namespace and local id have different qualified ids: a local
  * id with a slash gets the prefix in the default namespace, too.
  */
 export function qualifiedId(namespace: string, localId: string): string {

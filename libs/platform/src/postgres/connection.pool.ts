@@ -7,7 +7,7 @@ const SHRUNK_MS = 1_000;
 const RETRY_MS = 50;
 
 /**
- * A pool whose callers wait for a connection in use when the server accepts no more connections. The pool of the driver fails
+ * A pool whose callers wait until a connection becomes free when the server accepts no more connections. The pool of the driver fails
  * the caller in this case, even if another connection of the same pool becomes free soon.
  */
 export class ConnectionPool {

@@ -58,7 +58,7 @@ export function isConnectionError(error: unknown): boolean {
   return CONNECTION_STATES.test(code) || SOCKET_CODES.has(code) || DRIVER_MESSAGES.test(message);
 }
 
-/** Converts temporary errors of the driver to one of the two errors above. Other errors are returned unchanged. */
+/** Converts temporary errors of the driver to `DatabaseUnavailableError` or `DatabaseBusyError`. Other errors are returned unchanged. */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof PlatformError) return error;
   if (isConnectionError(error)) return new DatabaseUnavailableError(error);

@@ -14,7 +14,7 @@ beforeEach(async () => {
   await database.db.query('CREATE TABLE counter (id int PRIMARY KEY, value int NOT NULL)');
   await database.db.query('INSERT INTO counter SELECT id, 0 FROM generate_series(1, 100) AS id');
   observer = new Client({ connectionString: database.url });
-  observer.on('error', () => undefined); // a test may terminate it
+  observer.on('error', () => undefined); // a test may terminate this connection
   await observer.connect();
 });
 afterEach(async () => {
@@ -30,7 +30,7 @@ describe('a replica that freezes during a transaction', () => {
     const operationTimeoutMs = 1_000;
     const db = await database.connectAgain({ operationTimeoutMs });
     const frozen = new Client({ connectionString: database.url, ...sessionLimits({ operationTimeoutMs }) });
-    frozen.on('error', () => undefined); // the server terminates it
+    frozen.on('error', () => undefined); // the server terminates this connection
     await frozen.connect();
     await frozen.query('BEGIN');
     await frozen.query('UPDATE counter SET value = value + 1 WHERE id = 1');

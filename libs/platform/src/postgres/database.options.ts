@@ -67,12 +67,12 @@ function poolOptions(options: DatabaseOptions, applicationName: string): PoolCon
 }
 
 /**
- * All of these limits are necessary: without any one of them, callers of a frozen Postgres wait forever (measured).
+ * All of these limits are necessary: if one of them is missing, callers of a frozen Postgres wait forever (measured).
  *
  * The limits of the server are shorter than those of the client, so a slow statement fails with DATABASE_BUSY and not with
  * DATABASE_UNAVAILABLE. A transaction without activity belongs to a frozen replica: the server ends it and releases its locks
- * after the same time as the timer of the client. A new connection needs several round trips, so it may take longer than a
- * statement; its caller does not wait that long.
+ * after the same time as the timer of the client. A new connection needs several round trips, so opening it may take longer than a statement;
+ * the caller that needs it waits only for the time limit of a statement.
  */
 export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'operationTimeoutMs'>): PoolConfig {
   return {
@@ -84,7 +84,7 @@ export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'ope
   };
 }
 
-/** The same limits for a connection outside the pool. */
+/** The time limits of the client for a connection outside the pools. */
 export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, applicationName: string): ClientConfig {
   return {
     connectionString: url,

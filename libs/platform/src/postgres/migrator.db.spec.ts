@@ -26,7 +26,7 @@ const optionsFor = (at: string): DatabaseOptions => ({ url: at, poolSize: 2, ope
 describe('a migration while another replica migrates', () => {
   beforeEach(async () => void (await admin.query('SELECT pg_advisory_lock($1)', [LOCK])));
 
-  it('a migration waits for another replica, reports it once, and continues when that replica has finished', async () => {
+  it('a migration waits for another replica, reports the wait once, and continues when that replica has finished', async () => {
     let reports = 0;
     const migrated = migrate(optionsFor(url), NOTHING, { onWait: () => (reports += 1) });
     await until('the migration waits', () => reports > 0);
@@ -45,7 +45,7 @@ describe('a migration while another replica migrates', () => {
 });
 
 describe('a migration that needs an administrator', () => {
-  it('a migration fails with the missing GRANT when the user cannot create tables', async () => {
+  it('a migration fails and names the missing GRANT when the user cannot create tables', async () => {
     await admin.query(`CREATE ROLE ${ROLE} LOGIN`);
     const limited = new URL(url);
     limited.username = ROLE;
@@ -58,7 +58,7 @@ describe('a migration that needs an administrator', () => {
     }
   });
 
-  it('a migration fails with the missing CREATE SCHEMA when the search path contains no schema', async () => {
+  it('a migration fails and names the missing CREATE SCHEMA when the search path contains no schema', async () => {
     const withoutSchema = new URL(url);
     withoutSchema.searchParams.set('options', '-c search_path=nowhere');
     const rejected = migrate(optionsFor(withoutSchema.toString()), NOTHING);

@@ -30,7 +30,7 @@ describe('named statements', () => {
     expect(await prepared(client)).toEqual(['count_noted']);
   });
 
-  it('sends named statements as text through a pooler, which reports a process id that differs from the server', async () => {
+  it('sends named statements as text through a pooler, which reports another process id than the server', async () => {
     Object.assign(client, { processID: 1 });
     expect((await client.query(toQuery(COUNT, await isDirect(client)))).rows).toEqual([{ count: 0 }]);
     expect(await prepared(client)).toEqual([]);

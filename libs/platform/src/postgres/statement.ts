@@ -24,8 +24,8 @@ export function isRead(sql: string | NamedStatement): boolean {
 
 /**
  * Whether the connection leads directly to Postgres. Behind a pooler such as PgBouncer, each transaction may run on
- * another server connection, which does not have the prepared statements. A pooler reports its own process id when a
- * client connects, so it differs from the process id of the Postgres session.
+ * another server connection, which does not have the prepared statements. A pooler reports its own process id when
+ * a client connects, which differs from the process id of the Postgres session.
  */
 export async function isDirect(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');

@@ -39,7 +39,7 @@ export class PeriodicExplorer implements OnApplicationBootstrap {
     this.scheduler.addInterval(
       name,
       setInterval(() => void task.run(), everyMs),
-    ); // a duplicate name throws
+    ); // throws if the name is already in use
     this.all.push(task);
   }
 }

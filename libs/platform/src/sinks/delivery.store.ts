@@ -4,7 +4,7 @@ import type { RegistryEvent } from '../events/event.types.js';
 import { DEFAULT_NAMESPACE } from '../namespaces/namespace.js';
 import type { DeliveryEntity, DeliveryState } from './delivery.entity.js';
 
-/** An event in a delivery. Those from before namespaces existed have none. */
+/** An event in a delivery. Events that were stored before namespaces existed have no namespace. */
 type StoredEvent = Omit<RegistryEvent, 'namespace'> & { namespace?: string };
 export type DeliveryRow = Omit<DeliveryEntity, 'event'>;
 
@@ -34,7 +34,7 @@ export class DeliveryStore {
   }
 
   /**
-   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many. The event of a
+   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many it marked. The event of a
    * delivery that succeeded is read from the log again.
    */
   async markPending(sinkId: string, seq: number | null): Promise<number> {
@@ -59,7 +59,7 @@ export class DeliveryStore {
   }
 
   /**
-   * Deletes records of deleted sinks and old records, and returns how many. Records of deliveries that did not succeed
+   * Deletes records of deleted sinks and old records, and returns how many it deleted. Records of deliveries that did not succeed
    * are kept for `keepParkedMs`.
    */
   async prune(keepMs: number, keepParkedMs: number, limit: number): Promise<number> {

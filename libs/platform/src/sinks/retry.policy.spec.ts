@@ -21,7 +21,7 @@ describe('the delay before the next attempt', () => {
     );
   });
 
-  it('the delay is the one that the receiver requests if that is longer, up to the maximum', () => {
+  it('a longer delay that the receiver requests is used, up to the maximum', () => {
     expect(retryDelay(POLICY, 1, 1, 30_000)).toBe(30_000);
     expect(retryDelay(POLICY, 1, 1, 3_600_000)).toBe(60_000);
     expect(retryDelay(POLICY, 3, 1, 10)).toBe(4_000);
@@ -29,7 +29,7 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a failed delivery', () => {
-  it('a delivery is exhausted after the last attempt, and never exhausted without a maximum number of attempts', () => {
+  it('the attempts are exhausted after the last one, and never exhausted if their number has no maximum', () => {
     expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
     expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });

@@ -178,7 +178,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
     if (!(await this.dependencies.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
   }
 
-  /** Sends the deliveries that an operator requested again. Each gets one attempt; after a failure it is parked again. */
+  /** Repeats the deliveries that an operator has requested. Each gets one attempt; after a failure it is parked again. */
   private async sendPending(): Promise<void> {
     if (!this.sink.keepsDeliveries) return;
     for (let after = 0, size = PENDING_BATCH; size === PENDING_BATCH;) {

@@ -71,8 +71,8 @@ export class SinkStore {
   }
 
   /**
-   * Claims sinks without a valid lease. A replica can claim a sink that it held before without waiting for the lease to
-   * end.
+   * Claims sinks without a valid lease. A replica need not wait for the end of its own lease to claim the sink
+   * again.
    */
   async claim(
     owner: string,

@@ -102,7 +102,7 @@ describe('a sink', () => {
     expect(here.faults).toEqual([]);
   });
 
-  it('retries a failed delivery before the next one, and reports the state retrying meanwhile', async () => {
+  it('retries a failed delivery before it sends the next event, and reports the state retrying meanwhile', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     sink.retries = { maxAttempts: null, firstDelayMs: 1, maxDelayMs: 2 };
@@ -149,7 +149,7 @@ describe('a sink', () => {
     expect(sink.arrived).toEqual([1, 3, 2]);
   });
 
-  it('a sink receives all events after a sequence number again when they are replayed', async () => {
+  it('a replay sends all events after a sequence number to the sink again', async () => {
     const here = await replica(database.db);
     const sink = sinkOf('one');
     await here.sinks.add('one', 'test', { after: 0 });
@@ -258,7 +258,7 @@ describe('a sink that cannot be created', () => {
 });
 
 describe('sinks of several replicas', () => {
-  it('one replica holds each sink, and another replica continues when that replica stops', async () => {
+  it('each sink is held by exactly one replica, and another replica continues when that one stops', async () => {
     const [one, two] = [await replica(database.db), await replica(await database.connectAgain())];
     for (const id of ['x', 'y', 'z']) await one.sinks.add(id, 'test', { after: 0 });
     await until('all sinks are held', () => one.supervisor.held.length + two.supervisor.held.length === 3);
@@ -307,11 +307,11 @@ describe('sinks of several replicas', () => {
     const admin = database.db.dedicatedClient('admin');
     await admin.connect();
     for (let round = 0; round < 20; round++) {
-      await append(first, 10).catch(() => undefined); // a terminated connection appends fewer events
+      await append(first, 10).catch(() => undefined); // fewer events are appended if the connection is terminated
       await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT 3`);
     }
-    // the pool may still contain terminated connections; this one is not terminated
+    // uses `admin`, because the pool may still contain terminated connections
     await until('all events are logged', async () => (await admin.query('SELECT 1 FROM event_staging')).rowCount === 0);
     const counter = await admin.query<{ head: string }>('SELECT head FROM event_counter');
     await admin.end();

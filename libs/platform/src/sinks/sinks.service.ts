@@ -13,7 +13,7 @@ import { SinkStore } from './sink.store.js';
 export interface SinkStatus {
   id: string;
   kind: string;
-  /** The namespace whose events it receives; `*` for all events. */
+  /** The namespace whose events the sink receives; `*` for all events. */
   namespace: string;
   state: 'delivering' | 'retrying' | 'paused' | 'stopped';
   cursor: number;
@@ -33,7 +33,7 @@ type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: stri
 
 const PRUNE_BATCH = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
-/** The records of parked events are kept this many times longer, because an operator has to inspect them. */
+/** Records of parked events are kept this many times longer than other records, because an operator has to inspect them. */
 const PARKED_FACTOR = 10;
 
 /** Shows and changes sinks for operators. A change ends the lease, so that the next relay starts with the new settings. */
@@ -129,7 +129,7 @@ export class SinksService {
     return await this.deleteOldDeliveries(keepDeliveriesMs, keepDeliveriesMs * PARKED_FACTOR);
   }
 
-  /** Deletes old delivery records and returns how many. */
+  /** Deletes old delivery records and returns how many it deleted. */
   async deleteOldDeliveries(keepMs: number, keepParkedMs: number): Promise<number> {
     return await inBatches(PRUNE_BATCH, async (limit) => await this.deliveries.prune(keepMs, keepParkedMs, limit));
   }

@@ -2,8 +2,8 @@ import { createConnection, createServer, type AddressInfo, type Server, type Soc
 import { join } from 'node:path';
 
 /**
- * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after an
- * response of the server. Pipelined statements share one round trip. The proxy delays responses a little, so that all
+ * A TCP proxy in front of the Postgres of the tests. It counts round trips: how often a client sends data after
+ * a response of the server. Pipelined statements share one round trip. The proxy delays responses a little, so that all
  * statements that a client sends without waiting arrive before the first response.
  */
 export class CountingProxy {

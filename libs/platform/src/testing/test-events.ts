@@ -67,12 +67,12 @@ export async function testEvents(db: Database, options: TestEventOptions = {}): 
   return eventsOf(module);
 }
 
-/** One replica on a database of its own: its event parts, not started. */
+/** The event services of one replica on its own database. They are not started. */
 export interface TestReplica {
   database: TestDatabase;
   db: Database;
   events: TestEvents;
-  /** Stops the event parts and drops the database. */
+  /** Stops the event services and drops the database. */
   stop(): Promise<void>;
 }
 

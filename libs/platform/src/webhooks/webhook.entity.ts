@@ -16,7 +16,7 @@ export class WebhookEntity {
   @Index('webhook_id', { unique: true })
   id: string;
 
-  /** It receives the events of this namespace; `*` for all events. */
+  /** The webhook receives the events of this namespace; `*` for all events. */
   @Column({ type: 'text', default: 'default' })
   namespace: string;
 

@@ -26,7 +26,7 @@ export interface NewWebhook {
   /** Delivery starts after this sequence number, or with the next event if absent. */
   after?: number;
   createdBy: string;
-  /** It receives the events of this namespace; `*` for all events. */
+  /** The webhook receives the events of this namespace; `*` for all events. */
   namespace: string;
 }
 

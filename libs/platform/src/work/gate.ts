@@ -1,7 +1,7 @@
 export interface GateOptions {
   /** How many pieces of work run at the same time. */
   limit: number;
-  /** Whether work that waits would fail with the same error. It then fails immediately. */
+  /** Whether work that waits would fail with the same error. Waiting work then fails immediately. */
   failsAll(error: unknown): boolean;
   /** Creates the error for work that would wait too long. */
   busy(): Error;
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. It is meant for work
- * that blocks the event loop for milliseconds: hundreds of such calls at once would delay every other request by
+ * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. The gate is meant for
+ * work that blocks the event loop for milliseconds: hundreds of such calls at once would delay every other request by
  * seconds.
  */
 export class Gate {

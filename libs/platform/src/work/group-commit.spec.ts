@@ -45,7 +45,7 @@ describe('GroupCommit', () => {
     expect(await results).toEqual(['a done', 'b done']);
   });
 
-  it('collects the next batch while one commits', async () => {
+  it('collects the next batch while a batch commits', async () => {
     const { group, batches } = heldGroup();
     const first = group.run('a');
     await untilBatch(batches, 1);
@@ -81,7 +81,7 @@ describe('GroupCommit', () => {
     expect(await all).toEqual(['failed: busy', 'b done']);
   });
 
-  it('returns the failure to waiting items immediately if the error would affect them as well', async () => {
+  it('returns the failure to waiting items immediately if they would fail with the same error', async () => {
     const { group, batches } = heldGroup({ maxBatch: 1, failsAll: () => true });
     const all = Promise.all([group.run('a'), group.run('b'), group.run('c')]);
     await untilBatch(batches, 1);
@@ -120,7 +120,7 @@ describe('GroupCommit', () => {
     expect(await all).toEqual(['c done', 'a done', 'b done']);
   });
 
-  it('fails only the item that caused the error, and commits the others of its batch', async () => {
+  it('fails only the item that caused the error, and commits the other items of its batch', async () => {
     const commits: string[] = [];
     const { group } = heldGroup({
       maxBatch: 8,

@@ -46,7 +46,7 @@ export class GroupCommit<Item, Result> {
     private readonly options: GroupCommitOptions<Item, Result>,
   ) {}
 
-  /** Uses a callback, because one promise for each item costs more than the rest of a heartbeat. */
+  /** Uses a callback, because one promise for each item costs more than all other work on a heartbeat. */
   submit(item: Item, done: (result: Result) => void): void {
     this.waiting.push({ item, key: this.options.keyOf?.(item) ?? '', done });
     this.running ??= this.db.detached(async () => await this.drain());
@@ -83,7 +83,7 @@ export class GroupCommit<Item, Result> {
       const batch = this.takeBatch();
       const items = batch.map(({ item }) => item);
       const committed = this.commit(items);
-      await nextTick(); // the batch is sent to Postgres
+      await nextTick(); // lets the driver send the batch to Postgres
       deliver();
       const results = await committed;
       deliver = () => this.deliver(batch, items, results);

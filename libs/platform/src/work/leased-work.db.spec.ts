@@ -122,7 +122,7 @@ describe('leased work', () => {
     expect([overlaps, faults]).toEqual([[], []]);
   });
 
-  it('rejects the writes of a worker that was frozen until after the end of its lease', async () => {
+  it('rejects the writes of a worker that was frozen beyond the end of its lease', async () => {
     const [frozen, healthy] = [replica(database.db), replica(await database.connectAgain())];
     await frozen.pass();
     const late = workerOf('row-0');
@@ -169,7 +169,7 @@ describe('leased work', () => {
     await proxy.stop();
   });
 
-  it('reports a row whose worker cannot be opened or fails, and works on the others', async () => {
+  it('reports a row whose worker cannot be opened or fails, and works on the other rows', async () => {
     const broken = replica(database.db, {
       open: async (claim) => {
         if (claim.id === 'row-1') throw new Error('cannot be opened');

@@ -13,14 +13,14 @@ class FailingProvider implements AgentProvider {
 }
 
 describe('the registry of agent providers', () => {
-  it('S1.1 finds a provider by name, and lists the known names when there is none', () => {
+  it('S1.1 finds a provider by name, and lists the known names if the name is unknown', () => {
     const registry = new AgentProviderRegistry().register(new FailingProvider('b')).register(new FailingProvider('a'));
     expect(registry.get('a').name).toBe('a');
     expect(() => registry.get('c')).toThrow('There is no agent provider named c. Known: a, b.');
     expect(() => new AgentProviderRegistry().get('c')).toThrow(/none yet/);
   });
 
-  it('S1.1 rejects a name that is already registered with AGENT_PROVIDER_TAKEN', () => {
+  it('S1.1 rejects a provider with AGENT_PROVIDER_TAKEN if its name is already registered', () => {
     const registry = new AgentProviderRegistry().register(new FailingProvider('a'));
     expect(() => registry.register(new FailingProvider('a'))).toThrow(
       expect.objectContaining({ code: 'AGENT_PROVIDER_TAKEN' }),

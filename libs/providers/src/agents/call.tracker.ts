@@ -6,8 +6,8 @@ type Respond = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
 /**
  * Tracks the calls of an agent, in the same way for all kinds of agents. It provides the state of the agent, ends every
- * call with exactly one result or error, and ends all calls when the agent is closed. However a call ends, its own
- * signal is aborted, so that everything it started stops.
+ * call with exactly one result or error, and ends all calls when the agent is closed. When a call ends for any reason,
+ * its own signal is aborted, so that everything it started stops.
  */
 export class CallTracker {
   private readonly inFlight = new Set<AbortController>();
@@ -28,7 +28,8 @@ export class CallTracker {
     const call = new AbortController();
     this.inFlight.add(call);
     try {
-      yield* this.untilFinished(respond(caller ? AbortSignal.any([caller, call.signal]) : call.signal));
+      const signal = caller ? AbortSignal.any([caller, call.signal]) : call.signal;
+      yield* this.untilFinished(respond(signal), signal);
     } catch (error) {
       throw this.explain(error, caller);
     } finally {
@@ -42,8 +43,9 @@ export class CallTracker {
     for (const call of this.inFlight) call.abort();
   }
 
-  private async *untilFinished(events: AsyncIterable<AgentEvent>): AsyncGenerator<AgentEvent> {
+  private async *untilFinished(events: AsyncIterable<AgentEvent>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for await (const event of events) {
+      if (signal.aborted) break; // an agent may have read several events at once
       if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
       yield event;
       if (event.type === 'finished') return;

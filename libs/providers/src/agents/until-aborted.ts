@@ -1,4 +1,4 @@
-/** Yields the same values, but ends immediately when the signal is aborted, even if the source reacts slowly. */
+/** Yields the values of a source, but ends immediately when the signal is aborted, even if the source reacts slowly. */
 export async function* untilAborted<Value>(values: AsyncIterable<Value>, signal: AbortSignal): AsyncGenerator<Value> {
   const ended = Promise.withResolvers<undefined>();
   const end = (): void => ended.resolve(undefined);

@@ -79,7 +79,7 @@ describe('S1.7 the address policy', () => {
     expect(policy.evaluate('10.8.1.1')).toBe('allowlisted');
   });
 
-  it('accepts single addresses, and shows the format of a network if one is invalid', () => {
+  it('accepts single addresses, and the error for an invalid network shows the format', () => {
     expect(new AddressPolicy({ allow: ['10.1.2.3'] }).evaluate('10.1.2.4')).toHaveProperty('denied');
     expect(() => new AddressPolicy({ allow: ['intranet'] })).toThrow(/such as 10\.0\.0\.0\/8/);
   });

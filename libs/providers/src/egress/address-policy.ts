@@ -66,8 +66,8 @@ export class AddressPolicy {
 }
 
 /**
- * Returns the IPv4 address that a tunnel or NAT64 derives from an IPv6 address, so that it cannot be used to bypass a
- * denial.
+ * Returns the IPv4 address that a tunnel or NAT64 derives from an IPv6 address, so that such an IPv6 address cannot be used to bypass
+ * a denial.
  */
 function embeddedIpv4(address: Address): Address[] {
   if (address.kind() === 'ipv4') return [];

@@ -44,7 +44,7 @@ export interface EgressClientOptions {
 }
 
 /**
- * Sends requests to agents, webhooks and model vendors. Its `fetch` works like the standard one, except that the policy
+ * Sends requests to agents, webhooks and model vendors. Its `fetch` works like the global `fetch`, except that the policy
  * checks every connection, redirects are not followed, and size and time are limited. It throws only ProviderErrors.
  * `close` closes all connections.
  */

@@ -14,8 +14,8 @@ export interface EgressRules extends AddressRules {
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * Decides which URLs Rollcall may call. `checkUrl` rejects a URL early, for example in a registration, as far as the
- * URL itself shows the problem. The addresses of a host name are only known when it is resolved, so `allows` checks
+ * Decides which URLs Rollcall may call. `checkUrl` rejects a URL early, for example in a registration, if the URL
+ * itself shows the problem. The addresses of a host name are only known when it is resolved, so `allows` checks
  * them for every connection.
  */
 export class EgressPolicy {
@@ -44,7 +44,7 @@ export class EgressPolicy {
     return protocol !== 'http:' || verdict === 'allowlisted' || this.rules.plainHttp === true;
   }
 
-  /** The same error for every denied address, because a reason would reveal where an internal name leads. */
+  /** The error is the same for every denied address, because a reason would reveal where an internal name leads. */
   denial(host: string): ProviderError {
     const { howToOpen = 'in the egress settings' } = this.rules;
     return denied(

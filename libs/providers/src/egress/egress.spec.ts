@@ -196,7 +196,7 @@ describe('S1.7 the egress client', () => {
     expect(`${String(error)} ${JSON.stringify(error)} ${String((error as Error).stack)}`).not.toContain('sk-broken');
   });
 
-  it('leaves no open socket and no timer when it is aborted or closed', async () => {
+  it('leaves no open socket and no timer when a call is aborted or the client is closed', async () => {
     const server = await serve((_request, response) => response.write('a'));
     const before = openResources();
     const egress = client();

@@ -71,7 +71,7 @@ describe('the check of an endpoint', () => {
     await expect(internal.check('http://agent.internal:8080/')).resolves.toBe('http://agent.internal:8080');
   });
 
-  it('S3.2 accepts a host name if at least one of its addresses is allowed, like a connection does', async () => {
+  it('S3.2 accepts a host name if at least one of its addresses is allowed, because a connection uses that address', async () => {
     const mixed = checkWith(['10.0.0.5', '93.184.216.34']).check('https://agent.example/');
     await expect(mixed).resolves.toBe('https://agent.example');
   });

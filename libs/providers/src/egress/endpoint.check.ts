@@ -8,7 +8,7 @@ export interface EndpointCheckOptions {
   policy: EgressPolicy;
   /** The time limit for the resolution of one name. After it, the URL is accepted, and each connection is checked. */
   timeoutMs?: number;
-  /** The time limit of `checkAll`. After it, no further name is resolved, and the URLs of these names are rejected. */
+  /** The time limit of `checkAll`. After it, no further name is resolved, and URLs whose name was not resolved are rejected. */
   totalTimeoutMs?: number;
   /** Replaces the name resolution of the system. */
   resolve?: ConnectorOptions['resolve'];
@@ -77,7 +77,7 @@ export class EndpointCheck {
     return new ProviderError(
       'ENDPOINT_NOT_CHECKED',
       `${host} was not checked: the host names of this request took longer than ${this.totalTimeoutMs} ms to resolve. ` +
-        'Send it again, with fewer host names in one request.',
+        'Send it again in a request with fewer host names.',
     );
   }
 

@@ -27,7 +27,7 @@ export interface ToolCallPart {
   id: string;
   name: string;
   input: unknown;
-  /** The text of the model if it is not valid JSON. `input` is then an empty object. */
+  /** The input as the model wrote it, if that is not valid JSON. `input` is then an empty object. */
   malformed?: string;
   vendorData?: VendorData;
 }

@@ -32,7 +32,9 @@ export class ModelCatalog {
     const key = keyEnv === undefined ? undefined : this.options.secrets(keyEnv);
     if (key && !key.fitsHeader) throw unusableKey(keyEnv);
     if (key || (!needed && keyEnv === undefined)) return key;
-    const how = keyEnv ? `Set ${keyEnv}.` : 'Set the name of its environment variable as keyEnv of the preset.';
+    const how = keyEnv
+      ? `Set ${keyEnv}.`
+      : 'Set keyEnv of the preset to the name of the environment variable that contains the key.';
     throw new ProviderError('MODEL_KEY_MISSING', `The model ${vendor} ${model} needs a key. ${how}`);
   }
 }

@@ -25,7 +25,7 @@ const PricesSchema = z.strictObject({
   cacheWrite: Dollars.optional(),
 });
 
-/** API responses show it, so it must not contain a password. */
+/** API responses show the URL, so it must not contain a password. */
 const BaseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), 'must not contain a user or password')

@@ -207,14 +207,14 @@ describe('S4.7 ModelCatalog.open', () => {
     expect(open).not.toThrow(KEY);
   });
 
-  it('finds the key by its name, and names the key that is missing', () => {
+  it('finds the key by its name, and the error for a missing key contains the name', () => {
     const { choice } = resolveModel('fast', presets);
     expect(catalog({ ANTHROPIC_API_KEY: KEY }).open(choice)).toMatchObject({
       vendor: 'anthropic',
       model: 'claude-haiku',
     });
     expect(() => catalog({}).open(choice)).toThrow(/Set ANTHROPIC_API_KEY/);
-    expect(() => catalog({}).open({ ...choice, keyEnv: undefined })).toThrow(/as keyEnv of the preset/);
+    expect(() => catalog({}).open({ ...choice, keyEnv: undefined })).toThrow(/Set keyEnv of the preset to the name/);
   });
 
   it('applies the settings of the choice, which a request can override', async () => {

@@ -1,31 +1,15 @@
-import type { Agent, AgentEvent, AgentResult, AgentType, HandleOptions } from '../agents/agent.js';
 import { message, textOfParts, textPart } from '../agents/content.part.js';
-import { ProviderError } from '../errors.js';
-import type { AgentScenario } from './agent-scenario.js';
+import { describeContent, describeOutcomes } from './agent-content.contract.js';
+import {
+  callAgent,
+  failure,
+  featuresOf,
+  resultOf,
+  type AgentContractOptions,
+  type AgentContractSubject,
+} from './agent-contract.subject.js';
 import { expectNoOpenResources, openResources } from './open-resources.js';
 import { until } from '#rollcall/test-support';
-
-/** An agent under test, and the fake remote side that it calls. */
-export interface AgentContractSubject {
-  agent: Agent;
-  /** Prepares the remote side, and returns the message text that triggers the scenario. */
-  play(scenario: AgentScenario): string;
-  /** The number of calls that the remote side has started. */
-  begunCalls(): number | Promise<number>;
-  /** The number of calls that the remote side is still working on. */
-  busyCalls(): number | Promise<number>;
-  /** Stops the remote side. Resources that are open after that belong to the agent. */
-  close(): Promise<void>;
-}
-
-export interface AgentContractOptions {
-  agentType: AgentType;
-  make(name: string): Promise<AgentContractSubject>;
-  /** Whether text arrives before the result. */
-  streams?: boolean;
-  /** Whether the remote side can report its usage. */
-  statesUsage?: boolean;
-}
 
 const PIECES = ['Hel', 'lo ', 'world'];
 const USAGE = { inputTokens: 12, outputTokens: 3, costMicroUsd: 77 };
@@ -45,17 +29,21 @@ export function describeAgentProviderContract(name: string, options: AgentContra
       await subject.close();
       await expectNoOpenResources(before);
     });
+    const features = featuresOf(options);
     describeAnswers(() => subject, options);
+    describeContent(() => subject, features);
+    describeOutcomes(() => subject, features);
     describeFailures(() => subject);
     describeEndings(() => subject);
-    if (options.streams ?? true) describeEarlyStop(() => subject);
+    if (features.has('streaming')) describeEarlyStop(() => subject);
   });
 }
 
 function describeAnswers(the: () => AgentContractSubject, options: AgentContractOptions): void {
-  const { agentType, streams = true, statesUsage = true } = options;
+  const { agentType } = options;
+  const features = featuresOf(options);
 
-  it('is idle and has its name and type', () => {
+  it('a new agent is idle and has its name and type', () => {
     expect(the().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
   });
 
@@ -65,14 +53,14 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
     expect(the().agent.state).toBe('idle');
   });
 
-  if (streams)
+  if (features.has('streaming'))
     it('streams text before the result', async () => {
       const events = await callAgent(the(), { does: 'answer', pieces: PIECES });
       expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('')).toBe('Hello world');
       expect(events.length).toBeGreaterThan(1);
     });
 
-  if (statesUsage)
+  if (features.has('usage'))
     it('returns the reported usage and leaves other counts undefined', async () => {
       const { usage } = resultOf(await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE }));
       expect(usage).toEqual(USAGE);
@@ -149,6 +137,21 @@ function describeEndings(the: () => AgentContractSubject): void {
 }
 
 function describeEarlyStop(the: () => AgentContractSubject): void {
+  it('yields no event after the call was aborted', async () => {
+    const caller = new AbortController();
+    const text = the().play({ does: 'hang', pieces: PIECES });
+    const events: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { type } of the().agent.handle(message(text), { signal: caller.signal })) {
+        if (caller.signal.aborted) events.push(type);
+        if (type === 'text') caller.abort();
+      }
+    };
+    expect((await failure(read())).code).toBe('CALL_ABORTED');
+    expect(events).toEqual([]);
+    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
+  });
+
   it('ends the call on both sides when the caller stops reading', async () => {
     const text = the().play({ does: 'hang', pieces: PIECES });
     for await (const event of the().agent.handle(message(text))) if (event.type === 'text') break;
@@ -156,31 +159,4 @@ function describeEarlyStop(the: () => AgentContractSubject): void {
     await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
     expect(the().agent.state).toBe('idle');
   });
-}
-
-async function callAgent(
-  subject: AgentContractSubject,
-  scenario: AgentScenario,
-  options?: HandleOptions,
-): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = [];
-  const text = subject.play(scenario);
-  for await (const event of subject.agent.handle(message(text), options)) events.push(event);
-  return events;
-}
-
-async function failure(work: Promise<unknown>): Promise<ProviderError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(ProviderError);
-  return error as ProviderError;
-}
-
-function resultOf(events: AgentEvent[]): AgentResult {
-  const ends = events.filter((event) => event.type === 'finished');
-  expect(ends).toHaveLength(1);
-  expect(events.at(-1)).toBe(ends[0]);
-  return ends[0].result;
 }

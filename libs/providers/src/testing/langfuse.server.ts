@@ -25,7 +25,7 @@ export class LangfuseServer {
   fault?: { status: number; headers?: Record<string, string> };
   /** Whether responses start but never end. */
   stalls = false;
-  /** Whether it offers only the first version of the metrics API. */
+  /** Whether the server offers only the first version of the metrics API. */
   isOld = false;
 
   private constructor(

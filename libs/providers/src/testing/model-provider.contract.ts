@@ -113,16 +113,19 @@ const FAILURES: [number, ProviderErrorCode, boolean][] = [
 ];
 
 function describeFailures(the: () => ModelContractSubject): void {
-  it.each(FAILURES)('converts status %i to %s without a retry and without the key', async (status, code, retryable) => {
-    for (const attempt of [complete, drain]) {
-      const before = the().calls();
-      the().play({ does: 'fail', status, headers: { 'retry-after': '7' } });
-      const error = await failure(attempt(the().provider, REQUEST));
-      expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 7_000 });
-      expect(the().calls()).toBe(before + 1);
-      expectNoKey(error, the().key);
-    }
-  });
+  it.each(FAILURES)(
+    'converts status %i to %s without a retry, and the error does not contain the key',
+    async (status, code, retryable) => {
+      for (const attempt of [complete, drain]) {
+        const before = the().calls();
+        the().play({ does: 'fail', status, headers: { 'retry-after': '7' } });
+        const error = await failure(attempt(the().provider, REQUEST));
+        expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 7_000 });
+        expect(the().calls()).toBe(before + 1);
+        expectNoKey(error, the().key);
+      }
+    },
+  );
 
   it.each(FAILURES)(
     'B2 a call that failed with status %i has used nothing if the vendor rejected it',

@@ -36,7 +36,7 @@ describe('usage from Langfuse', () => {
     expect(server.queries[0]).toMatchObject({ view: 'observations', dimensions: [{ field: 'traceName' }] });
   });
 
-  it('S3.10 sends several queries if the agents do not fit into one', async () => {
+  it('S3.10 sends several queries if the agents do not fit into one query', async () => {
     const agentIds = Array.from({ length: 130 }, (_, index) => `agent-${index}`);
     for (const agentId of agentIds) server.traced.push({ agentId, totalTokens: 7, totalCost: 0, at: TODAY });
     const usage = await source().usage({ agentIds, since: null });

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { NamespaceContents } from '#rollcall/platform';
 import { AgentStore } from './agent.store.js';
 
-/** Live agents count as the use of their namespace, and keep it from being deleted. */
+/** Counts the live agents of a namespace. A namespace with live agents cannot be deleted. */
 @Injectable()
 export class AgentContents {
   constructor(contents: NamespaceContents, store: AgentStore) {

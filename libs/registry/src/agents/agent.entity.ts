@@ -23,7 +23,7 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
   @Column({ type: 'text', array: true }) capabilities: string[];
-  /** The keys of queries that find the agent: its capabilities in their normal form, and their ancestors. */
+  /** The keys by which queries find the agent: its capabilities in their normal form, and their ancestors. */
   @Index('agent_capability_keys', { synchronize: false })
   @Column({ type: 'text', array: true, name: 'capability_keys', default: [] })
   capabilityKeys: string[];
@@ -45,7 +45,7 @@ export class AgentEntity {
   @Column({ type: 'jsonb' }) circuit: CircuitState;
   @Column({ type: 'jsonb' }) flap: FlapState;
   @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
-  /** The owner. The index counts its live agents, for its quota. */
+  /** The owner. The index is used to count the live agents of an owner, for its quota. */
   @Index('agent_registered_by', { where: 'left_at IS NULL' })
   @Column({ type: 'text', name: 'registered_by' })
   registeredBy: string;

@@ -39,7 +39,7 @@ export class AgentAlreadyRegisteredError extends RegistryError {
   }
 }
 
-/** The agent, or the run that a call spends in, belongs to another principal. */
+/** The agent, or the run whose budget a call uses, belongs to another principal. */
 export class NotTheOwnerError extends RegistryError {
   readonly code = 'NOT_THE_OWNER';
 
@@ -49,8 +49,7 @@ export class NotTheOwnerError extends RegistryError {
   }
 
   static ofAgentId(agentId: string): NotTheOwnerError {
-    const remedy =
-      'Choose another agentId, or register it with its last lease token or with the key that registered it.';
+    const remedy = 'Choose another agentId, send the last lease token of this one, or use the key that registered it.';
     return new NotTheOwnerError(`The agentId "${show(agentId)}" belongs to another owner. ${remedy}`);
   }
 

@@ -43,7 +43,7 @@ export class AgentEvents {
     private readonly outbox: EventOutbox,
   ) {}
 
-  /** The listener is called after each commit of this replica, with the ids of changed agents whose new rows were not read back. */
+  /** The listener is called after each commit of this replica, with the ids of the changed agents that `onWrite` does not report. */
   onChange(listener: (agentIds: string[]) => void): void {
     this.listeners.push(listener);
   }
@@ -53,7 +53,7 @@ export class AgentEvents {
     this.rowListeners.push(listener);
   }
 
-  /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written: no event. */
+  /** A registration that replaces a live one also appends `agent.left`. An entry without a row was not written and gets no event. */
   async joined(all: readonly { row?: AgentRow; before?: AgentRow }[], now: number): Promise<void> {
     const drafts = all.flatMap(({ row, before }): EventDraft[] => {
       if (!row) return [];

@@ -62,7 +62,7 @@ describe('the generations of an agentId', () => {
 });
 
 describe('two concurrent registrations with one lease token', () => {
-  it('S3.2 two concurrent registrations with one lease token get two generations, and each replaced one leaves with the reason replaced', async () => {
+  it('S3.2 two concurrent registrations with one lease token get two generations, and each replaced generation leaves with the reason "replaced"', async () => {
     const { here, there } = replicas;
     for (let round = 0; round < 10; round++) {
       const agentId = `twin-${round}`;

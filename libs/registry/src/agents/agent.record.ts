@@ -80,8 +80,8 @@ export interface AgentLatency {
 }
 
 /**
- * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; namespace and the
- * others are extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
+ * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; all other fields
+ * are extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
  */
 export interface AgentRecord {
   /** Unique within the namespace. `qualifiedId` returns the id among all namespaces. */
@@ -124,7 +124,7 @@ export function agentStatus(facts: { left: boolean; desiredState: DesiredState; 
   return facts.health;
 }
 
-/** The capacity of agents that declare none, so that their load can be compared with others. */
+/** The capacity of agents that declare none, so that their load can be compared with the load of other agents. */
 export const ASSUMED_CAPACITY = 8;
 
 /** Uses the load ratio that the agent reports; otherwise computes it from tasks in flight and capacity. */

@@ -28,7 +28,7 @@ export interface AgentRow extends Omit<
   suspect: boolean | null;
   inFlight: number | null;
   loadRatio: number | null;
-  /** The latency of its last heartbeat that had one. */
+  /** The latency in its last heartbeat that contained a latency. */
   reportedMs: number | null;
   usedTokens: string | null;
   /** The agent's budgets, parsed from JSON. */
@@ -92,7 +92,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
   };
 }
 
-/** The sweeper writes who is suspect and the feed reports it; the directory does not derive it from its own clock. */
+/** The sweeper stores which agents are suspect, and the feed reports them; the directory does not compute this with its own clock. */
 export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
   return {
     agentId: row.agentId,
@@ -112,7 +112,7 @@ function budgetsOf({ budgets, usedTokens }: AgentRow, now: number): Budget[] {
   return budgets.map((row) => withReported(rolled(toBudget(row), now), Number(usedTokens ?? 0)));
 }
 
-/** The budget from the ledger. Before the ledger has one, during the registration, it is what the agent declared. */
+/** The budget from the ledger. During the registration, when the ledger has none yet, it is the budget that the agent declared. */
 function budgetIn(row: AgentRow, budgets: readonly Budget[]): AgentBudget {
   const binding = bindingBudgetOf(budgets);
   if (binding) return toAgentBudget(binding);

@@ -16,8 +16,8 @@ afterEach(async () => {
   await replicas.stop();
 });
 
-async function read(at: TestRegistry): Promise<{ seq: number; agents: AgentRecord[] }> {
-  const snapshot = await at.snapshots.take(null);
+async function read(replica: TestRegistry): Promise<{ seq: number; agents: AgentRecord[] }> {
+  const snapshot = await replica.snapshots.take(null);
   const agents: AgentRecord[] = [];
   for await (const slice of snapshot.slices()) agents.push(...slice);
   return { seq: snapshot.position.seq, agents };

@@ -160,7 +160,7 @@ export class AgentStore {
   }
 
   /**
-   * Deletes agents that left longer than `keepMs` ago, with their outcomes, but keeps their highest generation. Returns how many
+   * Deletes agents that left longer than `keepMs` ago, with their outcomes, but keeps the highest of their generations. Returns how many
    * it deleted.
    */
   async prune(keepMs: number, limit: number): Promise<number> {

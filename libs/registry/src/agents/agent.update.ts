@@ -6,7 +6,7 @@ import type { Registration } from './registration.js';
 /** The part of a registration that an update may change. Budgets have their own routes. */
 export type Declaration = Omit<Registration, 'budget' | 'definition'>;
 
-/** A missing field stays unchanged. Labels and prices are merged; null removes one. */
+/** A missing field stays unchanged. Labels and prices are merged; null removes a label or price. */
 export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costModel'>> {
   labels?: Record<string, string | null>;
   costModel?: Partial<CostModel>;

@@ -49,7 +49,7 @@ describe('an update', () => {
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
   });
 
-  it('B4 an operator updates an agent without a generation, but not with an outdated version', async () => {
+  it('B4 an operator may omit the generation in an update, but an outdated version is rejected', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'shared' });
     const operator = { agentId: 'shared', generation: null, tokenHash: null };
@@ -79,7 +79,7 @@ describe('the leave reason', () => {
   const reasons = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('agent.left')).map(({ data }) => (data as { reason: string }).reason);
 
-  it('S3.3 the leave reason is deregistered by default, or shutdown if the agent gives that reason', async () => {
+  it('S3.3 the leave reason is "deregistered" by default, or "shutdown" if the agent gives that reason', async () => {
     const { agents } = replicas.here;
     await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
     await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
@@ -87,7 +87,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
-  it('S3.3 the leave reason is drained if a draining agent deregisters, whatever reason it gives', async () => {
+  it('S3.3 the leave reason is "drained" if a draining agent deregisters, whatever reason it gives', async () => {
     const { agents } = replicas.here;
     const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
     await agents.deregister(claim, 'shutdown');
@@ -106,7 +106,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
   });
 
-  it('S3.3 the leave reason is quarantined after a forced quarantine, and the next registration is quarantined too', async () => {
+  it('S3.3 the leave reason is "quarantined" after a forced quarantine, and the next registration is quarantined too', async () => {
     const { agents } = replicas.here;
     const joined = await replicas.given.agent({ agentId: 'bad' });
     expect(await agents.quarantineAndRemove('bad', 'leaks', 'key:op')).toMatchObject({
@@ -124,13 +124,13 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['quarantined']);
   });
 
-  it('S3.3 the leave reason of the previous generation is replaced when the agent registers again', async () => {
+  it('S3.3 the leave reason of the previous generation is "replaced" when the agent registers again', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     await replicas.given.agent({ agentId: 'again', leaseToken });
     expect(await reasons()).toEqual(['replaced']);
   });
 
-  it('S3.5 the leave reason is evicted after a removal by an operator and after missed heartbeats', async () => {
+  it('S3.5 the leave reason is "evicted" after a removal by an operator and after missed heartbeats', async () => {
     const { agents, sweeper } = replicas.here;
     await replicas.given.agent({ agentId: 'forced' });
     await replicas.given.agent({ agentId: 'silent' });
@@ -212,7 +212,7 @@ describe('writes with another generation', () => {
     expect(await replicas.loggedEvents()).toHaveLength(events);
   });
 
-  it('S3.4 rejects a write with a generation that does not exist yet with GENERATION_AHEAD', async () => {
+  it('S3.4 rejects a write with GENERATION_AHEAD if its generation does not exist yet', async () => {
     const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
     const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });

@@ -24,7 +24,7 @@ export type { Joined, JoinResult } from './registration.group.js';
 export type { VersionedAgent } from './update.group.js';
 
 export interface JoinRequest {
-  /** The default is `default`. */
+  /** The namespace of the agent; `default` if absent. */
   namespace?: string;
   /** The agentId that the agent proposes; null to generate one. */
   agentId: string | null;
@@ -146,7 +146,7 @@ export class AgentsService {
 
   /** Locks the agent until the transaction ends, and returns it if the claim may act for it. */
   private async lockFor(claim: AgentClaim): Promise<AgentRow> {
-    await this.verify(claim); // before the lock: a claim that may not act must not delay others
+    await this.verify(claim); // before the lock: a claim that may not act must not delay other requests
     await this.store.lock(claim.agentId);
     return await this.verify(claim); // the agent may have changed before the lock was granted
   }

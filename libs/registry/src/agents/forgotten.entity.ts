@@ -1,8 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
- * One row: the highest generation of all deleted agents. The first registration of an agentId without a row gets the generation
- * after it, so a client that still uses a deleted registration of that agentId is rejected.
+ * One row: the highest generation of all deleted agents. The first registration of an agentId without a row gets the next higher
+ * generation, so a client that still uses a deleted registration of that agentId is rejected.
  */
 @Entity('agent_forgotten')
 export class ForgottenEntity {

@@ -1,6 +1,6 @@
 import { DEFAULT_NAMESPACE, NamespaceFullError, NamespaceNotFoundError } from '#rollcall/platform';
 
-/** A namespace that exists, and how many live agents it has beside the agents of the batch. */
+/** A namespace that exists, and how many live agents it has, not counting the agents of the batch. */
 export interface NamespaceCount {
   name: string;
   /** 0 means no limit. */

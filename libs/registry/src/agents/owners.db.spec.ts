@@ -30,7 +30,7 @@ describe('the owner of an agent', () => {
     expect(await replicas.there.agents.get('builder')).toMatchObject({ owner: ALICE });
   });
 
-  it('updates and deregisters the agent without its lease token; another principal gets NOT_THE_OWNER', async () => {
+  it('may update and deregister the agent without its lease token; another principal gets NOT_THE_OWNER', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'builder', by: ALICE });
     const claim = { agentId: 'builder', generation: null, tokenHash: null };
@@ -191,7 +191,7 @@ describe('the circuit of an agent that registers again', () => {
     ],
   ])('stays open on both replicas if the agent %s, until its own cool-down ends', async (_how, again) => {
     await replicas.given.agent({ agentId: 'builder', circuit: 'open' });
-    const { openUntil } = await replicas.here.circuits.report('builder', { ok: true }, REPORTER); // ignored while it is open
+    const { openUntil } = await replicas.here.circuits.report('builder', { ok: true }, REPORTER); // an outcome is ignored while the circuit is open
     await again();
     expect(await replicas.here.agents.get('builder')).toMatchObject({
       generation: 2,

@@ -15,9 +15,9 @@ export interface IssuedLease {
 /** A registration with its agentId, a new lease token and its capability keys, before it is decided. */
 export interface Joining extends IssuedLease {
   agentId: string;
-  /** False if the registry generated the agentId; it then has no earlier registration. */
+  /** False if the registry generated the agentId, which then has no earlier registration. */
   isProposed: boolean;
-  /** The token that proves the right to replace the previous registration. If it is right, the agent keeps it. */
+  /** The token that proves the right to replace the previous registration. If it is valid, the agent keeps it. */
   previous?: IssuedLease;
   /** Replaces a live registration of the same owner without its token. The new registration gets a new token. */
   takeover: boolean;
@@ -102,7 +102,7 @@ export class RegistrationBatch {
 
 /**
  * Returns the reason why the registration may not follow the previous one. The last lease token is always sufficient. The owner
- * and operators need no token after the agent has left; while it is live, they must state that they take it over.
+ * and operators need no token after the agent has left; while it is live, they must request a takeover.
  */
 function replacementError(joining: Joining, before: AgentRow): Error | undefined {
   const { agentId, registeredBy, asOperator, takeover } = joining;

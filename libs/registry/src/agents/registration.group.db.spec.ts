@@ -116,7 +116,7 @@ describe('registrations that arrive together', () => {
     expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
   });
 
-  it('A6 a batch stops at the quota of its principal, on both replicas together', async () => {
+  it('A6 batches of one principal on both replicas together stop at its quota', async () => {
     const { here, there } = replicas;
     const own = (prefix: string): JoinRequest[] => ids(6).map((id) => request(`${prefix}-${id}`, { by: 'greedy' }));
     const results = await Promise.all([here.agents.registerAll(own('h')), there.agents.registerAll(own('t'))]);
@@ -132,7 +132,7 @@ describe('registrations that arrive together', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
   });
 
-  it('registrations are part of the transaction of the caller, also with one agentId twice', async () => {
+  it('registrations are part of the transaction of the caller, also if two of them have the same agentId', async () => {
     const { here, database } = replicas;
     const rolledBack = database.db.transaction(async () => {
       await here.agents.registerAll([request('a'), request('b')]);

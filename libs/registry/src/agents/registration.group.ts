@@ -17,7 +17,7 @@ import { type LockedBatch, RegistrationWriter } from './registration.writer.js';
 
 export interface Joined {
   record: AgentRecord;
-  /** The agent authenticates its writes with this token. A registration that sends it keeps it. */
+  /** The agent authenticates its writes with this token. An agent that sends this token when it registers again keeps the token. */
   leaseToken: string;
 }
 
@@ -58,7 +58,7 @@ export class RegistrationGroup {
     await this.group.idle();
   }
 
-  /** Returns one result for each registration. Inside a transaction of the caller, they are part of that transaction. */
+  /** Returns one result for each registration. Inside a transaction of the caller, the registrations are part of that transaction. */
   async register(all: readonly Joining[]): Promise<JoinResult[]> {
     if (this.db.inTransaction) return await this.registerInTransaction(all);
     const attempts = await this.group.runAll(all);
@@ -124,7 +124,7 @@ export class RegistrationGroup {
     const options = { wait, owners, countAtMost: this.rules.quota.limit, namespaces };
     const locked = await this.writer.lock(batch, options);
     const { owned } = locked.facts;
-    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound
+    for (const owner of owners) this.watch.noteCount(owner, (owned[owner] ?? 0) + batch.length); // an upper bound, because the batch may have other owners
     return locked;
   }
 

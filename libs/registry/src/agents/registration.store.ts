@@ -37,7 +37,7 @@ export class RegistrationStore {
   }
 
   /**
-   * Returns those of the namespaces that exist, and keeps them until the transaction ends. If a namespace has a limit, it also
+   * Returns the namespaces that exist, which cannot be deleted until the transaction ends. If a namespace has a limit, also
    * locks its registrations and counts its live agents, without these agentIds.
    */
   async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {
@@ -80,7 +80,7 @@ const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_lev
 /**
  * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that exist
  * are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a join
- * as a scan of the whole table, which costs every registration more as the fleet grows. A renewed row keeps its circuit: an agent
+ * as a scan of the whole table, which costs every registration more as the fleet grows. A new registration keeps the circuit of the row: an agent
  * that fails does not become routable because it registers again.
  */
 const WRITE = {

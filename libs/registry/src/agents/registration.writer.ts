@@ -15,7 +15,7 @@ export interface LockedBatch {
 }
 
 export interface LockOptions {
-  /** Waits for rows that other transactions have locked. */
+  /** Whether to wait for rows that other transactions have locked. */
   wait: boolean;
   /** The principals whose live agents are counted. */
   owners: readonly string[];
@@ -37,7 +37,7 @@ export class RegistrationWriter {
 
   /**
    * Locks and reads in one round trip, in the order that all writers use: namespaces, principals, agents, budgets. A generated agentId is not
-   * looked up; if it exists all the same, its insert fails, and the registration is decided again with `wait`.
+   * looked up; if it exists nevertheless, its insert fails, and the registration is decided again with `wait`.
    */
   async lock(batch: readonly Joining[], options: LockOptions): Promise<LockedBatch> {
     const { wait, owners, countAtMost } = options;

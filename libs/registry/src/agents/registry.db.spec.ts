@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await replicas.stop());
 
-/** Runs a sweep. Otherwise the time before the first sweep of the test would count as a gap. */
+/** Runs a sweep, so that the time before it does not count as a gap without sweeps. */
 async function sweepNow(): Promise<void> {
   await here.sweeper.sweep();
 }
@@ -152,7 +152,7 @@ describe('leaving the registry', () => {
 });
 
 describe('heartbeats', () => {
-  it('S3.4 heartbeats renew leases and report load, in batches of one statement', async () => {
+  it('S3.4 heartbeats renew leases and report load, with one statement for each batch', async () => {
     const agents = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );
@@ -189,7 +189,7 @@ describe('heartbeats', () => {
 });
 
 describe('a sweep', () => {
-  it('S3.4 S3.5 suspects an agent after two missed heartbeats, evicts it after three in total, and publishes each once', async () => {
+  it('S3.4 S3.5 suspects an agent after two missed heartbeats, evicts it after three in total, and publishes each change once', async () => {
     await here.given.agent({ agentId: 'silent' });
     await here.given.agent({ agentId: 'loud' });
     await sweepNow();
@@ -223,7 +223,7 @@ describe('a sweep', () => {
     ]);
   });
 
-  it('S3.5 two replicas that sweep at once evict each silent agent once', async () => {
+  it('S3.5 two replicas that sweep at the same time evict each silent agent once', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `fleet-${index}`);
     for (const agentId of ids) await here.given.agent({ agentId });
     await sweepNow();
@@ -233,7 +233,7 @@ describe('a sweep', () => {
     expect(await replicas.loggedEvents('agent.left')).toHaveLength(2);
   });
 
-  it('B5 evicts no agent when 60 % of the fleet is silent at once, gives the reason, and ends the protection when they are back', async () => {
+  it('B5 evicts no agent when 60 % of the fleet is silent at once, gives the reason, and ends the protection when the agents are back', async () => {
     const agents = [];
     for (let index = 0; index < 10; index++) agents.push(await here.given.agent({ agentId: `mass-${index}` }));
     await sweepNow();
@@ -293,7 +293,7 @@ describe('a circuit', () => {
 });
 
 describe('the directory', () => {
-  it('S3.6 S3.11 contains the writes of its replica at once, and ranks them as the RFC does', async () => {
+  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the RFC does', async () => {
     await here.given.agent({
       agentId: 'builder-01',
       budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },

@@ -46,7 +46,7 @@ async function budgetIdOf(agentId: string): Promise<number> {
 }
 
 describe('an agent record', () => {
-  it('S3.10 an agent record shows the ledger at once on the replica that charges, and on others after they read budgets', async () => {
+  it('S3.10 an agent record shows a charge at once on the replica that charges, and on other replicas after they read the budgets', async () => {
     await register('builder', 500_000);
     await there.sync.load();
     await until('the agent is listed', () => budgetIn(here, 'builder') !== undefined);
@@ -83,7 +83,7 @@ describe('an agent record', () => {
 });
 
 describe('an agent with an exhausted budget', () => {
-  it('S3.10 an agent with an exhausted budget is not ranked, with a reason, stays registered, and is ranked again after a top-up', async () => {
+  it('S3.10 an agent with an exhausted budget stays registered, is excluded from rankings with a reason, and is ranked again after a top-up', async () => {
     await register('builder', 1_000);
     await there.sync.load();
     await until('the agent is listed', () => ranked(here).length === 1);
@@ -157,7 +157,7 @@ describe('usage that an agent reports', () => {
 });
 
 describe('usage that agents report to several replicas', () => {
-  it('S3.10 the replica that received usage charges it, or a replica that starts after that one has ended', async () => {
+  it('S3.10 reported usage is charged by the replica that received it, or by the first sweep of a new replica', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     await there.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
@@ -185,7 +185,7 @@ describe('usage that agents report to several replicas', () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
-  it('S3.10 the next sweep charges the usage if one fails', async () => {
+  it('S3.10 if a sweep fails, the next sweep charges the usage', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
@@ -207,7 +207,7 @@ describe('usage from an external source', () => {
   });
   beforeEach(() => void requests.splice(0));
 
-  it('S3.10 usage from a source raises the count and never lowers it, with one request for all budgets that start at the same time', async () => {
+  it('S3.10 usage from a source raises the count and never lowers it; one request serves all budgets that start at the same time', async () => {
     await register('one', 1_000, 'langfuse');
     await register('two', 1_000, 'langfuse');
     await register('other', 1_000, 'reported');
@@ -268,7 +268,7 @@ describe('usage from an external source', () => {
     expect(counted).toHaveLength(220);
   });
 
-  it('S3.10 usage is unchanged in an outage, and shows when it was last refreshed', async () => {
+  it('S3.10 usage stays unchanged in an outage of its source, and the budget shows when it was last refreshed', async () => {
     await register('one', 1_000, 'langfuse');
     await here.budgets.refresher.refresh(source(() => ({ one: 40 })));
     const [before] = await here.budgets.budgets.of('agent', 'one');

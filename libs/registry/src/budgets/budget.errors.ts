@@ -5,7 +5,7 @@ import { available, MAX_COUNT, type Amount, type Budget, type BudgetKind, type U
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
 
-  /** With the id of the budget, or with the kind and subject that have no budget. */
+  /** Accepts the id of the budget, or the kind and subject that have no budget. */
   constructor(...[which, subject]: [id: number] | [kind: BudgetKind, subject: string]) {
     const budget = typeof which === 'number' ? `${which}` : `of the ${which} "${localIdOf(subject ?? '')}"`;
     const route = which === 'run' ? '/v1/budgets/runs' : '/v1/budgets';
@@ -146,7 +146,7 @@ export class ReservationNotFoundError extends RegistryError {
 
   constructor(key: string) {
     super(
-      `You have no reservation with the key "${key}". It may belong to another owner, or was deleted long after its end.`,
+      `You have no reservation with the key "${key}". A reservation with this key may belong to another owner, or it ended long ago and was deleted.`,
     );
   }
 }

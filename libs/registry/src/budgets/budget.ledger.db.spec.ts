@@ -35,7 +35,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 counts in every budget that applies, or in none', async () => {
+  it('B2 a reservation counts in every budget that applies, or in none', async () => {
     const fleet = await here.given.budget(100);
     const caller = await here.given.budget(10, { kind: 'caller', subject: 'key:a' });
     await here.ledger.reserve(given.reservation(8, { callerId: 'key:a' }));
@@ -49,7 +49,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 money limits a reservation as well as tokens do', async () => {
+  it('B2 a limit of money rejects a reservation like a limit of tokens', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
@@ -183,7 +183,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 a second settlement with another amount is rejected with the recorded amount', async () => {
+  it('B2 a second settlement with another amount is rejected, and the error contains the recorded amount', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));
     await here.ledger.settle(of(held), { tokens: 30, microUsd: 7 });

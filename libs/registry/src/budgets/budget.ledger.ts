@@ -70,20 +70,20 @@ export class BudgetLedger {
     });
   }
 
-  async reserve(request: ReserveRequest, as: Spender = 'trusted'): Promise<Reservation> {
+  async reserve(request: ReserveRequest, spender: Spender = 'trusted'): Promise<Reservation> {
     checkRequest(request);
-    if (as === 'limited') checkSize(request, this.rules.limits);
+    if (spender === 'limited') checkSize(request, this.rules.limits);
     return reservationOf(await this.run({ op: 'reserve', request }));
   }
 
   /**
-   * Charges the usage in full. A repeated settlement returns the result of the first, and is rejected if it has another amount. A
+   * Charges the usage in full. A repeated settlement returns the result of the first one, or is rejected if its amount differs. A
    * `limited` caller that exceeds its limit is rejected: nothing is charged, and the reservation stays open.
    */
-  async settle(of: ReservationKey, usage: Usage, as: Spender = 'trusted'): Promise<Reservation> {
+  async settle(of: ReservationKey, usage: Usage, spender: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
     checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
-    const atMostTimes = as === 'limited' ? this.rules.limits.settleMultiple : 0;
+    const atMostTimes = spender === 'limited' ? this.rules.limits.settleMultiple : 0;
     return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes }));
   }
 
@@ -93,10 +93,10 @@ export class BudgetLedger {
   }
 
   /** Extends a reservation for a call that takes longer than expected. It never shortens a reservation. */
-  async renew(of: ReservationKey, ttlMs: number, as: Spender = 'trusted'): Promise<Reservation> {
+  async renew(of: ReservationKey, ttlMs: number, spender: Spender = 'trusted'): Promise<Reservation> {
     checkKey(of);
     checkTtl(ttlMs);
-    if (as === 'limited') checkLife(ttlMs, this.rules.limits);
+    if (spender === 'limited') checkLife(ttlMs, this.rules.limits);
     return reservationOf(await this.run({ op: 'renew', of, ttlMs }));
   }
 

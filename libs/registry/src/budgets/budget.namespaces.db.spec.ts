@@ -48,7 +48,7 @@ async function counters(id: number): Promise<{ used: number; reserved: number }>
 }
 
 describe('budgets of several namespaces', () => {
-  it('a reservation counts against the agent, caller, run and budget of its namespace, and against the fleet', async () => {
+  it('a reservation counts against the budgets of its agent, caller, run and namespace, and of the fleet', async () => {
     for (const namespace of NAMESPACES) await openSubjects(namespace);
     const teamA = await namespaceBudget('team-a', 100);
     const teamB = await namespaceBudget('team-b', 100);
@@ -66,7 +66,7 @@ describe('budgets of several namespaces', () => {
     await expectSound(here);
   });
 
-  it('a reservation without an agent and a run counts against the namespace of its owner', async () => {
+  it('a reservation without an agent or a run counts against the namespace of its owner', async () => {
     const teamA = await namespaceBudget('team-a', 10);
     const scopes = { agentId: null, callerId: null, runId: null };
     await here.ledger.reserve(reservationIn('team-a', 10, { scopes }));
@@ -78,7 +78,7 @@ describe('budgets of several namespaces', () => {
     });
   });
 
-  it('an exhausted fleet rejects reservations of every namespace, without the numbers of other namespaces', async () => {
+  it('an exhausted budget of the fleet rejects reservations of every namespace, and the error does not contain its numbers', async () => {
     await fleetBudget(100);
     const scopes = { agentId: null, callerId: null, runId: null };
     await here.ledger.reserve(reservationIn('team-b', 93, { scopes }));
@@ -91,7 +91,7 @@ describe('budgets of several namespaces', () => {
     );
   });
 
-  it('one owner has different keys in different namespaces', async () => {
+  it('the same key of one owner names different reservations in different namespaces', async () => {
     for (const namespace of NAMESPACES) await openSubjects(namespace);
     const key = 'same';
     const all = await Promise.all(
@@ -172,7 +172,7 @@ describe('budgets of several namespaces', () => {
     await expectSound(here);
   });
 
-  it('agents with the same agentId have budgets of their own', async () => {
+  it('agents with the same agentId in different namespaces have separate budgets', async () => {
     await db.query(`INSERT INTO namespace (name, created_by) VALUES ('team-a', 'test'), ('team-b', 'test')`);
     for (const namespace of NAMESPACES)
       await replicas.here.agents.register({

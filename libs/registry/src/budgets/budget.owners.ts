@@ -11,7 +11,7 @@ export interface BudgetOwner {
 }
 
 /**
- * Rejects reservations of principals that may spend only for themselves, if they name an agent or a run of another owner. The
+ * Rejects a reservation of a principal that may spend only for itself, if the reservation names an agent or a run of another owner. The
  * budgets above a run, and those of the caller and the fleet, need no check.
  */
 export class BudgetOwners {

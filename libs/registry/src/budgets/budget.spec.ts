@@ -37,7 +37,7 @@ describe('budget arithmetic', () => {
     expect(of({ limit: limit(1_000), reserved: spent(1_000) })).toBe('ample');
   });
 
-  it('S3.10 shows the binding budget in the record, and an exhausted total before an exhausted window', () => {
+  it('S3.10 shows the binding budget in the record: an exhausted budget without a window before an exhausted one with a window', () => {
     const total = given.budgetState({ id: 1, limit: limit(1_000), used: spent(100) });
     const daily = given.budgetState({ id: 2, window: 'daily', windowEnd: 9, limit: limit(50), used: spent(50) });
     expect(toAgentBudget(bindingBudgetOf([total, daily]) ?? total)).toMatchObject({ totalTokens: 50, remaining: 0 });
@@ -113,7 +113,7 @@ describe('budget windows', () => {
     );
   });
 
-  it('S3.10 never go back, whatever the clock says', () => {
+  it('S3.10 windows never go back, whatever the clock says', () => {
     const today = nextWindow('daily', at('2026-02-24T10:00:00Z'), 'UTC');
     const facts = { windowStart: today.start, windowEnd: today.end, used: spent(5) };
     const budget = given.budgetState({ window: 'daily', ...facts });
@@ -136,7 +136,7 @@ describe('a forecast', () => {
     expect(result.microUsd.runsOutAt).toBeNull();
   });
 
-  it('S3.10 returns no end without usage or if the window ends first, and now if nothing is available', () => {
+  it('S3.10 a forecast has no end without usage or if the window ends first, and its end is now if nothing is available', () => {
     expect(forecast(budget, { tokens: 0, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
     const daily = { ...budget, window: 'daily' as const, windowEnd: 4 * HOUR };
     expect(forecast(daily, { tokens: 100, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
@@ -158,7 +158,7 @@ describe('a batch of ledger operations', () => {
     fc.record({ kind: fc.constant('release' as const), owner: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
   );
 
-  it('B2 keeps the counters equal to the lines and to the held reservations, and never reserves beyond a limit', () => {
+  it('B2 keeps the counters equal to the ledger lines and the held reservations, and never reserves beyond a limit', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const run = (id: number, path: number[], tokens: number | null): Budget =>

@@ -138,7 +138,7 @@ export class BudgetStore {
     return rows[0] && toBudget(rows[0]);
   }
 
-  /** The principal that opened the budget of the run; undefined if the run has none. */
+  /** The principal that opened the budget of the run; undefined if the run has no budget. */
   async findRunOwner(runId: string): Promise<string | undefined> {
     const rows = await this.db.query<{ owner: string }>(
       `SELECT created_by AS owner FROM budget WHERE kind = 'run' AND subject = $1`,
@@ -169,7 +169,7 @@ export class BudgetStore {
     );
   }
 
-  /** The amounts charged in the last `overMs`. The period is shorter for a new budget, and for one with too many lines. */
+  /** The amounts charged in the last `overMs`. The period is shorter for a new budget, and for a budget with too many ledger lines. */
   async burn(id: number, overMs: number): Promise<Burn> {
     const rows = await this.db.query<{ tokens: string; microUsd: string; overMs: string }>(
       `WITH span AS (
@@ -247,8 +247,8 @@ export class BudgetStore {
   }
 
   /**
-   * The budgets of agents that changed since then, for replicas that did not make the change. A budget that is unchanged since its
-   * registration opened it is not read: the `agent.joined` event reports the agent.
+   * The budgets of agents that changed after `since`, for replicas that did not make the change. A budget that has not changed since
+   * a registration opened it is not read: the `agent.joined` event reports the agent.
    */
   async changedSince(since: Date): Promise<Budget[]> {
     const rows = await this.db.query<BudgetRow>(

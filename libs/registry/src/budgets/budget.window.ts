@@ -51,7 +51,7 @@ function midnight({ year, month, day }: CivilDate, timeZone: string): number {
   return [early, late].find((at) => shown(at) === local) ?? firstBetween(early, late, (at) => shown(at) >= local);
 }
 
-/** Binary search: the first time for which `passes` is true. It must be true for all later times. */
+/** Binary search: the first time for which `passes` is true. `passes` must be true for all later times. */
 function firstBetween(from: number, to: number, passes: (at: number) => boolean): number {
   let [low, high] = [from, to];
   while (low < high) {

@@ -66,7 +66,7 @@ describe('budget windows', () => {
     await expectSound(here);
   });
 
-  it('B2 the sweeper renews a window if nothing is charged, with an event', async () => {
+  it('B2 the sweeper begins the next window if nothing is charged, and publishes an event', async () => {
     const { id } = await here.given.budget(10, { window: 'monthly' });
     const held = await here.ledger.reserve(given.reservation(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });

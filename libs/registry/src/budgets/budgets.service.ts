@@ -79,18 +79,18 @@ export class BudgetsService {
     });
   }
 
-  /** Like `openRun`, for a principal that may spend only on its own runs. It must own the parent, and the run if that exists. */
+  /** Like `openRun`, for a principal that may spend only on its own runs. It must own the parent, and the run if the run exists. */
   async openOwnRun(runId: string, parentRunId: string | null, limit: Limit, by: string): Promise<Budget> {
     return await this.db.transaction(async () => {
       if (parentRunId !== null) await this.requireRunOwner(parentRunId, by);
       await this.requireRunOwner(runId, by);
       const budget = await this.openRun(runId, parentRunId, limit, by);
-      await this.requireRunOwner(runId, by); // another principal may have opened it in the meantime
+      await this.requireRunOwner(runId, by); // another principal may have opened the run in the meantime
       return budget;
     });
   }
 
-  /** A budget of a namespace that is not visible has the same answer as a missing one. */
+  /** Throws the same error for a budget of a namespace that is not visible as for a missing budget. */
   async get(id: number, visible: VisibleNamespaces = null): Promise<BudgetReading> {
     const found = await this.store.find(id);
     if (!found || !isVisible(namespaceOfBudget(found.budget), visible)) throw new BudgetNotFoundError(id);

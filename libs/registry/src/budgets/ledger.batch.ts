@@ -43,7 +43,7 @@ export interface ReservationKey {
 
 export type LedgerOp =
   | { op: 'reserve'; request: ReserveRequest }
-  /** With `atMostTimes`, it is rejected if a unit exceeds this multiple of its reserved amount. */
+  /** With `atMostTimes`, the settlement is rejected if a unit exceeds this multiple of its reserved amount. */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
   | { op: 'release'; of: ReservationKey }
   /** Extends the lifetime to at least `ttlMs` from now. */
@@ -243,17 +243,17 @@ export class LedgerBatch {
     return { ok: true, reservation };
   }
 
-  private close(of: ReservationKey, as: 'released' | 'expired'): LedgerOutcome {
+  private close(of: ReservationKey, state: 'released' | 'expired'): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
     if (found.state !== 'held') {
-      const isDone = found.state === as || found.state === 'expired' || as === 'expired';
+      const isDone = found.state === state || found.state === 'expired' || state === 'expired';
       if (isDone) return { ok: true, reservation: found, replayed: true };
       return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     }
-    if (as === 'expired' && !found.isOver) return { ok: true, reservation: found, replayed: true };
+    if (state === 'expired' && !found.isOver) return { ok: true, reservation: found, replayed: true };
     for (const budget of this.affectedBy(found)) this.budgets.set(budget.id, releaseHold(budget, found.held));
-    return { ok: true, reservation: this.end(found, { state: as }) };
+    return { ok: true, reservation: this.end(found, { state }) };
   }
 
   private end(found: LockedReservation, changes: Partial<Reservation>): Reservation {

@@ -1,6 +1,6 @@
 import type { Amount, Limit } from './budget.js';
 
-/** Why a counter or a limit changed. The ledger does not contain holds; the reservations do. */
+/** Why a counter or a limit changed. The ledger does not contain reserved amounts: `budget_reservation` does. */
 export const ENTRY_KINDS = [
   'opened',
   'charged',

@@ -109,8 +109,8 @@ export class LedgerStore {
   }
 
   /**
-   * Writes everything in one round trip. Returns how many reservations were inserted. A missing one was inserted by another
-   * transaction in the meantime.
+   * Writes everything in one round trip. Returns how many reservations were inserted. If fewer were inserted than given, another transaction
+   * has inserted the others in the meantime.
    */
   async write({ budgets, opened, renewed, closed, lines }: LedgerWrites): Promise<number> {
     const [newReservations] = await Promise.all([

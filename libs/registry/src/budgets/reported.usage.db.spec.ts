@@ -43,7 +43,7 @@ async function budget(): Promise<Budget> {
 const used = async (): Promise<number> => (await budget()).used.tokens;
 
 describe('reports and settlements on two replicas', () => {
-  it('S3.10 concurrent reports and settlements never charge more than the agent used, and all of it in the end', async () => {
+  it('S3.10 concurrent reports and settlements never charge more than the agent used, and charge all of it in the end', async () => {
     const agent = await register();
     let total = 0;
     const replicaOf = (index: number): TestRegistry => (index % 2 === 0 ? here : there);

@@ -104,7 +104,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 charge every token once the agent has reported its total', () => {
+  it('S3.10 have charged every token when the agent has reported its total', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -116,7 +116,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 never use less than the highest report, or than the calls that were reserved after the last report', () => {
+  it('S3.10 never charge less than the highest report, plus all calls that were reserved after the last report', () => {
     fc.assert(
       fc.property(withoutAdjustments, fc.array(fc.nat(500), { maxLength: 5 }), (all, later) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -142,7 +142,7 @@ describe('an agent that reports 1,400 tokens, 400 of them in a call', () => {
     ['before the settlement', { before: [1_400], after: [] }],
     ['after the settlement', { before: [], after: [1_400] }],
     ['before and after the settlement', { before: [1_400], after: [1_400] }],
-    ['a part of it before the settlement', { before: [150], after: [1_400] }],
+    ['a part before the settlement and the total after it', { before: [150], after: [1_400] }],
     ['in several parts during the call', { before: [900, 1_150, 1_400], after: [] }],
     ['a lower total later', { before: [1_400], after: [300] }],
   ];

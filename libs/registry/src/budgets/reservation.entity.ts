@@ -4,7 +4,7 @@ import type { ReservationState } from './reservation.js';
 /** An amount held for a call on all its budgets. The row is kept for a while after its end, to answer repeated requests. */
 @Entity('budget_reservation')
 export class ReservationEntity {
-  /** The index counts the held reservations of an owner, for its quota. */
+  /** The index is used to count the held reservations of an owner, for its quota. */
   @Index('budget_reservation_held', { where: "state = 'held'" })
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'budget_reservation_pkey' })
   owner: string;
@@ -15,7 +15,7 @@ export class ReservationEntity {
   @Column({ type: 'bigint', array: true, name: 'budget_ids' }) budgetIds: string[];
   @Column({ type: 'bigint', name: 'held_tokens' }) heldTokens: string;
   @Column({ type: 'bigint', name: 'held_micro_usd' }) heldMicroUsd: string;
-  /** The tokens that reports had charged when it was opened. */
+  /** The tokens that reports had charged when the reservation was opened. */
   @Column({ type: 'bigint', name: 'reported_before', default: 0 }) reportedBefore: string;
   @Column({ type: 'text' }) state: ReservationState;
   @Column({ type: 'bigint', name: 'used_tokens', nullable: true }) usedTokens: string | null;

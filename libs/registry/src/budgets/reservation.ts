@@ -16,15 +16,15 @@ export interface Scopes {
 /** An amount held on every budget that a call concerns, until it is settled, released or expired. */
 export interface Reservation {
   /**
-   * The qualified id of the principal that opened it. Its namespace is the namespace of the reservation, so a principal has
-   * different keys in different namespaces.
+   * The qualified id of the principal that opened it. Its namespace is the namespace of the reservation, so the same key names
+   * different reservations in different namespaces.
    */
   readonly owner: string;
   readonly key: string;
   readonly scopes: Scopes;
   readonly budgetIds: readonly number[];
   readonly held: Amount;
-  /** The tokens that reports of the agent had charged when it was opened. */
+  /** The tokens that reports of the agent had charged when the reservation was opened. */
   readonly reportedBefore: number;
   readonly state: ReservationState;
   /** The actual usage, after the settlement. */

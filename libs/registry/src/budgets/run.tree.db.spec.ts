@@ -79,7 +79,7 @@ describe('a tree of runs', () => {
     });
   });
 
-  it('B2 rejects an existing run with another limit or parent; the request that opened it may be repeated after a top-up', async () => {
+  it('B2 rejects a request for an existing run with another limit or parent; the original request may be repeated after a top-up', async () => {
     const limit = { tokens: 5, microUsd: null };
     await here.budgets.openRun('root', null, limit, 't');
     const { id } = await here.budgets.openRun('r', 'root', limit, 't');

@@ -23,7 +23,7 @@ export interface CircuitView {
   consecutiveFailures: number;
   /** When the next probe is allowed; null while closed. */
   openUntil: string | null;
-  /** The same as a duration, because the caller's clock may differ; null while closed. */
+  /** How long until the next probe is allowed, because the caller's clock may differ from ours; null while closed. */
   retryAfterMs: number | null;
 }
 
@@ -45,7 +45,7 @@ export class CircuitService {
     private readonly policy: CircuitPolicy,
   ) {}
 
-  /** Records the outcome with its reporter. It counts for the circuit and for the observed latency of the agent. */
+  /** Records the outcome with its reporter. The outcome counts for the circuit and for the observed latency of the agent. */
   async report(agentId: string, outcome: CallOutcome, reporter: Reporter): Promise<CircuitView> {
     return await this.db.transaction(async () => {
       const { ok, probeId } = outcome;

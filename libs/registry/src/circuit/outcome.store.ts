@@ -63,7 +63,7 @@ export class OutcomeStore {
     return rows.map(toOutcome);
   }
 
-  /** The live agents that have outcomes since then, on any replica. */
+  /** The live agents that have outcomes after `since`, on any replica. */
   async agentsWithOutcomesSince(since: Date): Promise<AgentWithOutcomes[]> {
     return await this.db.query<AgentWithOutcomes>(
       `SELECT agent_id AS "agentId", generation, revision FROM agent

@@ -33,5 +33,5 @@ export interface FailureReporter extends Reporter {
 
 /** How many outcomes of each agent are kept. */
 export const KEPT_OUTCOMES = 100;
-/** The most reporters that an event names: those with the most failures. */
+/** An event names at most this many reporters: those with the most failures. */
 export const MAX_REPORTERS = 20;

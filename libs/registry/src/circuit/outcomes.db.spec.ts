@@ -45,13 +45,13 @@ describe('an outcome', () => {
     expect(at.getTime()).toBeGreaterThanOrEqual(Date.parse(afterSuccess ?? ''));
   });
 
-  it('of an agent that is unknown or has left is rejected', async () => {
+  it('is rejected if the agent is unknown or has left', async () => {
     await expect(here.circuits.report('unknown', { ok: true }, ADA)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await here.agents.remove('a-1', 'evicted');
     await expect(here.circuits.report('a-1', { ok: true }, ADA)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
   });
 
-  it('replaces the oldest one of a full list', async () => {
+  it('replaces the oldest outcome of a full list', async () => {
     for (let count = 0; count < KEPT_OUTCOMES + 3; count++) await here.circuits.report('a-1', { ok: true }, ADA);
     const numbers = (await outcomes()).map(({ number }) => number);
     expect(numbers).toEqual(Array.from({ length: KEPT_OUTCOMES }, (_, index) => KEPT_OUTCOMES + 3 - index));
@@ -86,9 +86,9 @@ describe('circuit.opened', () => {
   const reportersOf = async (): Promise<unknown[]> =>
     (await replicas.loggedEvents('circuit.opened')).map(({ data }) => (data as { reporters: unknown }).reporters);
 
-  it('names the reporters of the failures on both replicas, the one with the most failures first', async () => {
+  it('names the reporters of the failures on both replicas, the reporter with the most failures first', async () => {
     await here.circuits.report('a-1', { ok: false }, ADA);
-    await here.circuits.report('a-1', { ok: true }, ADA); // the failure before does not count
+    await here.circuits.report('a-1', { ok: true }, ADA); // resets the count, so the failure before this success does not count
     await here.circuits.report('a-1', { ok: false }, ADA);
     for (let count = 1; count < failuresToOpen; count++) await there.circuits.report('a-1', { ok: false }, BOB);
     expect(await reportersOf()).toEqual([
@@ -108,7 +108,7 @@ describe('circuit.opened', () => {
     expect(await reportersOf()).toEqual([[{ ...ADA, failures: failuresToOpen }], [{ ...BOB, failures: 1 }]]);
   });
 
-  it('is published once for concurrent failures on two replicas, and counts exactly those that opened it', async () => {
+  it('is published once for concurrent failures on two replicas, and counts exactly the failures that opened the circuit', async () => {
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) =>
         index % 2 === 0
@@ -148,7 +148,7 @@ describe('the observed latency', () => {
     expect(await there.sync.readOutcomes()).toBe(0);
   });
 
-  it('takes precedence over the declared one in a ranking', async () => {
+  it('takes precedence over the declared latency in a ranking', async () => {
     await replicas.given.agent({ agentId: 'a-2', declaredMs: 10 });
     await here.circuits.report('a-2', { ok: true, latencyMs: 900 }, ADA);
     await here.idle();
@@ -173,7 +173,7 @@ describe('the observed latency', () => {
 });
 
 describe('the declared latency', () => {
-  it('is that of the last heartbeat with a latency, or else that of the registration', async () => {
+  it('is the latency of the last heartbeat that contains one, or else that of the registration', async () => {
     const { claim } = await replicas.given.agent({ agentId: 'b-1', declaredMs: 300 });
     const declared = async (at: TestRegistry): Promise<unknown> => (await at.agents.get('b-1')).latency;
     await Promise.all([here.sync.load(), there.sync.load()]);

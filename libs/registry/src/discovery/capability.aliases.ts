@@ -22,7 +22,7 @@ export class CapabilityAliases {
   /** Returns the capability that the name stands for, in its normal form. */
   resolve(text: string): string {
     let capability = normaliseCapability(text);
-    // The target of one alias may be a descendant of another. There are no cycles, so each alias applies at most once.
+    // The target of one alias may be a descendant of another alias. There are no cycles, so each alias applies at most once.
     for (let left = this.meanings.size; left > 0; left -= 1) capability = translate(this.meanings, capability);
     return capability;
   }

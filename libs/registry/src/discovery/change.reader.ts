@@ -31,7 +31,7 @@ export class ChangeReader {
     return this.waiting.has(agentId) || this.reading.has(agentId);
   }
 
-  /** How long the oldest change has not been read, in milliseconds. */
+  /** How long the oldest unread change has been waiting, in milliseconds. */
   get behindMs(): number {
     if (this.readingSince === undefined && this.waiting.size === 0) return 0;
     const [oldest = Infinity] = this.waiting.values();

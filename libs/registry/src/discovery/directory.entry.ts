@@ -20,9 +20,9 @@ export interface DirectoryEntry {
   budgets?: readonly Budget[];
   /** The total of used tokens from its beats. The ledger may not contain it yet. */
   reported?: number;
-  /** The load ratio that the agent reported last; undefined if it never did, and the ratio is computed. */
+  /** The load ratio that the agent reported last; undefined if it has reported none: the ratio is then computed. */
   reportedRatio?: number;
-  /** The latency that the agent reported last; undefined if it never did, and its declaration counts. */
+  /** The latency that the agent reported last; undefined if it has reported none: the declared latency then counts. */
   reportedMs?: number;
 }
 

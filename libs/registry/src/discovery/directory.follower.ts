@@ -14,7 +14,7 @@ import type { Revision } from './directory.entry.js';
 import type { DirectorySync } from './directory.sync.js';
 
 export interface FollowerOptions {
-  /** If the directory is older than this, a query waits until it has caught up with the event log. */
+  /** If the directory is older than this, a query waits until the directory has caught up with the event log. */
   catchUpMs: number;
   /** If the directory is older than this and cannot catch up, queries are rejected. */
   staleMs: number;
@@ -44,7 +44,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   private refreshing?: Promise<void>;
   /** Whether the directory must be loaded again: at first, and when the subscription to the feed has ended. */
   private mustLoad = true;
-  /** By each clock, the start of the last pass of the feed after which the directory had all events. Empty at first. */
+  /** The start of the last pass of the feed after which the directory had all events, by each clock. Empty at first. */
   private currentAt: readonly number[] = [];
   private passStartedAt: readonly number[] = [];
   private passFailed = false;
@@ -161,7 +161,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   }
 }
 
-/** The write of an agent's record that the event reports, if the event says which. */
+/** The write of an agent's record that the event reports; undefined if the event does not identify one. */
 function writeOf(event: RegistryEvent): Revision | undefined {
   if (event.type === 'agent.joined') return { generation: event.data.generation, revision: 1 };
   if (event.type !== 'agent.updated' || event.data.revision === undefined) return undefined;

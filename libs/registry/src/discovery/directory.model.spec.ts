@@ -117,7 +117,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(15_000) }) },
 );
 
-/** A model of the directory: a list with two rules. The newest write wins, and a removal also applies to older writes. */
+/** A model of the directory: a list with two rules. The newest write wins, and a removal overrides older writes that arrive later. */
 class Model {
   readonly listed = new Map<string, DirectoryEntry>();
   private readonly removed = new Map<string, Revision>();
@@ -231,7 +231,7 @@ class Comparison {
 }
 
 describe('the directory and its ranking', () => {
-  it('S3.6 B1 every query gets the answer of a scan of all agents, after any sequence of changes', () => {
+  it('S3.6 B1 every query gets the same answer as a scan of all agents, after any sequence of changes', () => {
     const queries = fc.array(query, { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(queries, fc.array(operation, { maxLength: 40 }), (agentQueries, operations) => {

@@ -40,7 +40,7 @@ describe('the directory', () => {
     expect(directory.size).toBe(1);
   });
 
-  it('S3.3 a removal that arrives before the registration it ends is kept', () => {
+  it('S3.3 keeps a removal that arrives before the registration that it ends', () => {
     const directory = new Directory();
     expect(directory.remove('agent', { generation: 1, revision: 2 }, NOW)).toBe(false);
     expect(directory.upsert(given.entry({ revision: 1 }), NOW)).toBe(false);

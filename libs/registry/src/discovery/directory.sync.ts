@@ -94,7 +94,7 @@ export class DirectorySync {
     }
   }
 
-  /** Whether the directory lists the agent as of this write, or a later one. */
+  /** Whether the directory contains this write of the agent, or a later one. */
   knows(agentId: string, write: Revision): boolean {
     const known = this.directory.revisionOf(agentId);
     return known !== undefined && !isNewer(write, known);
@@ -115,7 +115,7 @@ export class DirectorySync {
     this.records.add(agentIds);
   }
 
-  /** How long the oldest known change has not been read, in milliseconds. */
+  /** How long the oldest unread change has been waiting, in milliseconds. */
   get behindMs(): number {
     return this.records.behindMs;
   }
@@ -145,8 +145,8 @@ export class DirectorySync {
 
   /**
    * Applies the beats that this replica committed. If an agent sent its previous beat to another replica, its lease is read,
-   * because that beat may have contained values that this one omits. Beats that arrive before the end of that read wait for
-   * another read: applied at once, they would make its result look outdated. An unknown agent is read completely.
+   * because that beat may have contained values that the new beat omits. Beats that arrive before the end of that read wait for
+   * another read: if they were applied at once, the result of the read would look outdated. An unknown agent is read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
     const toRead = new Set(moved);

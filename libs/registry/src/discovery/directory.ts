@@ -34,7 +34,7 @@ const DEFAULT_TOMBSTONE_MS = 600_000;
  */
 export class Directory {
   readonly aliases: CapabilityAliases;
-  /** By namespace: a query never reads the agents of another one. */
+  /** By namespace: a query never reads the agents of another namespace. */
   private readonly indexes = new Map<string, CapabilityIndex>();
   private readonly listings = new Map<string, Listing>();
   private readonly timeline = new Timeline<Listing>();

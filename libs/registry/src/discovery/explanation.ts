@@ -9,7 +9,7 @@ import { routability, type Exclusion } from './routability.js';
 import type { Search } from './search.js';
 
 const MAX_SHOWN = 50;
-/** An explanation checks every agent that has a requested capability; more than this would delay other requests. */
+/** An explanation checks every agent that has a requested capability. Checking more than this many would delay other requests. */
 const MAX_CHECKED = 10_000;
 
 /** Returns the agents that are not in the result, with the reasons and what would make each of them eligible. */

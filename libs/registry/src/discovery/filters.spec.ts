@@ -79,7 +79,7 @@ describe('prices', () => {
     expect(perMillion(0.0000375)).toBe(37_500);
   });
 
-  it('S3.6 the price of a subscription without a price is 0, and that of other providers is unknown', () => {
+  it('S3.6 without a declared price, a subscription costs 0, and the price of other providers is unknown', () => {
     const subscription = { adapter: 'copilot', type: 'subscription', plan: null };
     const free = priceOf({ costModel: price(null, null), provider: subscription });
     expect(free && estimateMicros(free, 10_000)).toBe(0);

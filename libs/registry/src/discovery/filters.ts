@@ -60,11 +60,12 @@ function sandboxFilters(level: AgentFilter['sandboxLevel']): Filter[] {
 
 function priceFilters({ maxUsdPerTask, maxUsdPer1kTokens }: AgentFilter): Filter[] {
   if (maxUsdPerTask === undefined && maxUsdPer1kTokens === undefined) return [];
-  const mostTask = toMicros(maxUsdPerTask ?? Infinity);
-  const most1m = perMillion(maxUsdPer1kTokens ?? Infinity);
+  const maxTaskMicros = toMicros(maxUsdPerTask ?? Infinity);
+  const maxMicrosPer1m = perMillion(maxUsdPer1kTokens ?? Infinity);
   return [
     {
-      accepts: ({ price }) => price !== undefined && price.taskMicros <= mostTask && price.microsPer1mTokens <= most1m,
+      accepts: ({ price }) =>
+        price !== undefined && price.taskMicros <= maxTaskMicros && price.microsPer1mTokens <= maxMicrosPer1m,
       exclusion: ({ price }) =>
         price === undefined
           ? exclusion('price_unknown', 'it names no price', 'it registers with a cost model')

@@ -26,14 +26,14 @@ describe('an agent that sends heartbeats to two replicas', () => {
 });
 
 describe('an agent that moves to another replica', () => {
-  it('S3.7 the load it reported before is known, however soon its next heartbeats follow each other', async () => {
+  it('S3.7 the load that an agent reported before its move stays known, even if its next heartbeats follow at once', async () => {
     const { here, there } = replicas;
     for (let round = 0; round < 20; round++) {
       const { claim } = await here.given.agent({ agentId: `moving-${round}` });
       await there.sync.load();
       await here.heartbeats.beatAll([{ ...claim, inFlight: 7 }]);
       await there.heartbeats.beatAll([claim]);
-      await there.heartbeats.beatAll([claim]); // the lease is still being read because of the first one
+      await there.heartbeats.beatAll([claim]); // the lease is still being read because of the first heartbeat
       await there.idle();
       expect(there.directory.find(claim.agentId)?.record.load.inFlight).toBe(7);
     }

@@ -8,9 +8,9 @@ import type { CandidateView } from './ranking.js';
  * it only when its rank changes.
  */
 export class Listing {
-  /** The time of the last beat in milliseconds. It is later than in the entry if that beat changed nothing else. */
+  /** The time of the last beat in milliseconds. It is later than the time in the entry if the last beat changed nothing else. */
   beatAt: number;
-  /** The agent's keys in the index: its claims and all capabilities that contain them. */
+  /** The agent's keys in the index: its claims and all their ancestors. */
   keys: readonly string[] = [];
   /** The time of its earliest entry in the timeline; Infinity if there is none. */
   dueAt = Infinity;

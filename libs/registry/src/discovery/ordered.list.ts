@@ -23,7 +23,7 @@ const MAX_CHUNK = 256;
 const MAX_MOVES = 64;
 
 /**
- * The routable agents of one bucket in the order of one strategy. It is kept between queries: the best k agents are the first k.
+ * The routable agents of one bucket in the order of one strategy. The list is kept between queries: the best k agents are the first k.
  * It records changes when they happen and applies them when a query reads it. An agent that sends ten beats between two queries
  * moves only once, and an order that no query reads costs almost nothing.
  */

@@ -26,7 +26,7 @@ export interface QueryPlan {
   limit: number;
   explain: boolean;
   fuzzy: boolean;
-  /** The same for queries that differ only in the order or spelling of their parts. It is the key of the rotation. */
+  /** The key of the rotation. Queries that differ only in the order or spelling of their parts have the same key. */
   queryKey: string;
 }
 

@@ -16,7 +16,7 @@ export function toRanking({ strategy, matches, facts }: QueryResult): Ranking {
   return { ...facts, candidates };
 }
 
-/** Returns the same ranking as JSON. It reuses the serialised agents instead of serialising them for every query. */
+/** Returns the ranking in JSON. It reuses the serialised agents instead of serialising them for every query. */
 export function rankingJson({ strategy, matches, facts }: QueryResult): string {
   const { prefer, scoreMeaning, ...rest } = facts;
   const candidates = matches.map((match, at) =>

@@ -115,7 +115,7 @@ describe('the ranking', () => {
     expect(ask([{ agentId: 'b' }, { agentId: 'a' }, { agentId: 'c' }], {})).toEqual(['a', 'b', 'c']);
   });
 
-  it('B1 ranks saturated agents, suspects and probes after ready agents, whatever the price', () => {
+  it('B1 ranks saturated, suspect and half-open agents after ready agents, whatever the price', () => {
     const free = { usdPerTask: 0, usdPer1kTokens: null };
     const agents = [
       { agentId: 'expensive', costModel: { usdPerTask: 9, usdPer1kTokens: null } },
@@ -236,7 +236,7 @@ describe('explanations', () => {
     expect([excluded?.length, excludedTotal]).toEqual([50, 80]);
   });
 
-  it('B1 names capabilities that no agent claims, with similar ones', () => {
+  it('B1 names the capabilities that no agent claims, with similar claimed capabilities', () => {
     const { unclaimed } = rankerOf(AGENTS).ranker.rank({ capabilities: ['biuld', 'buil'], explain: true }, NOW);
     expect(unclaimed).toContainEqual({ capability: 'buil', similar: ['build'] });
   });

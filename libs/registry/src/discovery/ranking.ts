@@ -26,7 +26,7 @@ export interface Ranking {
   prefer: string;
   scoreMeaning: string;
   candidates: RankedCandidate[];
-  /** If there are no candidates: the time after which there will be one without any change. Null in all other cases. */
+  /** If there are no candidates: the time after which there will be one, if no agent changes. Null in all other cases. */
   retryAfterMs: number | null;
   /** Only with `explain`: the excluded agents, with the fewest exclusions first. */
   excluded?: ExcludedAgent[];

@@ -171,7 +171,7 @@ describe('a replica', () => {
     expect([used(), (await here.agents.get('spender')).budget.usedTokens]).toEqual([600, 600]);
   });
 
-  it('S3.10 knows the charges of other replicas after a strong read, by capability and of the whole fleet', async () => {
+  it('S3.10 a strong read returns the charges of other replicas, both by capability and for the whole fleet', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'spender', budget: { totalTokens: 1_000, usedTokens: 0, source: 'ledger' } });
     const left = async (query: AgentQuery): Promise<number | null | undefined> => {

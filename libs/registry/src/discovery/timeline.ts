@@ -3,7 +3,7 @@ interface Due<T> {
   item: T;
 }
 
-/** A priority queue of items by time, as a binary heap. The caller passes the time; it uses no clock. */
+/** A priority queue of items by time, as a binary heap. The caller passes the time; the queue uses no clock. */
 export class Timeline<T> {
   private readonly heap: Due<T>[] = [];
 

@@ -18,9 +18,9 @@ export class Tombstones {
   }
 
   /** Keeps the newer revision if the agent has a tombstone already. */
-  put(agentId: string, at: Revision, now: number): void {
+  put(agentId: string, removal: Revision, now: number): void {
     const known = this.byAgent.get(agentId);
-    const { generation, revision } = known && isNewer(known, at) ? known : at;
+    const { generation, revision } = known && isNewer(known, removal) ? known : removal;
     this.byAgent.delete(agentId); // inserted again at the end, so that the oldest come first
     this.byAgent.set(agentId, { generation, revision, since: now });
     this.dropOld(now);

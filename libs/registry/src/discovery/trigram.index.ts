@@ -1,7 +1,7 @@
 import { SIMILAR_ENOUGH, trigrams } from './trigram.js';
 
 /**
- * An index from trigrams to words, like that of pg_trgm. A search reads only words that share a trigram with the given one. It
+ * An index from trigrams to words, like that of pg_trgm. A search reads only words that share a trigram with the given word. It
  * returns the same words as `mostSimilar`, which compares all words.
  */
 export class TrigramIndex {

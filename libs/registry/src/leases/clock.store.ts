@@ -76,12 +76,12 @@ export class ClockStore {
   }
 }
 
-/** SQL that moves a time in milliseconds back by the length of the jump, but not before now. */
+/** SQL that moves a time in milliseconds back by the length of the jump, but not to a time before now. */
 function rebased(moment: string): string {
   return `greatest($1::float8, (${moment})::float8 - $2)`;
 }
 
-/** SQL that moves a timestamp back by the length of the jump, but not before now. */
+/** SQL that moves a timestamp back by the length of the jump, but not to a time before now. */
 function earlier(column: string): string {
   return `greatest(clock_timestamp(), ${column} - $1 * interval '1 millisecond')`;
 }

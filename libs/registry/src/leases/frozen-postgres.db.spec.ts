@@ -19,7 +19,7 @@ let database: Database;
 let beating: Heartbeat[];
 let sweeps = 0;
 let failures = 0;
-/** Set before a freeze, so that no heartbeat waits in a frozen connection: the fleet comes back after the first sweep. */
+/** Set before a freeze, so that no heartbeat waits in a frozen connection and arrives before the first sweep after the freeze. */
 let heartbeatsPaused = false;
 const loops: Loop[] = [];
 
@@ -60,7 +60,7 @@ async function waitForSweeps(count: number): Promise<void> {
 }
 
 describe('a Postgres that freezes under a live fleet', () => {
-  it('S3.5 B5 a Postgres that freezes for many leases causes no eviction when it continues, and a silent agent is evicted as before', async () => {
+  it('S3.5 B5 a Postgres that freezes for many leases evicts no live agent when it continues, and a silent agent is evicted as before', async () => {
     await waitForSweeps(3);
     heartbeatsPaused = true;
     await registry.heartbeats.idle();

@@ -32,7 +32,10 @@ async function registerAll(count: number): Promise<void> {
   skippedMs = 0;
 }
 
-/** Advances the time of the database by one step. Real time counts, so that a slow machine does not add to the silence. */
+/**
+ * Advances the time of the database by one step. Real time that has passed counts as part of the step, so that a slow
+ * machine does not prolong the silence.
+ */
 async function step(): Promise<void> {
   const missingMs = clock + STEP_MS - skippedMs - (performance.now() - startedAt);
   if (missingMs <= 0) return;

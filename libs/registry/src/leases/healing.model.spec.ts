@@ -10,7 +10,7 @@ const POLICY: SweepPolicy = { ...DEFAULT_PROTECTION_POLICY, leaseMs: LEASE_MS };
 
 interface Agent {
   name: number;
-  /** The time from the end of a fault to the next heartbeat. It also sets when the agent beats within the interval. */
+  /** The time from the end of a fault to the next heartbeat. It also determines when the agent sends its heartbeat in each interval. */
   delayMs: number;
   isDead: boolean;
   lastBeatAt: number;
@@ -131,7 +131,7 @@ describe('a fleet with faults that heal', () => {
   const delays = (longest: number): fc.Arbitrary<number[]> =>
     fc.array(steps(0, longest), { minLength: 10, maxLength: 40 });
 
-  it('D1 a fault that heals evicts no agent that sends a heartbeat within one lease after it', () => {
+  it('D1 a fault that heals evicts no agent that sends a heartbeat within one lease after the fault', () => {
     const fault = fc.record({
       cutMs: steps(LEASE_MS, 100_000),
       calmMs: steps(LEASE_MS + 15_000, 100_000),
@@ -151,7 +151,7 @@ describe('a fleet with faults that heal', () => {
 
   it('D1 every dead agent is evicted in bounded time, however often protection starts and ends', () => {
     const policy = { ...POLICY, longestMs: 120_000 };
-    const longestThrottledMs = 40_000 + 2 * LEASE_MS; // at one eviction a second, with a pause while agents come back
+    const longestThrottledMs = 40_000 + 2 * LEASE_MS; // for 40 evictions, one a second, and a pause while agents come back
     const bound = policy.longestMs + 2 * LEASE_MS + 2 * (longestThrottledMs + LEASE_MS);
     const frozenMs = fc.constant(0);
     const flap = fc.record({ cutMs: steps(25_000, 60_000), calmMs: steps(9_000, 18_000), frozenMs });

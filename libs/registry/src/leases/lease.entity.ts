@@ -14,7 +14,10 @@ export class LeaseEntity {
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
   /** The replica that committed the last beat; 0 before the first beat. */
   @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
-  /** The replica that committed the beat before. If it is another one, this replica has not seen the values of that beat. */
+  /**
+   * The replica that committed the beat before the last. If it is not `takenBy`, the replica in `takenBy` has not seen the
+   * values of that beat.
+   */
   @Column({ type: 'integer', name: 'taken_before', default: 0 }) takenBefore: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;

@@ -7,7 +7,7 @@ import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
 /** Real time passes between the statements of a run: a state that changes within this time is accepted too. */
 const CLOSE_MS = 5_000;
 const TTL_MS = leaseTtlMs(DEFAULT_LEASE_POLICY);
-/** The longest that the lease policy allows: two sweeps are never that far apart by accident. */
+/** The longest interval that the lease policy allows: two sweeps are never that far apart by accident. */
 const SWEEP_EVERY_MS = DEFAULT_LEASE_POLICY.intervalMs;
 
 let replicas: TwoReplicas;
@@ -33,7 +33,7 @@ function stateAfter(silentMs: number): State {
 }
 
 /**
- * Makes the agent silent for this time and forgives these gaps in it, each of which begins `after` the end of the one before.
+ * Makes the agent silent for this time and forgives these gaps in it, each of which begins `after` ms after the end of the previous gap.
  * Returns the forgiven time.
  */
 async function silentWith(silentMs: number, gaps: readonly { after: number; length: number }[]): Promise<number> {

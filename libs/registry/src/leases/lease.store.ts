@@ -199,7 +199,7 @@ export class LeaseStore {
   }
 
   /**
-   * The beats that other replicas committed since then, from which this replica learns load and latency. A lease without a beat
+   * The beats that other replicas committed after `since`, from which this replica learns load and latency. A lease without a beat
    * (`taken_by` 0) is not read: the `agent.joined` event reports the agent.
    */
   async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
@@ -217,7 +217,7 @@ export class LeaseStore {
   }
 }
 
-/** Rounds to single precision: Postgres rejects a number that is too small for `real`, and this turns it into 0. */
+/** Rounds to single precision: Postgres rejects a number that is too small for `real`, and rounding turns it into 0. */
 function asReal(value: number | undefined): number | null {
   return value === undefined ? null : Math.fround(value);
 }

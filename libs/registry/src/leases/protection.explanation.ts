@@ -79,11 +79,11 @@ function explain(
     case 'healthy':
       return 'All agents send heartbeats.';
     case 'few_silent':
-      return `${silent}, not more than ${limit} or fewer than ${policy.fewest}: expired agents are evicted.`;
+      return `${silent}, at most ${limit} or fewer than ${policy.fewest} agents: expired agents are evicted.`;
     case 'mass_silence':
       return `${silent}, more than ${limit}: the cause may be the registry or the network, so no agent is evicted for now.`;
     case 'time_box_over':
-      return `${silent}, and the waiting time is over: at most ${policy.evictionsPerMinute} per minute are evicted, ${mayEvict} now.`;
+      return `${silent}, and the waiting time is over: at most ${policy.evictionsPerMinute} agents per minute are evicted, ${mayEvict} now.`;
     case 'healing':
       return `${silent}, and agents are recovering: no agent is evicted for the duration of a lease.`;
     case 'healed':

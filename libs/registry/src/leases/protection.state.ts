@@ -43,14 +43,14 @@ export interface ProtectionState {
   since: number;
   /** When `protecting` changes to `throttled`; null in the other modes. */
   until: number | null;
-  /** The evictions that the rate allows now, as a fraction. */
+  /** How many evictions the rate allows now; may be a fraction. */
   credit: number;
   lastSweepAt: number | null;
   /** When the time box of this episode ends. An episode ends after two lease durations without protection. */
   boxUntil?: number;
   /** Whether silence was forgiven after the end of the time box. An episode does this at most once. */
   forgaveLate?: boolean;
-  /** In `throttled`: no agent is evicted until then, because agents are recovering. */
+  /** In `throttled`: until this time no agent is evicted, because agents are recovering. */
   heldUntil?: number;
 }
 

@@ -67,7 +67,7 @@ describe('self-preservation', () => {
     expect(sweep([{ fleet: 4, expired: 3 }]).mayEvict).toBe(0);
   });
 
-  it('D1 forgives the silence of the last agents to come back after a short outage with suspects only', () => {
+  it('D1 forgives the silence of the last agents that come back after an outage, even if most agents were only suspect', () => {
     const left = sweep([...times(3, { suspect: 60 }), { expired: 3, longestSilentMs: 7_000 }]);
     expect(left).toMatchObject({ mayEvict: 0, gap: { from: -3_000, to: 4_000 }, explanation: { reason: 'healed' } });
   });
@@ -79,7 +79,7 @@ describe('self-preservation', () => {
     expect(sweep([{ expired: 2 }], left.state, 6_000)).toMatchObject({ mayEvict: 2, gap: null });
   });
 
-  it('D1 evicts no agent for one lease when agents come back after the time box, and then continues', () => {
+  it('D1 evicts no agent for one lease when agents come back after the time box, and then continues to evict', () => {
     const throttled = sweep(times(62, { expired: 60 })).state;
     const healing = sweep([{ expired: 59, beatingAgain: 1 }], throttled, 62_000);
     expect(healing).toMatchObject({ mayEvict: 0, explanation: { state: 'throttled', reason: 'healing' } });
@@ -137,7 +137,7 @@ describe('self-preservation', () => {
     expect(decideProtection(normalProtection(0), HEALTHY, 1_000_000, POLICY).gap).toBeNull();
   });
 
-  it('B5 follows the override of an operator, and decides by the numbers again when it ends', () => {
+  it('B5 follows the override of an operator, and decides by the numbers again when the override ends', () => {
     const held = sweep([{ expired: 1, override: 'protect' }]);
     expect(held).toMatchObject({ mayEvict: 0, explanation: { state: 'protecting', until: null, reason: 'operator' } });
     const forced = sweep([{ expired: 90, override: 'evict' }]);

@@ -65,7 +65,10 @@ function throttled(state: ProtectionState, facts: SweepFacts, now: number, polic
   return decision({ ...state, heldUntil, credit: left }, facts, policy, { reason: 'time_box_over', mayEvict });
 }
 
-/** Recovering agents show that the fault is ending. Evictions then pause for one lease, and continue for at least one lease. */
+/**
+ * Recovering agents show that the fault is ending. Evictions then pause for one lease. The next pause starts at least one
+ * lease after the end of this one.
+ */
 function holdUntil(
   { heldUntil }: ProtectionState,
   facts: SweepFacts,

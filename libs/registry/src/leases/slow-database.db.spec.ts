@@ -10,7 +10,7 @@ beforeEach(async () => (database = await testDatabase()));
 afterEach(async () => await database.drop());
 
 describe('a slow network', () => {
-  it('D6 a registration does not exceed the operation timeout with 400 ms for each round trip', async () => {
+  it('D6 a registration does not exceed the operation timeout if each round trip takes 400 ms', async () => {
     const proxy = await SlowProxy.start(database.url, 400);
     const db = await database.connectAgain({ url: proxy.url, operationTimeoutMs: 3_000 });
     const registry = await testRegistry(db);

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Strong queries search this column. Most writes to an agent change no indexed column; with free space on each page they are
+ * Adds the column that strong queries search. Most writes to an agent change no indexed column; with free space on each page they are
  * HOT updates, which do not touch the index. Existing agents get keys in lower case only; their next registration writes the
  * normal form. The default serves replicas of the previous version, which do not write the column.
  */

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The generations of agents deleted earlier are unknown. The highest generation that still exists is the best estimate. */
+/** The generations of agents that were deleted earlier are unknown. The highest generation that still exists is the best estimate. */
 export class ForgottenGenerations1763281000000 implements MigrationInterface {
   name = 'ForgottenGenerations1763281000000';
 

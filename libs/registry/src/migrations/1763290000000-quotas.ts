@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Indexes that count the live agents and held reservations of one credential, for its quotas. */
+/** Adds the indexes that are used to count the live agents and held reservations of one credential, for its quotas. */
 export class Quotas1763290000000 implements MigrationInterface {
   name = 'Quotas1763290000000';
 

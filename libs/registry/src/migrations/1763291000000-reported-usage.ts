@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The counters that prevent that tokens are charged by a report and by a settlement. The defaults need no rewrite of the tables. */
+/**
+ * Adds the counters that prevent tokens from being charged by both a report and a settlement. The defaults are constant, so
+ * Postgres rewrites no table.
+ */
 export class ReportedUsage1763291000000 implements MigrationInterface {
   name = 'ReportedUsage1763291000000';
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The latest outcomes of each agent, with their reporters, and the latency that callers observe. No row is rewritten. */
+/** Adds the latest outcomes of each agent, with their reporters, and the latency that callers observe. Postgres rewrites no table. */
 export class Outcomes1763291010000 implements MigrationInterface {
   name = 'Outcomes1763291010000';
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Adds the namespace of agents. All existing agents belong to `default`; the constant default rewrites no table. */
+/** Adds the namespace of agents. Existing agents belong to `default`. The default is constant, so Postgres rewrites no table. */
 export class AgentNamespaces1763300010000 implements MigrationInterface {
   name = 'AgentNamespaces1763300010000';
 

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Adds the namespace of budgets. All existing budgets belong to `default`; the constant default rewrites no table. The budget of the
+ * Adds the namespace of budgets. Existing budgets belong to `default`. The default is constant, so Postgres rewrites no table. The budget of the
  * fleet becomes the budget of `default`. Subjects and owners with a slash become qualified ids: `oidc:a/b` is `default/oidc:a/b`.
  */
 export class BudgetNamespaces1763300020000 implements MigrationInterface {

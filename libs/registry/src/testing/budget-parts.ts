@@ -20,7 +20,7 @@ export interface BudgetParts {
   sweeper: BudgetSweeper;
   refresher: UsageRefresher;
   reconciliation: ReconciliationStore;
-  /** The builders of documents, and one that opens a budget. */
+  /** The builders of documents, and a builder that opens a budget. */
   given: typeof given & { budget(...request: Parameters<typeof given.budgetRequest>): Promise<Budget> };
 }
 

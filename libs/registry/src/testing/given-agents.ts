@@ -8,9 +8,9 @@ import { given } from './given.js';
 
 /** A registration, and the state the agent is in afterwards. */
 export interface AgentSpec extends Partial<Registration> {
-  /** The registry chooses one by default. */
+  /** By default, the registry chooses an agentId. */
   agentId?: string;
-  /** Of the life that this registration replaces. */
+  /** The lease token of the registration that this one replaces. */
   leaseToken?: string;
   takeover?: boolean;
   /** The principal that registers; `test` by default. */

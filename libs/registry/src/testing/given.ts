@@ -8,8 +8,8 @@ import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
 import { entry } from './directory-entries.js';
 
 /**
- * Builders of valid documents: a test states only what matters to it. `TestRegistry.given` has these and builders that
- * write to Postgres; the end-to-end tests have `api.given`.
+ * Builders of valid documents: a test states only what matters to it. `TestRegistry.given` has these builders, and others
+ * that write to Postgres; the end-to-end tests have `api.given`.
  */
 export const given = { registration, entry, budgetRequest, reservation, budgetState };
 
@@ -32,12 +32,12 @@ function registration(overrides: Partial<Registration> = {}): Registration {
   };
 }
 
-/** Of the namespace `default` by default. */
+/** A request for the budget of a namespace, by default of `default`. */
 function budgetRequest(tokens: number | null, overrides: Partial<BudgetRequest> = {}): BudgetRequest {
   return { kind: 'namespace', subject: DEFAULT_NAMESPACE, limit: { tokens, microUsd: null }, by: 'test', ...overrides };
 }
 
-/** With a key of its own by default. */
+/** A request for a reservation, by default with a new key. */
 function reservation(
   tokens: number,
   overrides: Partial<Omit<ReserveRequest, 'scopes'>> & Partial<Scopes> = {},

@@ -14,7 +14,7 @@ export async function testBudgets(db: Database, budgets: BudgetRules = {}): Prom
   return { ...budgetsOf(module), feed: eventsOf(module) };
 }
 
-/** Every counter of every budget equals the sum of its ledger lines. */
+/** Expects that every counter of every budget equals the sum of its ledger lines. */
 export async function expectSound({ reconciliation }: Pick<BudgetParts, 'reconciliation'>): Promise<void> {
   const { checked, discrepancies } = await reconciliation.reconcile();
   expect(checked).toBeGreaterThan(0);

@@ -14,7 +14,7 @@ describe('the data folder', () => {
     for (const created of [path, join(folder, 'a')]) expect(statSync(created).mode & 0o777).toBe(0o700);
   });
 
-  it('a path where the system allows no folder is reported with the setting', () => {
+  it('the error for a path where no folder can be created names the setting', () => {
     const claim = (): void => new DataFolder('/proc/rollcall/data').claim();
     expect(claim).toThrow(DataFolderError);
     expect(claim).toThrow('ROLLCALL_DATA_DIR');

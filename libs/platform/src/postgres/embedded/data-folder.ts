@@ -108,7 +108,7 @@ export class DataFolder {
   }
 }
 
-/** The recursive `mkdirSync` of Node does not return where the system allows no folder, as in /proc. */
+/** Where the system allows no folder, as in /proc, the recursive `mkdirSync` of Node never ends. */
 function makeFolder(path: string): void {
   const missing: string[] = [];
   for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);

@@ -156,7 +156,7 @@ export class EmbeddedPostgres {
       await client.end();
       return true;
     } catch {
-      return false; // not yet
+      return false; // the server does not accept connections yet
     }
   }
 
@@ -185,7 +185,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Requests a fast shutdown, then an immediate one, then kills the server: a frozen server reacts only to the last. */
+  /** Requests a fast shutdown, then an immediate one, then kills the server: a frozen server reacts only to the kill. */
   private async end(): Promise<void> {
     const { pid } = this.server;
     if (hasEnded(this.server) || pid === undefined) return;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * Returns the start time of a process, which distinguishes it from a later process with the same pid; undefined if it
+ * Returns the start time of a process, which distinguishes it from a later process with the same pid; undefined if the process
  * does not run.
  */
 export function processIdentity(pid: number): string | undefined {

@@ -14,8 +14,8 @@ export interface ServerUser {
 const NAMESPACE = ['unshare', '-U', '--map-user=1000', '--map-group=1000'];
 
 /**
- * An ordinary user starts the server under its own account. Root starts it in a user namespace: there the server has another
- * user id, but outside it is still root, so it needs no account, no change of ownership and no access for others. Where user
+ * An ordinary user starts the server under its own account. Root starts it in a user namespace: inside it, the server has another
+ * user id; outside, it is still root. So it needs no account, no change of ownership and no access for others. Where user
  * namespaces are not allowed (in many containers), the server runs under an unprivileged account.
  */
 export async function serverUser(): Promise<ServerUser> {

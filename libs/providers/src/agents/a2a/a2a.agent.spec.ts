@@ -77,7 +77,7 @@ describe('S1.10 an a2a agent', () => {
     );
     return await provider.createAgent({ name: 'ada', settings: { url: server.url, credential } });
   };
-  /** Creates an agent whose server streams exactly these results, and then knows none of its tasks. */
+  /** Creates an agent whose server streams exactly these results, and closes the connection of every other request. */
   const agentWithResults = async (results: object[], credential?: object): Promise<Agent> =>
     await agentWithAnswer(
       ({ body }, response) => {
@@ -95,7 +95,7 @@ describe('S1.10 an a2a agent', () => {
     return events;
   };
 
-  it('sends the key to its own server, and not to another server that its card names', async () => {
+  it('sends its key to its own server, and not to another server that its card names', async () => {
     const [server, otherServer] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     await collect(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
@@ -169,7 +169,7 @@ describe('S1.10 an a2a agent', () => {
         async ({ body }, response) => {
           const { id, method } = body as { id: unknown; method: string };
           methods.push(method);
-          if (method === 'CancelTask') return; // never answers: the caller must not wait for it
+          if (method === 'CancelTask') return; // gets no answer: the caller must not wait for one
           received.resolve();
           await answer.promise;
           const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } };
@@ -194,12 +194,22 @@ describe('S1.10 an a2a agent', () => {
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
-  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, message) => {
+  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, text) => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const ended = collect(agent, { does: 'end as', state, says: 'no' });
-    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
+    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(text) });
     expect(agent.state).toBe(fault === 'remote' ? 'failed' : 'idle');
+  });
+
+  it('returns a rejected task as refused, with a conversation that does not continue the task', async () => {
+    const server = await startServer();
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    const events = await collect(agent, { does: 'end as', state: 'TASK_STATE_REJECTED', says: 'no' });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'refused', parts: [textPart('no')] } });
+    const { conversationId } = (events.at(-1) as Extract<AgentEvent, { type: 'finished' }>).result;
+    expect(conversationId).not.toContain('task=');
+    expect(agent.state).toBe('idle');
   });
 
   it('returns a request for authorization as input-required', async () => {

@@ -88,7 +88,7 @@ describe('S1.10 an a2a agent with a card', () => {
     await until('the request is closed', () => server.busyConnections === 0);
   });
 
-  it('does not repeat its key from an invalid card', async () => {
+  it('the error for an invalid card does not contain the key', async () => {
     const server = await serve(({ headers }, response) => response.end(`no card for ${headers['authorization']}`));
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     const error = await provider.createAgent({ name: 'ada', settings }).catch((reason: unknown) => reason);

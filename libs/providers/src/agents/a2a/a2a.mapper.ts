@@ -48,8 +48,8 @@ function toPart({ content, mediaType, filename }: Part): ContentPart | undefined
 }
 
 /**
- * A task that needs input continues only if the next message contains its id, so the id of a conversation includes its
- * open task.
+ * A task that needs input continues only if the next message contains its id, so the id of a conversation includes the id of
+ * its open task.
  */
 export function toConversation(contextId: string, outcome: AgentResult['outcome'], taskId = ''): string {
   return outcome === 'input-required' ? `${contextId}${TASK_SEPARATOR}${taskId}` : contextId;

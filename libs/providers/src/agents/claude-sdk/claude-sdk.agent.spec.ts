@@ -13,7 +13,7 @@ const KEY = 'sk-ant-0123456789';
 
 describeAgentProviderContract('claude-sdk', {
   agentType: 'sdk',
-  statesUsage: false, // its usage has another format, which a test below checks
+  supports: ['streaming', 'stops'], // the SDK reports usage in another format, which another test checks
   make: async (name) => {
     const program = new FakeProgram();
     const sdk = new FakeClaudeSdk(program.args);
@@ -129,6 +129,22 @@ describe('S1.10 a claude-sdk agent', () => {
       extraArgs: { 'disable-slash-commands': null },
       env: { CLAUDE_CODE_DISABLE_ATTACHMENTS: '1', CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1', LANG: 'C' },
     });
+  });
+
+  it('sends data as JSON after the text', async () => {
+    const query = async function* (): AsyncGenerator {
+      yield { type: 'result', subtype: 'success', is_error: false, result: '', modelUsage: {} };
+    };
+    const prompts: string[] = [];
+    const load = async (): Promise<unknown> => ({
+      query: ({ prompt }: { prompt: string }) => {
+        prompts.push(prompt);
+        return query();
+      },
+    });
+    const recording = await create({}, { load });
+    for await (const event of recording.handle(message('Look', { a: [1] }))) void event;
+    expect(prompts).toEqual(['\nLook\n\n{"a":[1]}']);
   });
 
   it('stores its files in a separate folder, which is deleted at shutdown', async () => {

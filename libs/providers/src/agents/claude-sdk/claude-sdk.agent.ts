@@ -71,7 +71,7 @@ const PLAIN_TEXT_ONLY = {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   },
 } as const;
-/** A command must start with a slash, so a message that starts with this character is never a command. */
+/** Precedes every message. A command must start with a slash, so a message that starts with a line break is never a command. */
 const MESSAGE_PREFIX = '\n';
 
 /**

@@ -73,7 +73,7 @@ export class SdkMessageReader {
   private *textAndTools(assistant: z.output<typeof AssistantSchema>): Generator<AgentEvent> {
     const { redact } = this.context;
     const { message, parent_tool_use_id: parent, error } = assistant;
-    if (parent || error) return; // texts of subagents are not part of the answer; the result repeats an error
+    if (parent || error) return; // texts of subagents are not part of the answer, and the result message repeats an error
     for (const block of message.content) {
       if (block?.type === 'text') this.text += block.text;
       if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };
@@ -126,13 +126,13 @@ function toUsage(modelUsage: ResultMessage['modelUsage']): AgentUsage {
   return { ...others.reduce<ModelUsage>(addUsage, counts), costMicroUsd, byModel };
 }
 
-function toModelUsage(one: z.output<typeof ModelUsageSchema>): ModelUsage & { costMicroUsd: number } {
+function toModelUsage(usage: z.output<typeof ModelUsageSchema>): ModelUsage & { costMicroUsd: number } {
   return {
-    inputTokens: one.inputTokens + one.cacheReadInputTokens + one.cacheCreationInputTokens,
-    outputTokens: one.outputTokens,
-    cacheReadTokens: one.cacheReadInputTokens,
-    cacheWriteTokens: one.cacheCreationInputTokens,
-    ...(one.thinkingTokens !== undefined && { reasoningTokens: one.thinkingTokens }),
-    costMicroUsd: Math.round(one.costUSD * MICRO_PER_DOLLAR),
+    inputTokens: usage.inputTokens + usage.cacheReadInputTokens + usage.cacheCreationInputTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadTokens: usage.cacheReadInputTokens,
+    cacheWriteTokens: usage.cacheCreationInputTokens,
+    ...(usage.thinkingTokens !== undefined && { reasoningTokens: usage.thinkingTokens }),
+    costMicroUsd: Math.round(usage.costUSD * MICRO_PER_DOLLAR),
   };
 }

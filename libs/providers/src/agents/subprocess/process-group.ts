@@ -22,10 +22,10 @@ export class ProcessGroup {
   private readonly pid: number;
 
   constructor(private readonly child: ChildProcess) {
-    if (!child.pid) throw new Error('the program has no process id'); // a signal to -0 would reach the own process group
+    if (!child.pid) throw new Error('the program has no process id'); // a signal to the process group -0 would reach Rollcall itself
     this.pid = child.pid;
-    child.on('error', () => undefined); // a signal after the exit; `exited` reports it
-    child.stdin?.on('error', () => undefined); // a write after the exit; `exited` reports it
+    child.on('error', () => undefined); // a signal may come after the exit, which `exited` reports
+    child.stdin?.on('error', () => undefined); // a write may come after the exit, which `exited` reports
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr = (this.stderr + text).slice(-STDERR_LENGTH);
     });

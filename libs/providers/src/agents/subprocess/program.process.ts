@@ -9,14 +9,14 @@ export interface Program {
   command: string;
   args?: string[];
   cwd?: string;
-  /** Its complete environment. It does not inherit the environment of Rollcall, which contains keys. */
+  /** The complete environment of the program. It does not inherit the environment of Rollcall, which contains keys. */
   env?: Record<string, string>;
   /** Keys to add to the environment. They are revealed only when the program starts. */
   keys?: Record<string, Secret>;
 }
 
 /**
- * A running program that reads and writes lines. If Rollcall crashes, its standard input closes, and the program should
+ * A running program that reads and writes lines. If Rollcall crashes, the standard input of the program closes, and the program should
  * stop.
  */
 export class ProgramProcess {

@@ -78,6 +78,12 @@ describe('S1.10 a subprocess agent', () => {
     expect(program.pids).toHaveLength(2);
   });
 
+  it('yields the tool calls of a program, whose events have the id of the message', async () => {
+    await startAgent();
+    const { value } = await send('call a tool').next();
+    expect(value).toEqual({ type: 'tool-call', id: expect.any(String), name: 'search', input: { q: 'x' } });
+  });
+
   it('terminates a program whose output is not JSON', async () => {
     await startAgent();
     await expect(send('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });
@@ -112,7 +118,7 @@ describe('S1.10 a subprocess agent', () => {
     });
   });
 
-  it('reports its exit code and the end of its standard error when it crashes', async () => {
+  it('reports the exit code and the end of the standard error of a program that crashes', async () => {
     await startAgent();
     await expect(send('crash').next()).rejects.toMatchObject({
       message: expect.stringContaining('ended with code 3: out of luck'),

@@ -7,7 +7,7 @@ import { toUsage } from './ai-sdk.usage.js';
 
 type Block = Extract<AssistantPart, { text: string }>;
 
-/** Builds the reply from the parts of a stream. It equals the reply of a call without streaming. */
+/** Builds the reply from the parts of a stream. The result equals the reply of a call without streaming. */
 export class ReplyBuilder {
   private readonly content: AssistantPart[] = [];
   private readonly open = new Map<string, Block>();

@@ -129,7 +129,7 @@ describe('S1.10 requests to vendors and their answers', () => {
     });
     const model = connect(new AnthropicVendor(), server.url);
     const { content } = await model.complete(HELLO);
-    const stored = JSON.parse(JSON.stringify(content)) as typeof content; // a run stores it as JSON
+    const stored = JSON.parse(JSON.stringify(content)) as typeof content; // a run stores the content as JSON
     await model.complete({ messages: [userMessage('a'), { role: 'assistant', content: stored }, userMessage('b')] });
     expect(server.requests[1]?.body).toMatchObject({
       messages: [{}, { content: [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }, { type: 'text' }] }, {}],

@@ -6,7 +6,7 @@ const DEFAULT_TASK_TOKENS = 10_000;
 
 /**
  * Ranks the lowest price first. Prices per task and per token are compared by the price of a typical task. Agents with a low
- * budget rank after all others, because it may not suffice for the task. Unknown prices rank after known ones.
+ * budget rank after all others, because the budget may not suffice for the task. Unknown prices rank after known ones.
  */
 export class CheapestStrategy implements SelectionStrategy {
   readonly name = 'cheapest';

@@ -9,7 +9,7 @@ export interface SelectionStrategy {
   readonly name: string;
   /** What the score of a candidate means. */
   readonly scoreMeaning: string;
-  /** Whether agents of equal rank rotate: each result of a replica starts with the next one. */
+  /** Whether agents of equal rank rotate: each result of a replica starts with the next agent. */
   readonly rotates?: boolean;
   /** Negative when the first is better. Must be a total preorder over assessments. */
   compare(one: Assessment, other: Assessment): number;

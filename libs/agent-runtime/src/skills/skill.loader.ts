@@ -1,0 +1,152 @@
+import type { Dirent } from 'node:fs';
+import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { basename, join, relative, sep } from 'node:path';
+import { SpecFileError } from '../spec-files/spec-file.error.js';
+import type { Skill } from './skill.js';
+import { parseSkill } from './skill.parser.js';
+
+/** A problem of one file or folder. `error`: the skill was not loaded. `warning`: it was. */
+export interface SkillDiagnostic {
+  readonly severity: 'error' | 'warning';
+  /** The path relative to the folder of skills. */
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+export interface LoadedSkills {
+  /** Sorted by name. */
+  readonly skills: readonly Skill[];
+  readonly diagnostics: readonly SkillDiagnostic[];
+}
+
+const SKILL_FILE = 'SKILL.md';
+const MAX_DEPTH = 6;
+const MAX_FOLDERS = 2_000;
+const MAX_FILE_BYTES = 262_144;
+const IGNORED = new Set(['node_modules', '.git']);
+
+/** Loads all skills below the folders. If two skills have the same name, the first one wins. A faulty skill never stops the others. */
+export async function loadSkills(folders: readonly string[]): Promise<LoadedSkills> {
+  const loading = new SkillLoading();
+  for (const folder of folders) await loading.add(folder);
+  return loading.result();
+}
+
+class SkillLoading {
+  private readonly skills = new Map<string, { skill: Skill; file: string }>();
+  private readonly diagnostics: SkillDiagnostic[] = [];
+  private visited = 0;
+  private root = '';
+  private label = '';
+
+  async add(folder: string): Promise<void> {
+    this.label = basename(folder);
+    const root = await realpath(folder).catch(() => undefined);
+    if (root === undefined) return this.report('error', '', 1, 'The folder does not exist.');
+    this.root = root;
+    this.visited = 0;
+    await this.visit(root, 0);
+  }
+
+  result(): LoadedSkills {
+    const skills = [...this.skills.values()].map(({ skill }) => skill);
+    return { skills: skills.toSorted((one, other) => (one.name < other.name ? -1 : 1)), diagnostics: this.diagnostics };
+  }
+
+  private async visit(folder: string, depth: number): Promise<void> {
+    this.visited += 1;
+    if (this.visited > MAX_FOLDERS) {
+      if (this.visited === MAX_FOLDERS + 1)
+        this.report('error', folder, 1, `There are more than ${MAX_FOLDERS} folders. The rest is not searched.`);
+      return;
+    }
+    const entries = await this.entriesOf(folder);
+    if (entries.some(({ name }) => name === SKILL_FILE)) return await this.load(folder);
+    for (const entry of entries) {
+      if (IGNORED.has(entry.name) || depth >= MAX_DEPTH) continue;
+      const path = await this.resolve(join(folder, entry.name), entry);
+      if (path !== undefined) await this.visit(path, depth + 1);
+    }
+  }
+
+  private async entriesOf(folder: string): Promise<Dirent[]> {
+    try {
+      const entries = await readdir(folder, { withFileTypes: true });
+      return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    } catch (error) {
+      this.report('error', folder, 1, `The folder cannot be read: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  /** Returns the real path of a folder inside the root; undefined for everything else. */
+  private async resolve(path: string, entry: Dirent): Promise<string | undefined> {
+    if (entry.isDirectory()) return path;
+    if (!entry.isSymbolicLink()) return undefined;
+    const target = await realpath(path).catch(() => undefined);
+    if (target === undefined || !(await lstat(target)).isDirectory()) return undefined;
+    if (isInside(this.root, target)) return undefined; // the target is visited at its own place
+    this.report('error', path, 1, 'The link leads out of the folder of skills, so it is not followed.');
+    return undefined;
+  }
+
+  private async load(folder: string): Promise<void> {
+    const file = join(folder, SKILL_FILE);
+    try {
+      const text = await readLimited(file, this.root);
+      const { skill, warnings } = parseSkill(text, { name: basename(folder), root: folder });
+      for (const { line, message } of warnings) this.report('warning', file, line, message);
+      this.keep(skill, file);
+    } catch (error) {
+      this.report('error', file, error instanceof SpecFileError ? error.line : 1, messageOf(error));
+    }
+  }
+
+  private keep(skill: Skill, file: string): void {
+    const first = this.skills.get(skill.name);
+    if (first)
+      return this.report(
+        'warning',
+        file,
+        1,
+        `The skill ${skill.name} is ignored, because ${first.file} has the same name.`,
+      );
+    this.skills.set(skill.name, { skill, file: this.relative(file) });
+  }
+
+  private report(severity: SkillDiagnostic['severity'], path: string, line: number, message: string): void {
+    this.diagnostics.push({ severity, file: this.relative(path), line, message });
+  }
+
+  /** Diagnostics never show where on the machine the folder is. */
+  private relative(path: string): string {
+    return path === '' ? this.label : join(this.label, relative(this.root, path)).split(sep).join('/');
+  }
+}
+
+export function isInside(root: string, path: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** Reads a text file below `root`. A link that leads out of it, a special file and a file that is too large are rejected. */
+export async function readLimited(path: string, root: string): Promise<string> {
+  const target = await realpath(path);
+  if (!isInside(root, target)) throw new SpecFileError(1, 'The link leads out of the folder of skills.');
+  const { size, isFile } = await statOf(target);
+  if (!isFile) throw new SpecFileError(1, 'It is not a regular file.');
+  if (size > MAX_FILE_BYTES) throw new SpecFileError(1, `The file has more than ${MAX_FILE_BYTES} bytes.`);
+  const bytes = await readFile(target);
+  if (bytes.includes(0)) throw new SpecFileError(1, 'The file is not a text.');
+  return new TextDecoder().decode(bytes);
+}
+
+async function statOf(path: string): Promise<{ size: number; isFile: boolean }> {
+  const stat = await lstat(path);
+  return { size: stat.size, isFile: stat.isFile() };
+}
+
+function messageOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: string };
+  return typeof code === 'string' ? code : (message ?? String(error));
+}

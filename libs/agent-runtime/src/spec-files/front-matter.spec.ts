@@ -1,0 +1,105 @@
+import * as fc from 'fast-check';
+import { stringify } from 'yaml';
+import { parseFrontMatter } from './front-matter.js';
+import { SpecFileError } from './spec-file.error.js';
+
+const KEYS = ['name', 'description', 'tools', 'model'];
+const parse = (text: string) => parseFrontMatter(text, KEYS);
+
+function errorOf(text: string): SpecFileError {
+  try {
+    parse(text);
+  } catch (error) {
+    return error as SpecFileError;
+  }
+  throw new Error('the text was accepted');
+}
+
+describe('S4.3 front matter', () => {
+  it('separates the fields from the body', () => {
+    const { fields, body, warnings } = parse('---\nname: a\ntools: [x, y]\n---\n\n# Title\n\ntext\n');
+    expect({ fields, body, warnings }).toEqual({
+      fields: { name: 'a', tools: ['x', 'y'] },
+      body: '# Title\n\ntext',
+      warnings: [],
+    });
+  });
+
+  it.each([
+    ['a byte order mark', '\uFEFF---\nname: a\n---\nbody'],
+    ['CRLF line ends', '---\r\nname: a\r\n---\r\nbody\r\n'],
+    ['no line break at the end', '---\nname: a\n---\nbody'],
+    ['spaces after the fence', '---  \nname: a\n---\t\nbody'],
+  ])('reads a file with %s', (_what, text) => {
+    expect(parse(text)).toMatchObject({ fields: { name: 'a' }, body: 'body' });
+  });
+
+  it('keeps a line with --- in the body', () => {
+    expect(parse('---\nname: a\n---\none\n---\ntwo').body).toBe('one\n---\ntwo');
+  });
+
+  it('uses a description with an unquoted colon as plain text, with a warning and its line', () => {
+    const { fields, warnings } = parse('---\nname: a\ndescription: Use it when: the build fails\nmodel: fast\n---\n');
+    expect(fields).toEqual({ name: 'a', description: 'Use it when: the build fails', model: 'fast' });
+    expect(warnings).toEqual([
+      { line: 3, message: expect.stringContaining('description is not valid YAML') as string },
+    ]);
+  });
+
+  it('uses several lines up to the next known key as one plain text', () => {
+    const { fields } = parse('---\ndescription: First: line\nContext: second line\n  <b>x</b>\nname: a\n---\n');
+    expect(fields).toEqual({ description: 'First: line\nContext: second line\n  <b>x</b>', name: 'a' });
+  });
+
+  it.each([
+    ['no front matter', '# Title', 1, 'first line must be ---'],
+    ['an empty file', '', 1, 'first line must be ---'],
+    ['no end', '---\nname: a\n', 1, 'has no end'],
+    ['a list instead of keys', '---\n- a\n---\n', 2, 'must contain keys'],
+    ['no known key in invalid YAML', '---\na: b: c\n---\n', 2, 'not valid YAML'],
+    ['a header that is too long', `---\nname: ${'x'.repeat(70_000)}\n---\n`, 2, 'more than 65536'],
+  ])('rejects %s with the line', (_what, text, line, message) => {
+    const error = errorOf(text);
+    expect(error).toMatchObject({ name: 'SpecFileError', line });
+    expect(error.message).toContain(message);
+  });
+
+  it('never expands YAML aliases', () => {
+    const bomb = `---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n`;
+    expect(errorOf(bomb).message).toContain('Alias resolution is disabled');
+    expect(parse(`---\nname: &a x\ndescription: *a\n---\n`).fields).toEqual({ name: 'x', description: '*a' });
+  });
+
+  it('rejects nesting that is too deep', () => {
+    expect(errorOf(`---\nx: ${'['.repeat(20_000)}\n---\n`)).toBeInstanceOf(SpecFileError);
+  });
+
+  it('returns every header that is valid YAML unchanged', () => {
+    const value = fc.oneof(
+      fc.string({ maxLength: 40 }),
+      fc.integer(),
+      fc.boolean(),
+      fc.array(fc.string({ maxLength: 9 })),
+    );
+    const header = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), value, { minKeys: 1, noNullPrototype: true });
+    fc.assert(
+      fc.property(header, (fields) => {
+        const text = stringify(fields);
+        fc.pre(!/^---\s*$/m.test(text));
+        expect(parse(`---\n${text}---\nbody`)).toEqual({ fields, body: 'body', warnings: [] });
+      }),
+    );
+  });
+
+  it('never throws anything but a SpecFileError', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 200, unit: 'binary' }), (text) => {
+        try {
+          parse(`---\n${text}\n---\n`);
+        } catch (error) {
+          expect(error).toBeInstanceOf(SpecFileError);
+        }
+      }),
+    );
+  });
+});
