@@ -13,7 +13,13 @@ export type RuntimeErrorCode =
   | 'AGENT_FAILED_INTERNALLY'
   | 'MODEL_CIRCUIT_OPEN'
   | 'MODEL_PRICE_UNKNOWN'
-  | 'SPENDING_LIMIT_REACHED';
+  | 'SPENDING_LIMIT_REACHED'
+  | 'AGENT_FACTORY_INVALID'
+  | 'AGENT_FACTORY_TAKEN'
+  | 'AGENT_FACTORY_UNKNOWN'
+  | 'DELEGATION_FAILED'
+  | 'DELEGATION_REFUSED'
+  | 'DELEGATION_TARGET_UNKNOWN';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;

@@ -14,4 +14,10 @@ export const RUNTIME_PROBLEMS = {
   AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
   MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
   MODEL_CIRCUIT_OPEN: { status: 503, title: 'The model failed repeatedly and is not called for a limited time' },
+  AGENT_FACTORY_UNKNOWN: { status: 404, title: 'The agent factory does not exist' },
+  DELEGATION_TARGET_UNKNOWN: { status: 404, title: 'No such agent can receive the task' },
+  DELEGATION_REFUSED: { status: 409, title: 'The delegation would exceed a limit of the tree of runs' },
+  DELEGATION_FAILED: { status: 502, title: 'The delegated agent failed' },
+  AGENT_FACTORY_INVALID: { status: 500, title: 'The agent factory is invalid' },
+  AGENT_FACTORY_TAKEN: { status: 500, title: 'Two agent factories have the same name' },
 } satisfies Record<RuntimeErrorCode, { status: number; title: string }>;
