@@ -64,7 +64,7 @@ async function streamUntil(last: string, options: CallOptions & { after: string 
 }
 
 describe('events of a namespace', () => {
-  it('a page has the events of the namespace; with `*` it has all of them, with local ids', async () => {
+  it('a page has the events of the namespace; with `*` it has all events; ids are local', async () => {
     await appendOfEach();
     expect(named((await page('', { key: keyOfA })).items)).toEqual(['team-a twin']);
     expect(named((await page('', { key: keyOfB })).items)).toEqual(['team-b twin']);
@@ -83,7 +83,7 @@ describe('events of a namespace', () => {
     expect((await other.call('GET', '/v1/events', { key: viewer, ...ALL })).status).toBe(404);
   });
 
-  it('a registration appears in the events of its namespace, without the name of another one', async () => {
+  it('a registration appears in the events of its own namespace only', async () => {
     await api.call('POST', '/v1/agents', { key: keyOfA, body: registrationBody({ agentId: 'secret' }) });
     await until('the event is logged', async () => (await page('', { key: keyOfA })).items.length === 1);
     expect((await page('', { key: keyOfA })).items[0]).toMatchObject({ subject: 'secret', namespace: 'team-a' });
@@ -121,7 +121,7 @@ describe('events of a namespace', () => {
 });
 
 describe('the cursor of a quiet namespace', () => {
-  it('advances with the log in pages, also in a page that waits', async () => {
+  it('advances with the log from page to page, also when a page waits', async () => {
     await appendEvents(api, ...many(2_500));
     await until('the events are logged', async () => seqOf((await page('?after=latest', {})).head) === '2500');
     let cursor = 'oldest';
@@ -144,7 +144,7 @@ describe('the cursor of a quiet namespace', () => {
     });
   });
 
-  it('advances over a stream and a WebSocket, so that it outlives the events of others', async () => {
+  it('advances over a stream and a WebSocket, so that it does not expire when events of other namespaces are deleted', async () => {
     const client = await (await EventClient.connect(other.url, { key: keyOfA })).subscribe({ after: 'latest' });
     const stream = streamUntil('id: 50-', { key: keyOfA, after: '0' });
     const connections = other.app.nest.get(StreamConnections, { strict: false });
@@ -199,7 +199,7 @@ describe('webhooks of a namespace', () => {
     expect(receiver.subjects).toEqual(['mine', 'seen']);
   });
 
-  it('are neither listed nor found nor changed from another namespace, with the text of a missing webhook', async () => {
+  it('are neither listed nor found nor changed from another namespace; the response is the same as for a missing webhook', async () => {
     const { body } = await subscribe({ key: keyOfB });
     await appendEvents(api, joined('team-b/mine'));
     await until('the event is received', () => receiver.received.length === 1);
@@ -227,7 +227,7 @@ describe('webhooks of a namespace', () => {
     expect((await api.call('GET', `/v1/webhooks/${body.id}`, ALL)).status).toBe(200);
   });
 
-  it('count towards the limit of the namespace, and keep it from being deleted', async () => {
+  it('count towards the limit of the namespace, and prevent the deletion of the namespace', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'small', limits: { webhooks: 1 } } });
     const inSmall = { headers: { 'rollcall-namespace': 'small' } };
     const { body } = await subscribe(inSmall);
@@ -259,7 +259,7 @@ describe('what concerns the whole installation', () => {
     expect(await api.call('GET', path, { key: keyOfA })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('an administrator of one namespace does not override self-preservation', async () => {
+  it('an administrator of one namespace cannot override self-preservation', async () => {
     const body = { override: 'protect' };
     expect((await api.call('PUT', '/v1/registry/protection', { key: keyOfA, body })).status).toBe(403);
   });

@@ -41,6 +41,7 @@ const STEPS: Step[] = [
     'models.list',
     'models.resolve',
     'providers.list',
+    'tools.list',
     'skills.list',
     'skills.get',
   ),

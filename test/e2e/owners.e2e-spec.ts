@@ -107,7 +107,7 @@ describe('spending', () => {
     expect(await reserve(stranger, {})).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('concurrent reservations of the owner and of a stranger hold only those of the owner', async () => {
+  it('of concurrent reservations by the owner and by a stranger, only those of the owner are held', async () => {
     const { agentId } = await api.given.agent({ agentId: newId(), budget: { totalTokens: 100 } }, owner);
     const answers = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => await reserve(index % 2 ? owner : stranger, { agentId })),
@@ -169,7 +169,7 @@ describe('a takeover', () => {
     expect(await register(owner, { agentId })).toMatchObject({ status: 201, body: { generation: 2 } });
   });
 
-  it('a batch takes over the agents of its owner, and only these', async () => {
+  it('a batch takes over only the agents of its sender', async () => {
     const [mine, foreign] = [newId(), newId()];
     await api.given.agent({ agentId: mine }, owner);
     await api.given.agent({ agentId: foreign }, stranger);

@@ -145,7 +145,7 @@ describe('the matrix of access', () => {
     async (route, row) => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
-      const isBatch = route === 'POST /v1/heartbeats'; // has a result for each agent
+      const isBatch = route === 'POST /v1/heartbeats'; // the status is 200, with a result for each agent
       for (const role of ROLES) {
         const target = await make(row.target ?? 'agent', neighbour);
         actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');

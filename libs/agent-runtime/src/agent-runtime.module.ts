@@ -1,5 +1,8 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { AgentRuntimeOptions } from './agent-runtime.options.js';
+import { AgentTools } from './agents/agent.tools.js';
+import { NativeAgentProvider } from './agents/native.agent-provider.js';
+import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
@@ -17,11 +20,13 @@ export class AgentRuntimeModule {
     return {
       module: AgentRuntimeModule,
       global: true,
-      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools)],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
       exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
     };
   }
 }
+
+const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [

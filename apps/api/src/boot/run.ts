@@ -27,7 +27,7 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
   }
 }
 
-/** Only webhooks need the key, so the process starts without it. With the embedded Postgres, a key file is created. */
+/** Only webhooks need the sealing key, so the process starts without it. With the embedded Postgres, a key file is created. */
 function warnOfMissingKey({ database, auth }: Config, pino: Pino): void {
   if (!database.url || auth.sealingKey.length > 0) return;
   const advice = 'Set it to the same value on every replica (openssl rand -hex 32).';

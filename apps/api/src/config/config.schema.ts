@@ -10,6 +10,7 @@ import { models } from './models.settings.js';
 import { log, shutdown } from './process.settings.js';
 import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
+import { runtime } from './runtime.settings.js';
 import { skills } from './skills.settings.js';
 import { natsConfig, webhooksConfig } from './sinks.config.js';
 
@@ -33,6 +34,7 @@ export const ConfigSchema = z.strictObject({
   langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
   providers: providers.prefault({}),
+  runtime: runtime.prefault({}),
   skills: skills.prefault({}),
   webhooks: webhooksConfig.prefault({}),
   nats: natsConfig.prefault({}),

@@ -56,7 +56,8 @@ const EVENT_DOCS: EventDocs = {
   'circuit.closed': { about: 'The agent gets calls again.', data: {} },
   'budget.low': { about: 'The remaining amount of a budget fell below its threshold.', data: BUDGET },
   'budget.exhausted': {
-    about: 'Nothing is left of a budget. An agent finishes its task and leaves the ranking.',
+    about:
+      'Nothing is left of a budget. If it is the budget of an agent, the agent finishes its task and leaves the ranking.',
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': {

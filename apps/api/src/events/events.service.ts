@@ -22,7 +22,7 @@ export interface SearchResult {
   epoch: string;
 }
 
-/** A page that would wait longer is rejected with `EVENTS_BUSY`. */
+/** A page that would wait longer than this for earlier pages is rejected with `EVENTS_BUSY`. */
 const MAX_WAIT_MS = 3_000;
 
 /** Reads pages of the event log, and waits for new events. */

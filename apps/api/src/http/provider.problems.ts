@@ -37,7 +37,7 @@ export const PROVIDER_PROBLEMS = {
   AGENT_UNREACHABLE: { status: 503, title: 'The agent cannot be reached' },
   USAGE_RATE_LIMITED: { status: 503, title: 'The usage source limits the request rate' },
   USAGE_SOURCE_UNAVAILABLE: { status: 503, title: 'The usage source is unavailable' },
-  ENDPOINT_NOT_CHECKED: { status: 503, title: 'The host name of the endpoint was not resolved in time' },
+  ENDPOINT_NOT_CHECKED: { status: 503, title: 'The host name of the endpoint was not checked in time' },
   EGRESS_UNREACHABLE: { status: 503, title: 'The address cannot be reached' },
   EGRESS_TIMED_OUT: { status: 504, title: 'The remote server did not respond in time' },
 } satisfies Record<ProviderErrorCode, { status: number; title: string }>;

@@ -64,7 +64,7 @@ export class UpdateNamespaceBody {
     nullable: true,
     maxLength: 500,
     example: 'Search team',
-    description: 'What it is for.',
+    description: 'What the namespace is for.',
   })
   @IsOptional()
   @IsString()
@@ -94,17 +94,17 @@ export class CreateNamespaceBody extends UpdateNamespaceBody {
 
 export class NamespaceSummary {
   @ApiProperty({ example: 'team-a', description: 'The name.' }) name: string;
-  @ApiProperty({ type: String, nullable: true, example: 'Search team', description: 'What it is for.' })
+  @ApiProperty({ type: String, nullable: true, example: 'Search team', description: 'What the namespace is for.' })
   description: string | null;
   @ApiProperty({ type: LimitsView, description: 'The limits; 0 means no limit.' }) limits: LimitsView;
   @ApiProperty({
     type: String,
     format: 'date-time',
     example: '2026-02-24T10:00:00.000Z',
-    description: 'When it was created.',
+    description: 'When the namespace was created.',
   })
   createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created the namespace.' }) createdBy: string;
 }
 
 export class NamespaceView extends NamespaceSummary {
@@ -112,7 +112,7 @@ export class NamespaceView extends NamespaceSummary {
     type: 'object',
     additionalProperties: { type: 'integer' },
     example: { agents: 42, keys: 3, webhooks: 1, reservations: 2 },
-    description: 'How many objects it contains at present.',
+    description: 'How many objects the namespace contains at present.',
   })
   use: Readonly<Record<string, number>>;
 }

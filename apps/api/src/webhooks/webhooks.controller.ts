@@ -52,7 +52,7 @@ export class WebhooksController {
     operationId: 'webhooks.create',
     summary: 'Create a webhook',
     description:
-      'It receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
+      'The webhook receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
       'as Standard Webhooks define it. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
@@ -146,7 +146,7 @@ export class WebhooksController {
   @Mutation({ audit: 'webhook.deleted' })
   @ApiOperation({ operationId: 'webhooks.delete', summary: 'Delete a webhook' })
   @ApiParam(WEBHOOK_ID)
-  @ApiNoContentResponse({ description: 'It is deleted. A delivery in progress may still arrive.' })
+  @ApiNoContentResponse({ description: 'The webhook is deleted. A delivery in progress may still arrive.' })
   @Problems('WEBHOOK_NOT_FOUND')
   async remove(@Param('id') id: string, @Caller() caller: Principal): Promise<void> {
     await this.webhooks.remove(id, visibleTo(caller));

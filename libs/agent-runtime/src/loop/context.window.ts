@@ -40,13 +40,12 @@ function startOfLastTurn(messages: readonly ModelMessage[]): number {
   return at;
 }
 
-export function summaryRequest(
-  messages: readonly ModelMessage[],
-  count: number,
-  contextWindow: number,
-): ModelRequest {
+export function summaryRequest(messages: readonly ModelMessage[], count: number, contextWindow: number): ModelRequest {
   const start = startOfHistory(messages);
-  const text = messages.slice(start, start + count).map(lineOf).join('\n');
+  const text = messages
+    .slice(start, start + count)
+    .map(lineOf)
+    .join('\n');
   const limit = Math.floor(contextWindow * TRANSCRIPT_BELOW * CHARACTERS_PER_TOKEN);
   return {
     messages: [

@@ -2,9 +2,8 @@ import { type ModelReply, ProviderError } from '#rollcall/providers';
 import type { ModelCall } from '../middleware/middleware.js';
 
 /** Calls the model once. It is the innermost part of the model middleware. */
-export async function attemptModel(call: ModelCall): Promise<ModelReply> {
-  if (call.onDelta) return await streamed(call);
-  return await call.model.complete(call.request, { signal: call.signal });
+export function attemptModel(call: ModelCall): Promise<ModelReply> {
+  return call.onDelta ? streamed(call) : call.model.complete(call.request, { signal: call.signal });
 }
 
 async function streamed({ model, request, signal, onDelta }: ModelCall): Promise<ModelReply> {

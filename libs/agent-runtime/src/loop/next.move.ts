@@ -1,23 +1,13 @@
-import { type ContentPart, type ModelMessage, textOf, textPart, type ToolCallPart, userMessage } from '#rollcall/providers';
+import { type ContentPart, type ModelMessage, textOf, textPart, userMessage } from '#rollcall/providers';
 import { openQuestion } from './caller.question.js';
 import { isTooLong, replaceableCount } from './context.window.js';
 import type { LoopOptions } from './loop.parts.js';
+import type { Move } from './move.js';
 import { openCalls, openReply } from './open.turn.js';
 import type { RunOutcome, StopReason } from './run.outcome.js';
 import type { RunState } from './run.state.js';
 import type { Step } from './step.js';
 import { nextForCalls, type ToolFinder } from './tool.turn.js';
-
-/** What a run does next. `end` ends it; with every other move it continues. */
-export type Move =
-  | { readonly type: 'call-model' }
-  /** A summary replaces this number of messages. */
-  | { readonly type: 'summarise'; readonly count: number }
-  | { readonly type: 'record'; readonly steps: readonly Step[] }
-  | { readonly type: 'execute'; readonly calls: readonly ToolCallPart[] }
-  /** The model has given its final answer. */
-  | { readonly type: 'answer'; readonly text: string }
-  | { readonly type: 'end'; readonly outcome: RunOutcome };
 
 type RecordOrEnd = Extract<Move, { type: 'record' | 'end' }>;
 

@@ -19,6 +19,9 @@ const FENCED = /^```(?:json)?\n([^]*)\n```$/;
 /** Regular expressions of a schema could block the process, and references could lead to other documents. */
 const UNSUPPORTED = new Set(['pattern', 'patternProperties', '$dynamicRef', '$recursiveRef']);
 
+/** Keywords whose members are schemas by name. */
+const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
+
 /** Compiles the format once, from a Standard Schema, such as one of zod, or from a JSON Schema. */
 export function outputFormat(source: StandardSchema | JsonSchema): OutputFormat {
   const { inputSchema, parse } = standardSchemaInput(isStandardSchema(source) ? source : fromJsonSchema(source));
@@ -49,18 +52,18 @@ function fromJsonSchema(schema: JsonSchema): StandardSchema {
 /** Definitions come from many users, so a schema must not be able to block the process. */
 function check(schema: JsonSchema): void {
   let values = 0;
-  const visit = (value: unknown, depth: number): void => {
+  const visit = (value: unknown, depth: number, isNamed: boolean): void => {
     values += 1;
     if (depth > MAX_DEPTH) throw invalid(`it is nested more than ${MAX_DEPTH} levels deep`);
     if (values > MAX_VALUES) throw invalid(`it has more than ${MAX_VALUES} values`);
     if (typeof value !== 'object' || value === null) return;
     for (const [key, member] of Object.entries(value)) {
-      if (UNSUPPORTED.has(key) && !Array.isArray(value)) throw invalid(`${key} is not supported`);
-      if (key === '$ref' && !String(member).startsWith('#/')) throw invalid('$ref must start with #/');
-      visit(member, depth + 1);
+      if (!isNamed && UNSUPPORTED.has(key)) throw invalid(`${key} is not supported`);
+      if (!isNamed && key === '$ref' && !String(member).startsWith('#/')) throw invalid('$ref must start with #/');
+      visit(member, depth + 1, !isNamed && NAMED_SCHEMAS.has(key));
     }
   };
-  visit(schema, 0);
+  visit(schema, 0, false);
 }
 
 function invalid(what: string): ProviderError {

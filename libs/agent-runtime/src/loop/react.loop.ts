@@ -1,4 +1,4 @@
-import { type ModelReply, type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcall/providers';
+import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcall/providers';
 import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { CallSurroundings } from '../tools/running.call.js';
@@ -6,7 +6,8 @@ import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
 import type { LoopEvent } from './loop.event.js';
 import type { LoopParts } from './loop.parts.js';
-import { correctOrStop, type Move, nextMove, reviewNeeded, stopped } from './next.move.js';
+import type { Move } from './move.js';
+import { correctOrStop, nextMove, reviewNeeded, stopped } from './next.move.js';
 import { openCalls } from './open.turn.js';
 import { DeadlineReached, RunActivity } from './run.activity.js';
 import type { RunOutcome } from './run.outcome.js';
@@ -86,53 +87,61 @@ class ReactRun {
 
   private start(move: Work): void {
     this.activity.throwIfOver();
-    if (move.type === 'execute') for (const call of move.calls) this.activity.start(this.execute(call));
-    else if (move.type === 'summarise') this.activity.start(this.summarise(move.count));
-    else this.activity.start(this.takeTurn());
+    if (move.type === 'execute') for (const call of move.calls) void this.execute(call);
+    else if (move.type === 'summarise') void this.summarise(move.count);
+    else void this.takeTurn();
   }
 
   private async takeTurn(): Promise<void> {
     const turn = this.state.turn + 1;
-    const reply = await this.callModel(turnRequest(this.state, this.tools, this.parts));
-    if (reply) this.report({ type: 'model-replied', turn, reply });
+    this.activity.begin();
+    try {
+      const request = turnRequest(this.state, this.tools, this.parts);
+      const reply = await this.parts.callModel(this.modelCall(request, false));
+      this.finish({ type: 'model-replied', turn, reply });
+    } catch (error) {
+      await this.callFinally(error);
+    }
   }
 
   private async summarise(count: number): Promise<void> {
     const turn = this.state.turn + 1;
-    const { contextWindow = 0 } = this.parts.options;
-    const reply = await this.callModel(summaryRequest(this.state.messages, count, contextWindow));
-    if (!reply) return;
-    const summary = textOf(reply.content) || 'No summary is available.';
-    this.report({ type: 'context-summarised', turn, replaced: count, summary, usage: reply.usage });
-  }
-
-  private async execute(call: ToolCallPart): Promise<void> {
-    const { turn } = this.state;
-    this.surroundings ??= this.createSurroundings();
-    const { output, failed } = await this.parts.executor.execute(call, this.tools, this.surroundings);
-    const step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output } as const;
-    this.report(failed ? { ...step, failed } : step);
-  }
-
-  /** Returns undefined if the call cannot be paid. Then the final call has taken its place. */
-  private async callModel(request: ModelRequest): Promise<ModelReply | undefined> {
+    this.activity.begin();
     try {
-      return await this.parts.callModel(this.modelCall(request, false));
+      const request = summaryRequest(this.state.messages, count, this.parts.options.contextWindow ?? 0);
+      const { content, usage } = await this.parts.callModel(this.modelCall(request, false));
+      const summary = textOf(content) || 'No summary is available.';
+      this.finish({ type: 'context-summarised', turn, replaced: count, summary, usage });
     } catch (error) {
-      if (!(error instanceof SpendingLimitError)) throw error;
-      return await this.callFinally();
+      await this.callFinally(error);
     }
   }
 
-  private async callFinally(): Promise<undefined> {
+  /** If a call failed because the budget cannot pay it, the run makes its final call. */
+  private async callFinally(error: unknown): Promise<void> {
+    if (!(error instanceof SpendingLimitError)) return this.activity.fail(error);
     const turn = this.state.turn + 1;
     try {
       const request = finalRequest(this.state, this.tools, this.parts);
       const reply = await this.parts.callModel(this.modelCall(request, true));
-      this.report({ type: 'model-replied', turn, reply, isFinal: true });
+      this.finish({ type: 'model-replied', turn, reply, isFinal: true });
+    } catch (again) {
+      if (!(again instanceof SpendingLimitError)) return this.activity.fail(again);
+      this.spendingError = again;
+      this.activity.finish();
+    }
+  }
+
+  private async execute(call: ToolCallPart): Promise<void> {
+    const { turn } = this.state;
+    this.activity.begin();
+    try {
+      this.surroundings ??= this.createSurroundings();
+      const { output, failed } = await this.parts.executor.execute(call, this.tools, this.surroundings);
+      const step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output } as const;
+      this.finish(failed ? { ...step, failed } : step);
     } catch (error) {
-      if (!(error instanceof SpendingLimitError)) throw error;
-      this.spendingError = error;
+      this.activity.fail(error);
     }
   }
 
@@ -145,8 +154,8 @@ class ReactRun {
 
   private readonly onDelta = (delta: ModelDelta): void => this.activity.emit(delta);
 
-  private report(step: Step): void {
-    this.activity.emit({ type: 'step', step });
+  private finish(step: Step): void {
+    this.activity.finish({ type: 'step', step });
   }
 
   private createSurroundings(): CallSurroundings {
@@ -160,7 +169,8 @@ class ReactRun {
     const { output } = this.parts.options;
     if (!output) return { type: 'end', outcome: { type: 'completed', parts: [textPart(text)] } };
     const result = await output.read(text);
-    if (result.ok) return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
+    if (result.ok)
+      return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
     const problem = `The answer does not match the output schema: ${result.problems}`;
     const request = `${problem}\nAnswer again, with JSON only, that matches the schema.`;
     return correctOrStop(this.state, 'invalid-output', problem, request);
@@ -172,7 +182,8 @@ class ReactRun {
     const waiting = new Set(outcome.approvals.map(({ callId }) => callId));
     for (const { call } of openCalls(this.state.openSteps)) {
       const problem = waiting.has(call.id) ? await this.parts.executor.check(call, this.tools) : undefined;
-      if (problem) steps.push({ type: 'tool-finished', turn: this.state.turn, callId: call.id, name: call.name, ...problem });
+      if (problem)
+        steps.push({ type: 'tool-finished', turn: this.state.turn, callId: call.id, name: call.name, ...problem });
     }
     return steps.length > 0 ? { type: 'record', steps } : { type: 'end', outcome };
   }

@@ -47,9 +47,21 @@ export class RunActivity {
     this.wake?.();
   }
 
-  start(work: Promise<void>): void {
+  /** Some work begins. It ends with `finish` or `fail`. */
+  begin(): void {
     this.pending += 1;
-    work.then(this.onEnd, this.onFailure);
+  }
+
+  /** Some work has ended, with this event if it has a result. */
+  finish(event?: LoopEvent): void {
+    this.pending -= 1;
+    if (event) this.events.push(event);
+    this.wake?.();
+  }
+
+  fail(error: unknown): void {
+    this.failure ??= { error };
+    this.finish();
   }
 
   /**
@@ -66,8 +78,8 @@ export class RunActivity {
   }
 
   /** Waits for an event, or for the end of some work. */
-  async change(): Promise<void> {
-    await new Promise<void>((resolve) => (this.wake = resolve));
+  change(): Promise<void> {
+    return new Promise(this.onWake);
   }
 
   throwIfOver(): void {
@@ -101,14 +113,8 @@ export class RunActivity {
     this.handleEvent();
   }
 
-  private readonly onEnd = (): void => {
-    this.pending -= 1;
-    this.wake?.();
-  };
-
-  private readonly onFailure = (error: unknown): void => {
-    this.failure ??= { error };
-    this.onEnd();
+  private readonly onWake = (wake: () => void): void => {
+    this.wake = wake;
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ToolCallPart } from '#rollcall/providers';
 import { inputHashOf } from '../tools/input.hash.js';
 import type { ToolSet } from '../tools/tool.set.js';
-import type { Move } from './next.move.js';
+import type { Move } from './move.js';
 import { openCalls } from './open.turn.js';
 import type { PendingApproval } from './run.outcome.js';
 import type { RunState } from './run.state.js';

@@ -16,6 +16,7 @@ import { fallback } from './fallback.middleware.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 import { retry } from './retry.middleware.js';
 
+type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
 const COMPLETED: RunOutcome = { type: 'completed', parts: [] };
 const NO_LIMIT = { tokens: null, microUsd: null };
 
@@ -153,6 +154,28 @@ describe('budget', () => {
       { limit: 4_000, vendor: async () => given.reply('ok', { inputTokens: 900, outputTokens: 100 }) },
     );
     expect([made.length, await used(), held()]).toEqual([2, 2_000, 0]);
+  });
+
+  it('B2 the final call after a result of a tool that the budget cannot pay gets the beginning of that result', async () => {
+    const output = 'ä'.repeat(20_000);
+    const messages: ModelMessage[] = [
+      userMessage('Hello'),
+      { role: 'tool', content: [{ type: 'tool-result', id: '1', name: 'read', output: 'short' }] },
+      { role: 'tool', content: [{ type: 'tool-result', id: '2', name: 'read', output }] },
+    ];
+    await run(
+      async (model) => {
+        await model();
+        expect(await codeOf(model({ turn: 2, request: { messages } }))).toBe('SPENDING_LIMIT_REACHED');
+        await model({ turn: 2, isFinal: true, request: { messages } });
+      },
+      { limit: 3_000 },
+    );
+    const [, second, third] = (made[1]?.request.messages ?? []) as [ModelMessage, ToolMessage, ToolMessage];
+    expect(second).toEqual(messages[1]);
+    expect(third.content[0]?.output).toMatch(/^ä{50,2000}\n\[cut: the budget of this run does not allow more\]$/);
+    expect(made[1]?.request.settings?.maxOutputTokens).toBeGreaterThanOrEqual(64);
+    expect([made.length, await used(), held()]).toEqual([2, 30, 0]);
   });
 
   it('B2 informs the model once when 80 % of the budget are used, in all attempts of that turn', async () => {

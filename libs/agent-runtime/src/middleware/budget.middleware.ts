@@ -1,5 +1,5 @@
 import { Logger, type LoggerService } from '@nestjs/common';
-import { aborted, type ModelProvider, type ModelReply, type ModelRequest } from '#rollcall/providers';
+import { aborted, type ModelProvider, type ModelReply } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { type ModelTerms, priced, termsOf } from '../spending/call.terms.js';
@@ -79,8 +79,9 @@ export class BudgetMiddleware {
     }
   }
 
-  private async open({ context }: RunCall): Promise<OpenRun> {
-    const { spending, limit = NO_LIMIT, agentId = null } = this.options;
+  private async open({ context, limit: allowed = NO_LIMIT }: RunCall): Promise<OpenRun> {
+    const { spending, agentId = null } = this.options;
+    const limit = lowerLimit(allowed, this.options.limit ?? NO_LIMIT);
     const { namespace, runId } = context;
     await spending.openRun({ namespace, runId, parentRunId: null, limit });
     const usage = await spending.usageOf(namespace, runId);
@@ -94,12 +95,13 @@ export class BudgetMiddleware {
     const terms = termsOf(call.model);
     if (run.limit.microUsd !== null && !terms.prices)
       throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);
-    const request = await run.notice.addTo(call);
-    const input = run.account.size.estimate(call.request) + (request === call.request ? 0 : MAX_NOTICE_TOKENS);
-    const { hold, maxOutputTokens } = call.isFinal
-      ? await run.account.payFinal(call, input, terms)
-      : await run.account.pay(call, input, terms);
-    const reply = await this.charged({ ...call, request: limited(request, maxOutputTokens) }, next, hold, terms);
+    const informed = { ...call, request: await run.notice.addTo(call) };
+    const noticed = informed.request === call.request ? 0 : MAX_NOTICE_TOKENS;
+    const input = run.account.size.estimate(call.request) + noticed;
+    const { hold, request } = call.isFinal
+      ? await run.account.payFinal(informed, input, terms)
+      : await run.account.pay(informed, input, terms);
+    const reply = await this.charged({ ...call, request }, next, hold, terms);
     run.account.size.learn(call.request, reply.usage.inputTokens);
     return reply;
   }
@@ -132,8 +134,13 @@ export class BudgetMiddleware {
 
 const keyOf = ({ namespace, runId }: RunContext): string => `${namespace}/${runId}`;
 
-function limited(request: ModelRequest, maxOutputTokens: number): ModelRequest {
-  return { ...request, settings: { ...request.settings, maxOutputTokens } };
+function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
+  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
+}
+
+/** Null means no limit. */
+function lower(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 function stopped({ message }: SpendingLimitError): RunOutcome {

@@ -1,7 +1,9 @@
+import type { ModelRequest } from '#rollcall/providers';
 import type { ModelCall } from '../middleware/middleware.js';
-import { amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
+import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
 import { ConversationSize } from './conversation.size.js';
 import { FinalFund } from './final.fund.js';
+import { shortened } from './shortened.request.js';
 import { SpendingLimitError } from './spending.errors.js';
 import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
 
@@ -14,10 +16,10 @@ export interface AccountRules {
   readonly finalOutputTokens: number;
 }
 
-/** A paid call: what is held for it, and how long its answer may be. */
+/** A paid call: what is held for it, and the request with the limit of its answer. */
 export interface Payment {
   readonly hold: Hold;
-  readonly maxOutputTokens: number;
+  readonly request: ModelRequest;
 }
 
 /** A small run holds at most this share of its budget for the answer of its final call. */
@@ -53,7 +55,7 @@ export class RunAccount {
 
   /** Makes sure that the final call can be paid if the conversation has this many tokens. */
   async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
-    if (this.fund.amount.tokens >= input + this.rules.minOutputTokens) return;
+    if (this.canPay({ input, output: this.rules.minOutputTokens }, terms)) return;
     await this.growFund({ input, output: this.finalOutput }, terms);
   }
 
@@ -64,25 +66,49 @@ export class RunAccount {
     const wanted = amountOf({ input, output }, terms);
     const least = amountOf(this.least({ input, output }), terms);
     const hold = await this.holdBetween(key, wanted, least, { takesRest: true });
-    return { hold, maxOutputTokens: Math.min(output, hold.amount.tokens - input) };
+    return { hold, request: limited(call.request, affordable(hold.amount, { input, output }, terms).output) };
   }
 
-  /** Adds to the fund from the rest of the budget if it is too small for the answer. */
+  /**
+   * Adds to the fund from the rest of the budget if it is too small for the answer. If the conversation is still too long, because a
+   * tool has returned more than the budget can pay, the longest results of tools are cut.
+   */
   async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
     const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
     const wanted = { input, output: Math.min(output, this.finalOutput) };
-    const holds = ({ output: answer }: CallSize): boolean => this.fund.amount.tokens >= input + answer;
-    if (!holds(wanted)) {
-      await this.growFund(wanted, terms).catch((error: unknown) => {
-        if (!(error instanceof SpendingLimitError) || !holds(this.least(wanted))) throw error;
-      });
-    }
-    const hold = this.fund.take();
-    return { hold, maxOutputTokens: Math.min(output, hold.amount.tokens - input) };
+    const error = await this.tryToHold(wanted, terms);
+    if (!error) return this.payFromFund(call.request, wanted, terms);
+    const least = this.least(wanted);
+    const room = affordable(this.fund.amount, least, terms).input;
+    const request = shortened(call.request, room);
+    if (!request) throw error;
+    return this.payFromFund(request, { ...wanted, input: room }, terms);
   }
 
   async close(): Promise<void> {
     await this.fund.take().release();
+  }
+
+  private payFromFund(request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
+    const hold = this.fund.take();
+    return { hold, request: limited(request, affordable(hold.amount, size, terms).output) };
+  }
+
+  /** Returns the error if the fund cannot pay even the shortest answer. */
+  private async tryToHold(wanted: CallSize, terms: ModelTerms): Promise<SpendingLimitError | undefined> {
+    if (this.canPay(wanted, terms)) return undefined;
+    try {
+      await this.growFund(wanted, terms);
+    } catch (error) {
+      if (!(error instanceof SpendingLimitError)) throw error;
+      return this.canPay(this.least(wanted), terms) ? undefined : error;
+    }
+    return undefined;
+  }
+
+  private canPay(size: CallSize, terms: ModelTerms): boolean {
+    const [held, needed] = [this.fund.amount, amountOf(size, terms)];
+    return held.tokens >= needed.tokens && held.microUsd >= needed.microUsd;
   }
 
   private async growFund(size: CallSize, terms: ModelTerms): Promise<void> {
@@ -115,9 +141,17 @@ export class RunAccount {
         ...(takesRest && { atLeastTokens: least.tokens }),
       });
     } catch (error) {
-      if (!(error instanceof SpendingLimitError) || wanted.tokens === least.tokens) throw error;
+      if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
       if (takesRest && error.budget.unit === 'tokens') throw error;
       return await spending.hold({ ...run, key, amount: least });
     }
   }
+}
+
+function limited(request: ModelRequest, maxOutputTokens: number): ModelRequest {
+  return { ...request, settings: { ...request.settings, maxOutputTokens } };
+}
+
+function isSame(one: SpendingAmount, other: SpendingAmount): boolean {
+  return one.tokens === other.tokens && one.microUsd === other.microUsd;
 }

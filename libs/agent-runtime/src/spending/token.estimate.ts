@@ -50,7 +50,9 @@ function tokensOfPart(part: MessagePart): number {
       return estimateText(part.text) + (part.vendorData ? estimateText(JSON.stringify(part.vendorData)) : 0);
     case 'tool-call':
       return (
-        estimateText(part.name) + estimateText(part.id) + estimateText(part.malformed ?? JSON.stringify(part.input))
+        estimateText(part.name) +
+        estimateText(part.id) +
+        estimateText(part.malformed ?? JSON.stringify(part.input) ?? '')
       );
     case 'tool-result':
       return estimateText(part.name) + estimateText(part.id) + estimateText(part.output);

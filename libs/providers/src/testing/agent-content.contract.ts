@@ -5,8 +5,10 @@ import { message, textPart, type ContentPart } from '../agents/content.part.js';
 import {
   callAgent,
   failure,
+  featuresOf,
   resultOf,
   sendMessage,
+  type AgentContractOptions,
   type AgentContractSubject,
   type AgentFeature,
 } from './agent-contract.subject.js';
@@ -18,9 +20,10 @@ const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const PICTURE = { mediaType: 'image/png', name: 'a picture.png' };
 
 /** The tests of messages and answers that are more than text. */
-export function describeContent(the: () => AgentContractSubject, features: Features): void {
+export function describeContent(the: () => AgentContractSubject, options: AgentContractOptions): void {
+  const features = featuresOf(options);
   if (features.has('parts')) describeParts(the);
-  else
+  else if (!options.readsFiles)
     it('rejects a file that it cannot send, and sends nothing', async () => {
       const text = the().play({ does: 'echo' });
       const file: ContentPart = { type: 'file', url: 'https://files.example/a.png', mediaType: 'image/png' };

@@ -30,6 +30,10 @@ export interface AgentContractOptions {
   make(name: string): Promise<AgentContractSubject>;
   /** All features by default. */
   supports?: readonly AgentFeature[];
+  /** Whether messages can contain files although answers cannot. */
+  readsFiles?: boolean;
+  /** The codes of failures, if the agent reports other codes than remote agents. */
+  failureCodes?: { fails: readonly string[]; crashes: readonly string[] };
 }
 
 export function featuresOf({ supports = FEATURES }: AgentContractOptions): ReadonlySet<AgentFeature> {

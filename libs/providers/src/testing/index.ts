@@ -11,4 +11,17 @@ export { openAiChatWire } from './wires/openai-chat.wire.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
 export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
-export { breakAfter, failWith, hangAfter, say, using } from '../models/scripted/script.js';
+export {
+  after,
+  breakAfter,
+  callTool,
+  callTools,
+  failWith,
+  hangAfter,
+  refuse,
+  runOutOfTokens,
+  say,
+  think,
+  using,
+  type Step as ScriptStep,
+} from '../models/scripted/script.js';

@@ -43,10 +43,10 @@ export class TaskReader {
       case 'task':
         return yield* this.task(payload.value);
       case 'artifactUpdate':
-        this.taskId ??= payload.value.taskId || undefined;
+        this.identify(payload.value);
         return yield* this.artifact(payload.value.artifact, payload.value.append, payload.value.lastChunk);
       case 'statusUpdate':
-        this.taskId ??= payload.value.taskId || undefined;
+        this.identify(payload.value);
         this.metadata = payload.value.metadata ?? this.metadata;
         return yield* this.status(payload.value.status);
       case undefined:
@@ -66,6 +66,12 @@ export class TaskReader {
     this.metadata = task.metadata ?? this.metadata;
     for (const artifact of task.artifacts ?? []) yield* this.artifact(artifact, false, false);
     yield* this.status(task.status);
+  }
+
+  /** The first event of a stream need not be the task. */
+  private identify({ taskId, contextId }: { taskId: string; contextId: string }): void {
+    this.taskId ??= taskId || undefined;
+    this.contextId ??= contextId || undefined;
   }
 
   private keepOldState(task: Task): void {

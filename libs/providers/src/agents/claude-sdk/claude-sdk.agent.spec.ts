@@ -131,6 +131,22 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
+  it('sends data as JSON after the text', async () => {
+    const query = async function* (): AsyncGenerator {
+      yield { type: 'result', subtype: 'success', is_error: false, result: '', modelUsage: {} };
+    };
+    const prompts: string[] = [];
+    const load = async (): Promise<unknown> => ({
+      query: ({ prompt }: { prompt: string }) => {
+        prompts.push(prompt);
+        return query();
+      },
+    });
+    const recording = await create({}, { load });
+    for await (const event of recording.handle(message('Look', { a: [1] }))) void event;
+    expect(prompts).toEqual(['\nLook\n\n{"a":[1]}']);
+  });
+
   it('stores its files in a separate folder, which is deleted at shutdown', async () => {
     const agent = await create({});
     await lastEvent(agent, { does: 'answer', pieces: ['x'] });

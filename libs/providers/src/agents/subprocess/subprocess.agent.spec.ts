@@ -78,6 +78,12 @@ describe('S1.10 a subprocess agent', () => {
     expect(program.pids).toHaveLength(2);
   });
 
+  it('yields the tool calls of a program, whose events have the id of the message', async () => {
+    await startAgent();
+    const { value } = await send('call a tool').next();
+    expect(value).toEqual({ type: 'tool-call', id: expect.any(String), name: 'search', input: { q: 'x' } });
+  });
+
   it('terminates a program whose output is not JSON', async () => {
     await startAgent();
     await expect(send('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });

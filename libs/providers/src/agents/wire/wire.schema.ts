@@ -42,10 +42,21 @@ export const ErrorSchema = z.object({
   usage: UsageSchema,
 });
 
+/** In the events of a subprocess, `id` is the id of the message, so its tool calls have none. */
+const ToolCallSchema = z.object({
+  type: z.literal('tool-call'),
+  id: z
+    .string()
+    .nullish()
+    .transform((id) => id ?? crypto.randomUUID()),
+  name: z.string(),
+  input: z.unknown(),
+});
+
 export const WireEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('progress'), text: z.string() }),
-  z.object({ type: z.literal('tool-call'), id: z.string(), name: z.string(), input: z.unknown() }),
+  ToolCallSchema,
   z.object({ type: z.literal('artifact'), artifact: ArtifactSchema }),
   ErrorSchema,
   ResultSchema.extend({ type: z.literal('result') }),

@@ -38,6 +38,7 @@ function begin({ id, parts, context }, scenario) {
     return process.stderr.write(`${LONG.repeat(500)} the end`, () => process.exit(1));
   if (scenario.does === 'babble') return process.stdout.write('Hello, I am not JSON\n');
   if (scenario.does === 'ignore cancel') return stubborn.add(id);
+  if (scenario.does === 'call a tool') write({ id, type: 'tool-call', name: 'search', input: { q: 'x' } });
   if (scenario.does === 'have a child') return write({ id, type: 'progress', text: `${haveChild()}` });
   if (scenario.does === 'show environment') write({ id, type: 'result', text: JSON.stringify(process.env) });
   if (scenario.does === 'answer') write({ id, type: 'result', usage: scenario.usage });
