@@ -1,7 +1,7 @@
-import type { DynamicModule } from '@nestjs/common';
+import { type DynamicModule, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Client } from 'pg';
-import { AgentRuntimeModule, GuardedAgents } from '#rollcall/agent-runtime';
+import { AgentRuntimeModule, defineTool, GuardedAgents, Tool, toolBox, ToolCatalog } from '#rollcall/agent-runtime';
 import {
   Database,
   EventCatalog,
@@ -35,6 +35,17 @@ const NO_PROVIDERS: ProvidersOptions = {
   agents: { programs: {}, credentials: {}, claude: {} },
   secrets: () => undefined,
 };
+
+@Injectable()
+class GreetingTools {
+  @Tool({ description: 'Greets.' })
+  greet(): string {
+    return 'hello';
+  }
+}
+
+@Module({ providers: [GreetingTools] })
+class GreetingModule {}
 
 let url: string;
 let module: TestingModule | undefined;
@@ -137,6 +148,23 @@ describe('on a new database', () => {
     expect(types.at(-1)).toBe('finished');
     await agent.shutdown();
     await server.close();
+    expect(await leftOpen()).toEqual([]);
+  });
+
+  it('S2.2 AgentRuntimeModule finds the tools of other modules, and accepts further toolboxes', async () => {
+    const others = [
+      platform(EVERY_EVENT),
+      RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
+      ProvidersModule.forRoot(NO_PROVIDERS),
+    ];
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot(), { module: GreetingModule });
+    const catalog = context.get(ToolCatalog);
+    catalog.add(toolBox('farewell', [defineTool({ name: 'part', description: 'Parts.', execute: () => 'bye' })]));
+    const own = catalog.list('default').slice(0, 2);
+    expect(own.map(({ tool, toolbox }) => [tool.name, toolbox])).toEqual([
+      ['greet', 'greeting-tools'],
+      ['part', 'farewell'],
+    ]);
     expect(await leftOpen()).toEqual([]);
   });
 });

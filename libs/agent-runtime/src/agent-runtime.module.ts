@@ -1,4 +1,5 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import type { AgentRuntimeOptions } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
@@ -20,6 +21,7 @@ export class AgentRuntimeModule {
     return {
       module: AgentRuntimeModule,
       global: true,
+      imports: [DiscoveryModule],
       providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
       exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
     };

@@ -1,7 +1,13 @@
 export { AgentRuntimeModule } from './agent-runtime.module.js';
 export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
+export { toolBoxOf } from './tools/decorated.toolbox.js';
+export { defineTool } from './tools/define.tool.js';
+export { Describe } from './tools/input/dto.schema.js';
+export type { ToolContext } from './tools/tool.js';
+export { toolBox } from './tools/tool.box.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
+export { Tool } from './tools/tool.decorator.js';
 export { HTTP_FETCH_MODES } from './tools/tools.options.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export type { Skill } from './skills/skill.js';

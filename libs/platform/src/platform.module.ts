@@ -65,7 +65,6 @@ export class PlatformModule {
         SinkFactories,
         DeliveryCounts,
         BackgroundFaults,
-        DecoratedMethods,
         NamespaceAdmission,
         NamespaceCatalog,
         NamespaceContents,

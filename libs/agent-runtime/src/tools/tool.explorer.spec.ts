@@ -1,9 +1,8 @@
-import { Injectable, type Provider } from '@nestjs/common';
+import { Injectable, type Provider, Scope } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { IsInt, IsString } from 'class-validator';
 import { z } from 'zod';
-import { DecoratedMethods } from '#rollcall/platform';
 import { DirectoryFollower, Ranker, RegistryClock } from '#rollcall/registry';
 import { TestCalls } from '../testing/tool-calls.js';
 import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
@@ -53,6 +52,12 @@ class Untyped {
   run(_input: { a: string }): void {}
 }
 
+@Injectable({ scope: Scope.REQUEST })
+class PerRequest {
+  @Tool({ description: 'Never works.' })
+  run(): void {}
+}
+
 @Injectable()
 class Clock {
   @Tool({ name: 'clock', description: 'My clock.' })
@@ -71,7 +76,6 @@ async function catalog(providers: Provider[], options: Partial<ToolsOptions> = {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
     providers: [
-      DecoratedMethods,
       ToolExplorer,
       BuiltInToolBoxes,
       ToolCatalog,
@@ -106,6 +110,15 @@ describe('a provider with @Tool', () => {
     expect((await calls.call('add_station', { at: 'Oslo' })).output).toBe('added Oslo');
     expect((await calls.call('stations')).output).toBe('3');
     expect(await calls.call('forecast', { city: 'Rome' })).toMatchObject({ failed: true });
+  });
+
+  it('S2.2 is one toolbox also if it has several tokens', async () => {
+    const all = await catalog([WeatherTools, { provide: 'weather', useExisting: WeatherTools }]);
+    expect(all.toolboxes.map(({ name }) => name)).toContain('weather-tools');
+  });
+
+  it('S2.2 must not be created for each request', async () => {
+    await expect(catalog([PerRequest])).rejects.toThrow('PerRequest has @Tool methods and is created for each request');
   });
 
   it('S2.2 must name the schema of an input that is not a class', async () => {
