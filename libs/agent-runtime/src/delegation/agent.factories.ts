@@ -49,7 +49,9 @@ export class AgentFactoryRegistry implements AgentFactories {
     if (!entry) throw new AgentFactoryUnknownError(name, [...this.entries.keys()].toSorted());
     const agent = await entry.factory(depth);
     if (this.spawned.has(agent))
-      throw new AgentFactoryInvalidError(`The factory ${name} returned the same agent twice. Create a new one each time.`);
+      throw new AgentFactoryInvalidError(
+        `The factory ${name} returned the same agent twice. Create a new one each time.`,
+      );
     this.spawned.add(agent);
     return agent;
   }

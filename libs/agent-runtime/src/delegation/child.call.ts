@@ -1,4 +1,12 @@
-import { type Agent, type AgentEvent, type AgentMessage, type AgentResult, aborted, type HandleOptions, ProviderError } from '#rollcall/providers';
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentResult,
+  aborted,
+  type HandleOptions,
+  ProviderError,
+} from '#rollcall/providers';
 
 /** How long an aborted agent may take to end. Then it is abandoned. */
 const GRACE_MS = 500;

@@ -13,6 +13,7 @@ export function childContext(parent: RunContext, childName: string, callId: stri
     namespace,
     rootRunId,
     runId: childRunId(runId, childName, callId, index),
+    parentRunId: runId,
     agentName: childName,
     ancestry: [...ancestry, agentName],
     depth: depth + 1,

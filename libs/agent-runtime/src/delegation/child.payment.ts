@@ -23,42 +23,32 @@ const NOT_ADMITTED: ReadonlySet<unknown> = new Set(['CIRCUIT_OPEN', 'AGENT_NOT_F
  * is paid with one hold, which is settled with the usage that the agent reports, or as unknown.
  */
 export class ChildPayment {
-  private constructor(private readonly hold: Hold | undefined) {}
+  private constructor(
+    /** What the agent may use. */
+    readonly budget?: CallBudget,
+    private readonly hold?: Hold,
+    private readonly target?: DelegationTarget,
+  ) {}
 
   /** Rejects with `SpendingLimitError` if nothing is left. */
   static async open(
     options: PaymentOptions | undefined,
-    parentRunId: string,
     context: RunContext,
     target: DelegationTarget,
   ): Promise<ChildPayment> {
-    if (!options) return new ChildPayment(undefined);
-    const { spending, childLimit = NO_LIMIT } = options;
-    const { namespace, runId } = context;
-    await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
-    if (paysItself(target.agent)) return new ChildPayment(undefined);
-    const tokens = options.externalTokens ?? DEFAULT_EXTERNAL_TOKENS;
-    return new ChildPayment(
-      await spending.hold({
-        namespace,
-        runId,
-        agentId: target.registered?.agentId ?? null,
-        key: `${runId}/call`,
-        amount: { tokens, microUsd: priceOf(target, tokens) },
-        atLeastTokens: 1,
-      }),
-    );
+    if (!options) return new ChildPayment();
+    const { childLimit = NO_LIMIT } = options;
+    if (paysItself(target.agent)) return new ChildPayment(toBudget(childLimit));
+    const hold = await holdFor(target, context, options);
+    return new ChildPayment(toBudget(hold.amount), hold, target);
   }
 
-  /** What the agent may use. */
-  get budget(): CallBudget | undefined {
-    if (!this.hold) return undefined;
-    const { tokens, microUsd } = this.hold.amount;
-    return microUsd > 0 ? { tokens, microUsd } : { tokens };
-  }
-
+  /** If the agent reports no cost, it follows from its record. */
   async settle({ usage }: AgentResult): Promise<void> {
-    await this.hold?.settle(usage);
+    const { inputTokens, outputTokens, costMicroUsd } = usage;
+    const isPriced = costMicroUsd !== undefined || inputTokens === undefined || outputTokens === undefined;
+    if (isPriced || !this.target) return await this.hold?.settle(usage);
+    await this.hold?.settle({ ...usage, costMicroUsd: priceOf(this.target, inputTokens + outputTokens) });
   }
 
   /** Also for a call that was cancelled or abandoned: the agent may have worked, so its usage is unknown and not zero. */
@@ -67,6 +57,21 @@ export class ChildPayment {
     if (wasNeverSent(error) || NOT_ADMITTED.has(code)) await this.hold?.release();
     else await this.hold?.settle(usageOfFailure(error));
   }
+}
+
+async function holdFor(target: DelegationTarget, context: RunContext, options: PaymentOptions): Promise<Hold> {
+  const { spending, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
+  const { namespace, runId, parentRunId = null } = context;
+  await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
+  const agentId = target.registered?.agentId ?? null;
+  const amount = { tokens, microUsd: priceOf(target, tokens) };
+  return await spending.hold({ namespace, runId, agentId, key: `${runId}/call`, amount, atLeastTokens: 1 });
+}
+
+/** A limit of 0 is no limit of an agent: its price is unknown. */
+function toBudget({ tokens, microUsd }: SpendingLimit): CallBudget | undefined {
+  if (!tokens && !microUsd) return undefined;
+  return { ...(tokens && { tokens }), ...(microUsd && { microUsd }) };
 }
 
 /** Agents of this process have the budget middleware, which charges each model call. */

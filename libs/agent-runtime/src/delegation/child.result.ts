@@ -19,7 +19,8 @@ const QUESTION =
   'The agent asks a question. If you can answer it, delegate the complete task again, together with your answer.';
 const REFUSED = 'The agent refused the task. Do not delegate the same task to it again.';
 const STOPPED = 'The agent reached a limit before it had an answer. What it has so far may be incomplete.';
-const WAITING = 'The agent cannot continue, because an operator must approve its tool calls. Continue without its answer.';
+const WAITING =
+  'The agent cannot continue, because an operator must approve its tool calls. Continue without its answer.';
 
 /** A question is a success: the agent worked correctly, and the parent can answer it. */
 export function isFailed({ outcome }: ChildResult): boolean {

@@ -82,7 +82,9 @@ export class ChildRunner {
     if ('name' in wanted) checkPath(wanted.name, run);
     const target = await this.options.targets.open(wanted, run);
     if (!target)
-      throw new DelegationTargetUnknownError(`There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`);
+      throw new DelegationTargetUnknownError(
+        `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
+      );
     try {
       checkPath(target.name, run); // capabilities, or a name that stands for another one
       this.options.prepare?.(target);
@@ -95,7 +97,7 @@ export class ChildRunner {
 
   private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
     const { name, agent } = target;
-    const payment = await ChildPayment.open(this.options.payment, parent.run.runId, context, target);
+    const payment = await ChildPayment.open(this.options.payment, context, target);
     const artifacts = new Set<string>();
     const { budget } = payment;
     try {

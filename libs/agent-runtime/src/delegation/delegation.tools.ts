@@ -3,7 +3,7 @@ import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { labelled } from '../skills/labelled.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
-import { childOutput, childOutputs } from './child.output.js';
+import { childOutput, childOutputs, OUTPUT_RULE } from './child.output.js';
 import { type ChildResult, isFailed } from './child.result.js';
 import { DelegationFailedError } from './delegation.errors.js';
 import type { ListedTarget, WantedAgent } from './delegation.targets.js';
@@ -44,7 +44,10 @@ const DelegateInput = z
   });
 
 const SpawnInput = z.strictObject({
-  tasks: z.array(z.strictObject({ agent: AgentName, task: Task })).min(1).max(MAX_TASKS),
+  tasks: z
+    .array(z.strictObject({ agent: AgentName, task: Task }))
+    .min(1)
+    .max(MAX_TASKS),
   mode: z
     .enum(['failFast', 'collect'])
     .default('failFast')
@@ -70,7 +73,7 @@ function listAgents(delegator: Delegator): Tool {
 function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
   return defineTool({
     name: 'delegate_to_agent',
-    description: 'Gives a task to another agent and returns its answer. Name the agent, or the capabilities it needs.',
+    description: `Gives a task to another agent and returns its answer. Name the agent, or the capabilities it needs. ${OUTPUT_RULE}`,
     input: DelegateInput,
     timeoutMs: NO_TIMEOUT_MS,
     execute: async ({ task, data, ...target }, context) =>
@@ -82,7 +85,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
   return [
     defineTool({
       name: 'spawn_agents',
-      description: 'Gives tasks to several agents at the same time and returns all answers, in the order of the tasks.',
+      description: `Gives tasks to several agents at the same time and returns all answers, in the order of the tasks. ${OUTPUT_RULE}`,
       input: SpawnInput,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ tasks, mode }, context) => {
@@ -95,7 +98,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
     }),
     defineTool({
       name: 'spawn_subagent',
-      description: 'Starts a subagent with a prompt and returns its answer. Subagents run one after the other.',
+      description: `Starts a subagent with a prompt and returns its answer. Subagents run one after the other. ${OUTPUT_RULE}`,
       input: SubagentInput,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ subagent: name, prompt: task }, context) =>
@@ -122,6 +125,7 @@ function listOf(targets: readonly ListedTarget[]): string {
     name,
     description: description.slice(0, MAX_DESCRIPTION_CHARS).toWellFormed(),
   }));
-  const more = targets.length > shown.length ? `\nThese are the first ${shown.length} of ${targets.length} agents.` : '';
+  const more =
+    targets.length > shown.length ? `\nThese are the first ${shown.length} of ${targets.length} agents.` : '';
   return labelled('agent_list', {}, shown.map((one) => JSON.stringify(one)).join('\n')) + more;
 }

@@ -41,7 +41,12 @@ function granting(box: ToolBox, filter: ToolFilter = {}): ToolBox {
 
 function intersecting(own: ToolBox, granted: readonly ToolBox[]): ToolBox {
   return derived(own.name, [own, ...granted], ([tools = [], ...lists]) => {
-    const found = new Map(lists.flat().toReversed().map((tool) => [tool.name, tool]));
+    const found = new Map(
+      lists
+        .flat()
+        .toReversed()
+        .map((tool) => [tool.name, tool]),
+    );
     return tools.flatMap((tool) => {
       const other = found.get(tool.name);
       return other ? [withApprovalOf(tool, other)] : [];
