@@ -15,6 +15,7 @@ export class AgentTools {
   constructor(
     readonly executor: ToolExecutor,
     @Inject(ToolCatalog) private readonly catalog: Pick<ToolCatalog, 'toolboxes' | 'checkFilter'>,
+    @Optional() readonly delegation?: Delegation,
   ) {}
 
   get boxes(): readonly ToolBox[] {
