@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { Delegation } from '../delegation/delegation.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
