@@ -4,7 +4,7 @@ import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
-/** Tools that the runtime adds to an agent. They are in no toolbox of the catalog. */
+/** Tools that the runtime adds to an agent. The tool catalog does not contain them. */
 const RUNTIME_TOOLS = new Set([
   'ask_caller',
   'activate_skill',
@@ -14,7 +14,7 @@ const RUNTIME_TOOLS = new Set([
   'spawn_subagent',
 ]);
 
-/** What agents use to call tools. */
+/** Gives agents the tools of the catalog and the executor that calls them. */
 @Injectable()
 export class AgentTools {
   constructor(

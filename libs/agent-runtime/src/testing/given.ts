@@ -3,7 +3,7 @@ import { scripted } from '#rollcall/providers/testing';
 import type { RunContext } from '../loop/run.context.js';
 import type { ModelCall, RunCall } from '../middleware/middleware.js';
 
-/** Builders of valid values: a test states only what matters to it. */
+/** Builders of valid values. A test sets only the fields that matter to it. */
 export const given = { context, runCall, modelCall, reply };
 
 function context(overrides: Partial<RunContext> = {}): RunContext {
