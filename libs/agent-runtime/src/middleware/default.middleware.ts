@@ -46,7 +46,7 @@ export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware
       timeout(timeoutMs), // limits everything below, including slow guardrails
       ...(options.inputChecks ?? []).map(inputGuardrail), // before the budget: a rejected input costs nothing
       ...(options.outputChecks ?? []).map(outputGuardrail), // outside the budget: nothing is held during the check
-      budget.run, // innermost: only the loop spends
+      budget.run, // innermost: only the loop inside it spends
     ],
     model: [
       fallback(fallbackModels), // outermost: each model gets its own retries

@@ -3,7 +3,7 @@ import { Attempts, nextAttempt, recordAttempt } from './attempts.js';
 import { ModelCircuitOpenError } from './middleware.errors.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 
-/** Errors that are not retryable, but that another model with another key or account may not have. */
+/** Errors that are not retryable, but that a model with another key or account can avoid. */
 const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([
   'MODEL_KEY_MISSING',
   'MODEL_KEY_REFUSED',

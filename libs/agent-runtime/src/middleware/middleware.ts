@@ -32,7 +32,10 @@ export interface ModelCall {
   readonly model: ModelProvider;
   readonly request: ModelRequest;
   readonly turn: number;
-  /** The number of this attempt in the turn, from 1. Each retry and each fallback is another attempt. */
+  /**
+   * The number of this attempt in the turn, from 1. Each retry and each fallback is another attempt. Run, turn and number together
+   * identify an attempt.
+   */
   readonly attempt: number;
   /** Whether this is the last call of a run that reached its limit. The model cannot call tools, and the call is charged to the amount held for it. */
   readonly isFinal: boolean;
