@@ -37,12 +37,12 @@ import { checkedOptions, type CheckedOptions, type ReactAgentOptions } from './r
 import { UsageSum } from './usage.sum.js';
 
 const MAX_CONVERSATIONS = 100;
-/** Nobody reads this outcome. */
+/** The outcome of a run whose caller stopped reading. It is never delivered. */
 const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
 /**
- * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run, with its steps; `handle` is the
- * same for callers that use agents of any kind. Create it once and call it often.
+ * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run and yields its
+ * steps. `handle` does the same behind the interface that all agents have. Create one instance per agent and reuse it for all calls.
  */
 export class ReactAgent extends TrackedAgent implements Heir {
   readonly agentType = 'in-process';
@@ -54,7 +54,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   private services?: DelegationServices;
   /** The same array for all runs, because `ToolSet` caches by it. */
   private boxes: readonly ToolBox[];
-  /** The last conversations, for callers that continue one. A stored run keeps its conversation itself. */
+  /** The most recent conversations, so that a caller can continue one. The conversation of a stored run is in its steps. */
   private readonly conversations = new LRUCache<string, RunState>({ max: MAX_CONVERSATIONS });
 
   constructor(private readonly given: ReactAgentOptions) {

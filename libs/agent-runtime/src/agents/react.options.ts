@@ -34,16 +34,16 @@ export interface ReactOptions {
   readonly maxDelegatedRuns?: number;
   readonly skills?: readonly AgentSkill[];
   readonly toolFilter?: ToolFilter;
-  /** The final answer must be JSON of this format. It is then the data part of the result. */
+  /** If present, the final answer must be JSON of this format, and the result contains it as a data part. */
   readonly outputSchema?: StandardSchema | JsonSchema;
-  /** In tokens. The default is that of the preset of the model. */
+  /** The context window in tokens. The default is the context window in the preset of the model. */
   readonly contextWindow?: number;
   readonly settings?: ModelSettings;
   /** Whether the model may ask its caller a question. The default is false. */
   readonly mayAsk?: boolean;
   /** The media types of files that the model can read. */
   readonly inputMedia?: readonly string[];
-  /** The namespace of runs whose caller names none. */
+  /** The namespace of a run if the caller does not specify one. */
   readonly namespace?: string;
   readonly now?: () => number;
 }
@@ -60,7 +60,7 @@ export interface CheckedOptions extends Omit<
   readonly now: () => number;
 }
 
-/** Adds the defaults. Throws one error for the first option that is invalid. */
+/** Adds the defaults. Throws an error for the first invalid option. */
 export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
   const { maxDelegationDepth = 3, maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = options;
   const { maxIterations = 20, mayAsk = false, skills = [], namespace = 'default', now = Date.now } = rest;

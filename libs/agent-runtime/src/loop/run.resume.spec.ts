@@ -30,10 +30,10 @@ function run(name: string, input: unknown): string {
 const SAFE = [tool('a'), tool('b'), tool('fails')];
 const START: Step = { type: 'message-received', messages: [userMessage('Hello')] };
 
-/** What the model does in each turn: names of tools, nothing at all, or the end. */
+/** The tools that the model calls in each turn. A turn without tools is an empty reply; after the last turn, the model answers. */
 const turns = array(array(constantFrom('a', 'b', 'fails', 'nope'), { maxLength: 3 }), { maxLength: 5 });
 
-/** A model whose reply depends only on the conversation, as a stored run needs it. */
+/** A model whose reply depends only on the conversation, so that a resumed run gets the same replies. */
 function modelOf(script: readonly (readonly string[])[], requests: string[]): ModelProvider {
   return {
     vendor: 'test',
@@ -88,7 +88,7 @@ describe('a resumed run', () => {
     expect(JSON.parse(JSON.stringify(state))).toEqual(state);
   });
 
-  it('B6 repeats an idempotent call that was interrupted, and only that', async () => {
+  it('B6 repeats an idempotent call that was interrupted, and no other call', async () => {
     const script = [['a', 'b']];
     const { steps } = await new TestLoop(modelOf(script, []), { tools: SAFE }).read();
     executed = [];
@@ -129,7 +129,7 @@ describe('a resumed run', () => {
     });
   });
 
-  it('S2.1 gets results for calls without one when the caller continues the conversation', () => {
+  it('S2.1 adds a result to each call without one when the caller continues the conversation', () => {
     const reply: Step = { type: 'model-replied', turn: 1, reply: replyOf(['a'], 0) };
     const { messages } = resume([START, reply, { type: 'message-received', messages: [userMessage('Stop that.')] }]);
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);

@@ -81,14 +81,14 @@ describe('retry', () => {
     expect(made.attempts).toEqual([1, 2]);
   });
 
-  it('S2.8 the delay is a random share of a limit that doubles, up to the maximum', () => {
+  it('S2.8 waits for a random part of a limit that doubles with each attempt, up to the maximum', () => {
     const error = new ProviderError('MODEL_OVERLOADED', 'busy');
     const rules = { firstDelayMs: 100, maxDelayMs: 350, random: () => 0.5 };
     expect([1, 2, 3, 4].map((failures) => delayAfter(error, failures, rules))).toEqual([50, 100, 175, 175]);
     expect(delayAfter(error, 1, { ...rules, random: () => 0 })).toBe(0);
   });
 
-  it('S2.8 waits as long as the vendor asks for, and does not repeat a call if that is longer than the maximum', async () => {
+  it('S2.8 waits as long as the vendor requests, and does not repeat a call if that is longer than the maximum', async () => {
     const limited = (retryAfterMs: number): Error => new ProviderError('MODEL_RATE_LIMITED', 'slow', { retryAfterMs });
     expect(delayAfter(limited(40), 1, { firstDelayMs: 1, maxDelayMs: 40, random: () => 0 })).toBe(40);
     expect((await make([retry(FAST)], [limited(2), 'reply'])).made.attempts).toEqual([1, 2]);
@@ -147,7 +147,7 @@ describe('fallback', () => {
     expect((await make([fallback(others)], ['MODEL_OVERLOADED'], { signal })).made.attempts).toEqual([1]);
   });
 
-  it('S2.8 attempts of retry and fallback have different numbers, in both orders', async () => {
+  it('S2.8 gives the attempts of retry and fallback different numbers, whichever of the two is outside', async () => {
     const down = (count: number): Behaviour[] => Array.from({ length: count }, () => 'MODEL_OVERLOADED');
     const twice = retry({ ...FAST, maxAttempts: 2 });
     const outside = await make([fallback(others), twice], down(9));
@@ -191,7 +191,7 @@ describe('the circuit of a model', () => {
     expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
-  it('S2.8 returns the probe of a call that was aborted', async () => {
+  it('S2.8 lets another call probe if the call with the probe was aborted', async () => {
     await fail();
     now = coolDownMs;
     await fail(1, 'CALL_ABORTED');
@@ -213,7 +213,7 @@ describe('the circuit of a model', () => {
     expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
-  it('S2.8 each model has its own circuit, and a fallback model is called while that of the first is open', async () => {
+  it('S2.8 each model has its own circuit, and a fallback model is called while the circuit of the first model is open', async () => {
     await fail();
     const other = Object.assign(scripted(), { model: 'other' });
     const { made, result } = await make([fallback([other]), retry(FAST), circuit], ['reply']);

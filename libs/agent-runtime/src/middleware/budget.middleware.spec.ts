@@ -95,13 +95,13 @@ describe('budget', () => {
     expect((await spending.usageOf('default', 'run-1')).limit).toEqual({ tokens: 50_000, microUsd: null });
   });
 
-  it('B2 skips a run that cannot pay its final call, before any model call', async () => {
+  it('B2 ends a run before any model call if the budget does not cover the final call', async () => {
     const outcome = await run(async (model) => await model(), { limit: 50 });
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'budget', detail: expect.stringContaining('50 tokens') });
     expect([made, await used(), held()]).toEqual([[], 0, 0]);
   });
 
-  it('B2 the limit of the answer is that of the request, of the preset, or 4,096 tokens', async () => {
+  it('B2 limits the answer by the request, else by the preset, else to 4,096 tokens', async () => {
     await run(async (model) => {
       await model({
         request: { messages: [userMessage('x')], settings: { maxOutputTokens: 7 } },
@@ -113,13 +113,13 @@ describe('budget', () => {
     expect(maxOutputs()).toEqual([7, 300, 4_096]);
   });
 
-  it('B2 a smaller rest of the budget pays a shorter answer', async () => {
+  it('B2 limits the answer to the part of the budget that is left', async () => {
     await run(async (model) => await model(), { limit: 2_000 });
     expect(maxOutputs()[0]).toBeGreaterThan(1_000);
     expect(maxOutputs()[0]).toBeLessThan(2_000);
   });
 
-  it('B2 a call that does not fit is rejected, and the final call is paid from the amount held since the start', async () => {
+  it('B2 rejects a call that the budget does not cover, and charges the final call to the amount held since the start', async () => {
     const rest = async (call: ModelCall): Promise<ModelReply> => {
       const { maxOutputTokens = 0 } = call.request.settings ?? {};
       return given.reply('ok', { inputTokens: 15, outputTokens: maxOutputTokens });
@@ -155,7 +155,7 @@ describe('budget', () => {
     expect([made.length, await used(), held()]).toEqual([2, 2_000, 0]);
   });
 
-  it('B2 the final call after a result of a tool that the budget cannot pay gets the beginning of that result', async () => {
+  it('B2 sends only the beginning of a tool result in the final call if the budget does not cover all of it', async () => {
     const output = 'ä'.repeat(20_000);
     const messages: ModelMessage[] = [
       userMessage('Hello'),
@@ -177,7 +177,7 @@ describe('budget', () => {
     expect([made.length, await used(), held()]).toEqual([2, 30, 0]);
   });
 
-  it('B2 informs the model once when 80 % of the budget are used, in all attempts of that turn', async () => {
+  it('B2 informs the model when 80 % of the budget is used, in all attempts of that turn and in no later turn', async () => {
     const messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
     const usage = { inputTokens: 10, outputTokens: 40_490 };
     let fails = 1;
@@ -207,7 +207,7 @@ describe('budget', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('B2 counts the usage of delegated runs for the notice', async () => {
+  it('B2 includes the usage of delegated runs when it decides about the notice', async () => {
     await run(
       async (model) => {
         await spending.openRun({ namespace: 'default', runId: 'child', parentRunId: 'run-1', limit: NO_LIMIT });
@@ -283,7 +283,7 @@ describe('budget', () => {
     expect((await spending.usageOf('default', 'run-1')).own).toEqual({ tokens: 15, microUsd: 20 });
   });
 
-  it('B2 a smaller rest of money pays the shortest answer, and then nothing', async () => {
+  it('B2 allows only the shortest answer when little money is left, and then rejects calls', async () => {
     const model = pricedModel();
     await run(
       async (call) => {
@@ -307,7 +307,7 @@ describe('budget', () => {
     expect([made, held()]).toEqual([[], 0]);
   });
 
-  it('B2 charges the agent, too', async () => {
+  it('B2 also charges the agent', async () => {
     spending.limitAgent('default', 'ada', { tokens: 1_000, microUsd: null });
     await run(
       async (model) => {
@@ -335,7 +335,7 @@ describe('budget', () => {
     expect(await Promise.all(both)).toEqual([15, 15]);
   });
 
-  it('B2 a hold that cannot be released is logged and does not hide the outcome', async () => {
+  it('B2 logs a hold that cannot be released, and still returns the outcome', async () => {
     const warnings: unknown[] = [];
     const { hold } = spending;
     spending.hold = async (request) =>

@@ -21,9 +21,9 @@ import type {
 
 export interface BudgetOptions extends Partial<AccountRules> {
   readonly spending: Spending;
-  /** The limit of each run, including its descendants. A run that has a budget keeps it. */
+  /** The limit of each run, including its descendants. If the run already has a budget, that budget is kept. */
   readonly limit?: SpendingLimit;
-  /** The agent in the registry that is charged, too. */
+  /** The agent in the registry that is also charged. */
   readonly agentId?: string | null;
   /** The model of the agent. Its prices determine the money that is held for the final call. */
   readonly model?: ModelProvider;
@@ -40,8 +40,8 @@ const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /**
  * Pays for a run. Before each model call, it holds the most that the call can cost; afterwards, it charges what was used. A call that
- * does not fit fails with `SpendingLimitError`, and the loop then makes its final call, which is paid from an amount that is held
- * since the start of the run.
+ * the budget does not cover fails with `SpendingLimitError`. The loop then makes its final call, which is charged to an amount that
+ * is held since the start of the run.
  */
 export class BudgetMiddleware {
   /** Opens the budget of the run, and holds the amount for the final call. */

@@ -44,9 +44,9 @@ const FALLBACK = open(FALLBACK_PRICES);
 /** A vendor whose tokenizer counts fewer tokens than the estimate. It records what it bills. */
 class Vendor {
   readonly billed = { tokens: 0, microUsd: 0 };
-  /** The number of attempts whose usage nobody knows. */
+  /** The number of attempts with unknown usage. */
   unknown = 0;
-  /** What it used beyond the output limit. */
+  /** The tokens that it used beyond the output limit. */
   readonly excess = { tokens: 0, microUsd: 0 };
   sent = 0;
 
@@ -153,7 +153,7 @@ interface Setting {
 }
 
 describe('the budget of a run', () => {
-  it('B2 for any sequence of replies, failures, retries and aborts: charged is the sum of all attempts, nothing stays held, and the limit holds', async () => {
+  it('B2 charges the sum of all attempts, holds nothing at the end and keeps the limit, for any sequence of replies, failures, retries and aborts', async () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
         tokens: fc.option(fc.integer({ min: 1, max: 20_000 })),

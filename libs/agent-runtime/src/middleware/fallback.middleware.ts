@@ -3,7 +3,7 @@ import { Attempts, nextAttempt, recordAttempt } from './attempts.js';
 import { ModelCircuitOpenError } from './middleware.errors.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 
-/** These errors are not retryable, but another model may have another key or account. */
+/** Errors that are not retryable, but that a model with another key or account can avoid. */
 const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([
   'MODEL_KEY_MISSING',
   'MODEL_KEY_REFUSED',

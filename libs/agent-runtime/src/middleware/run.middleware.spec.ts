@@ -71,7 +71,7 @@ describe('composeRun', () => {
     expect([outcome, events.length]).toEqual([COMPLETED, 1]);
   });
 
-  it('S2.8 is the loop itself without middleware', async () => {
+  it('S2.8 returns the loop itself if there is no middleware', async () => {
     expect((await run([], answering())).outcome).toEqual(COMPLETED);
   });
 });
@@ -111,7 +111,7 @@ describe('timeout', () => {
     expect(deadlines).toEqual([1_500, 1_200]);
   });
 
-  it('S2.8 an abort by the caller is not a timeout', async () => {
+  it('S2.8 does not report an abort by the caller as a timeout', async () => {
     const caller = new AbortController();
     const running = composeRun([timeout(60_000)], hanging)(given.runCall({ signal: caller.signal }));
     await running.next();
@@ -120,7 +120,7 @@ describe('timeout', () => {
     await expect(ended).rejects.toMatchObject({ code: 'CALL_ABORTED' });
   });
 
-  it('S2.8 an error at the time limit that is not an abort is thrown', async () => {
+  it('S2.8 throws an error that occurs at the time limit and is not an abort', async () => {
     const failsLate: RunNext = async function* ({ signal }) {
       yield given.progress();
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -173,7 +173,7 @@ describe('recovery', () => {
     expect(log.entries).toEqual([]);
   });
 
-  it('S2.8 passes outcomes', async () => {
+  it('S2.8 returns outcomes unchanged', async () => {
     expect((await run([recovery(new RecordedLog())], answering())).outcome).toEqual(COMPLETED);
   });
 });
@@ -246,7 +246,7 @@ describe('inputGuardrail', () => {
     expect(hasRun).toBe(false);
   });
 
-  it('S2.8 accepts other input, and does not check a resumed turn', async () => {
+  it('S2.8 accepts other input, and checks nothing when a turn is resumed', async () => {
     expect((await run([noSecrets], answering(), saying('hello'))).outcome).toEqual(COMPLETED);
     const messages = [
       userMessage('password'),

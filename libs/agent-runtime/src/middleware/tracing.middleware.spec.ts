@@ -85,7 +85,7 @@ describe('tracing', () => {
     });
   });
 
-  it('S2.8 a failed run ends its span with the code of the error, and not with its message', async () => {
+  it('S2.8 a failed run ends its span with the code of the error, but without its message', async () => {
     const failing: RunNext = async function* () {
       yield given.progress();
       throw new ProviderError('MODEL_KEY_REFUSED', 'secret detail');
@@ -98,7 +98,7 @@ describe('tracing', () => {
     expect(JSON.stringify([status, events])).not.toContain('secret');
   });
 
-  it('S2.8 a run whose reader stops reading ends its span and the run', async () => {
+  it('S2.8 ends the run and its span when the reader stops reading', async () => {
     const running = composeRun([traceRuns], loop)(given.runCall());
     await running.next();
     await running.return({ type: 'completed', parts: [] });

@@ -8,15 +8,15 @@ import { SpendingLimitError } from './spending.errors.js';
 import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
 
 export interface AccountRules {
-  /** The output limit of a call whose request and preset have none. */
+  /** The output limit of a call if neither its request nor its preset has one. */
   readonly defaultOutputTokens: number;
-  /** A call whose budget allows fewer output tokens is not made. */
+  /** The fewest output tokens of a call. If the budget allows fewer, the call is not made. */
   readonly minOutputTokens: number;
   /** The output tokens that are held for the final call. */
   readonly finalOutputTokens: number;
 }
 
-/** A paid call: what is held for it, and the request with the limit of its answer. */
+/** The amount held for a call, and the request with its output limit. */
 export interface Payment {
   readonly hold: Hold;
   readonly request: ModelRequest;
@@ -34,7 +34,7 @@ export interface Payer {
 }
 
 /**
- * Pays the model calls of one run. The final call is paid from a fund that is held since the start and grows with the
+ * Pays for the model calls of one run. The final call is charged to a fund that is held since the start and grows with the
  * conversation.
  */
 export class RunAccount {
@@ -53,7 +53,7 @@ export class RunAccount {
     this.finalOutput = Math.max(rules.minOutputTokens, share);
   }
 
-  /** Makes sure that the final call can be paid if the conversation has this many tokens. */
+  /** Makes sure that the fund covers the final call of a conversation with this many tokens. */
   async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
     if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
   }
@@ -70,7 +70,7 @@ export class RunAccount {
 
   /**
    * Adds to the fund from the rest of the budget if it is too small for the answer. If the conversation is still too long, because a
-   * tool has returned more than the budget can pay, the longest results of tools are cut.
+   * tool has returned more than the budget covers, the longest results of tools are cut.
    */
   async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
     const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
@@ -93,7 +93,7 @@ export class RunAccount {
     return { hold, request: limited(request, affordable(hold.amount, size, terms).output) };
   }
 
-  /** Returns the error if the fund cannot pay even the shortest answer. */
+  /** Returns the error if the fund does not cover even the shortest answer. */
   private async tryToHold(wanted: CallSize, terms: ModelTerms): Promise<SpendingLimitError | undefined> {
     if (this.canPay(wanted, terms)) return undefined;
     try {
@@ -129,7 +129,7 @@ export class RunAccount {
     return { input, output: Math.min(output, this.rules.minOutputTokens) };
   }
 
-  /** Holds the wanted amount. If less is left, holds all that is left (`takesRest`) or only the least amount. */
+  /** Holds the wanted amount. If less is left, holds everything that is left (`takesRest`), or else only the least amount. */
   private async holdBetween(
     key: string,
     wanted: SpendingAmount,

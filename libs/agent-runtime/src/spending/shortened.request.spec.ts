@@ -9,7 +9,7 @@ const result = (output: string): ModelMessage => ({
 });
 
 describe('a shortened request', () => {
-  it('B2 has at most the allowed tokens, keeps short results, and is undefined only if the rest is too long', () => {
+  it('B2 has at most the allowed tokens, keeps short results, and is undefined only if the other messages are too long', () => {
     const outputs = fc.array(
       fc.oneof(fc.string({ maxLength: 3_000, unit: 'grapheme' }), fc.constant('x'.repeat(2_000))),
       { maxLength: 6 },

@@ -11,12 +11,12 @@ export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 /** `failed`: the last call failed because of the agent. The next call may succeed. */
 export type AgentState = 'idle' | 'busy' | 'failed' | 'closed';
 
-/** What an agent receives. `message(text, data)` creates one. */
+/** The message that an agent receives. `message(text, data)` creates one. */
 export interface AgentMessage {
   readonly parts: readonly ContentPart[];
 }
 
-/** What a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
+/** The tokens and the money that a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
 export interface CallBudget {
   tokens?: number;
   microUsd?: number;
@@ -44,8 +44,8 @@ export interface CallContext {
 
 export interface HandleOptions {
   /**
-   * Ends the call with CALL_ABORTED, or with the reason of the signal if the reason is a ProviderError. The owner of the
-   * signal decides with this reason whether the agent counts as failed, for example after a timeout.
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if the reason is a ProviderError. With this
+   * reason, the owner of the signal decides whether the agent counts as failed, for example after a timeout.
    */
   signal?: AbortSignal;
   budget?: CallBudget;
