@@ -3,7 +3,7 @@ export interface ApiAnswer {
   body: Record<string, unknown>;
 }
 
-/** Sends valid requests with the admin key, to create what the fuzzer needs. */
+/** Sends valid requests with the admin key, to create the objects that the fuzzer needs. */
 export class ApiClient {
   constructor(
     private readonly url: string,
@@ -24,7 +24,7 @@ export class ApiClient {
       const text = await answer.text();
       return { status: answer.status, body: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {} };
     } catch {
-      return { status: 0, body: {} }; // the server is busy or has ended, which the fuzzer detects
+      return { status: 0, body: {} }; // the server is busy or has exited; the fuzzer detects both
     }
   }
 }

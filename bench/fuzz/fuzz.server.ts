@@ -86,7 +86,7 @@ export class FuzzServer {
     return bytes;
   }
 
-  /** What the server logged about a request. */
+  /** Returns the error that the server logged for the request, if any. */
   errorOf(requestId: string | undefined): string | undefined {
     const err = this.errors.findLast((line) => line.requestId === requestId && requestId !== undefined)?.err;
     return err && `${err.type}: ${err.message} ${err.stack?.split('\n').slice(1, 4).join(' ') ?? ''}`;

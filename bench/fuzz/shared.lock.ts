@@ -1,6 +1,6 @@
 /**
- * A lock with shared and exclusive mode: any number of requests run at once, or one request runs alone. A late request is repeated
- * alone, so that other requests cannot delay it.
+ * A lock with shared and exclusive mode: any number of requests run at once, or one request runs alone. The fuzzer
+ * repeats a slow request alone, so that other requests cannot delay it.
  */
 export class SharedLock {
   private running = 0;
@@ -29,7 +29,7 @@ export class SharedLock {
     }
   }
 
-  /** Admits in the order of arrival. Exclusive work has priority, because shared work could delay it forever. */
+  /** Admits waiting work in the order of arrival. Exclusive work has priority: shared work could delay it forever. */
   private admit(): void {
     if (this.alone) return;
     const at = this.waiting.findIndex(({ exclusive }) => exclusive);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LoadConnection } from './load.connection.js';
 
 export interface LoadRequest {
-  /** POST if there is a body, else GET. */
+  /** The default is POST if there is a body, otherwise GET. */
   method?: string;
   path: string;
   headers?: Record<string, string>;
@@ -26,8 +26,8 @@ export interface LoadResult {
 /**
  * Keeps a number of connections busy, each with one request at a time. The load shares two cores with the measured servers, so it
  * must be cheap: autocannon needs as much CPU time for a request as the servers do. Here, repeated requests are serialised
- * once, and only the status and the length of a response are read. The measured time ends with the last response:
- * requests that are cut off would not be counted, and the server would still work on them in the next round.
+ * once, and only the status and the length of a response are read. The measured time ends with the last response.
+ * If it ended earlier, open requests would not be counted, and the server would still process them in the next round.
  */
 export async function load({ url, requestsOf }: Load, connections: number, seconds: number): Promise<LoadResult> {
   const { hostname, port, host } = new URL(url);

@@ -9,10 +9,11 @@ const OTHER = 'team-b';
 const HEADERS = { 'rollcall-namespace': OWN };
 
 let api: TestApi;
-/** A key of the namespace for each role. */
+/** One key in the namespace `OWN` for each role. */
 const keys = new Map<Role, string>();
-/** Keys of other principals. */
+/** The key of another admin in the namespace `OWN`. */
 let colleague: string;
+/** The key of an admin in the namespace `OTHER`. */
 let neighbour: string;
 let invalid: Record<'revoked' | 'expired', string>;
 let targets: AccessTargets;
@@ -66,14 +67,14 @@ function canMake(kind: TargetKind | undefined, role: Role): boolean {
   return role === 'admin';
 }
 
-describe('the matrix of access', () => {
+describe('the access matrix', () => {
   it('has a row for every route that requires a permission', () => {
     const prefix = (path: string): string => (/^\/(health\/|metrics$)/.test(path) ? path : `/v1${path}`);
     const routes = declaredRoutes(api.app, prefix).filter(({ access }) => access !== 'public');
     expect(Object.keys(ACCESS).toSorted()).toEqual(routes.map(({ route }) => route).toSorted());
   });
 
-  it.each(ROWS)('%s: every role, with an object of its own', async (route, row) => {
+  it.each(ROWS)('%s: each role gets the expected status for its own object', async (route, row) => {
     const actual: Partial<Record<Role, number>> = {};
     const wanted: Partial<Record<Role, number>> = {};
     for (const role of ROLES) {
@@ -85,7 +86,7 @@ describe('the matrix of access', () => {
   });
 
   it.each(ROWS.filter(([, { target }]) => target))(
-    '%s: every role, with an object of a colleague',
+    '%s: each role gets the expected status for an object of a colleague',
     async (route, row) => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
@@ -100,7 +101,7 @@ describe('the matrix of access', () => {
   );
 
   it.each(ROWS.filter(([, { target }]) => target))(
-    '%s: every role, with an object of another namespace',
+    '%s: each role gets the expected status for an object of another namespace',
     async (route, row) => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
@@ -115,7 +116,7 @@ describe('the matrix of access', () => {
   );
 
   it.each(ROWS)(
-    '%s: a lease token, an invalid credential, none, and a credential for all namespaces',
+    '%s: checks lease tokens, invalid and missing credentials, and a credential for all namespaces',
     async (route, row) => {
       const target = row.target ? await targets.make(row.target, colleague) : NOTHING;
       const lease = await targets.make('agent', colleague);

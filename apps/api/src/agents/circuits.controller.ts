@@ -28,8 +28,8 @@ export class CircuitsController {
     operationId: 'agents.reportOutcome',
     summary: 'Report the outcome of a call to an agent',
     description:
-      'Consecutive failures open the circuit of the agent for all callers. The latency of successful calls counts for ' +
-      '`observedMs`.',
+      'Consecutive failures open the circuit of the agent for all callers. `observedMs` is computed from the latency ' +
+      'of successful calls.',
   })
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: CircuitView, description: 'The circuit after this outcome.' })

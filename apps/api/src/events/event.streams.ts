@@ -21,7 +21,7 @@ export class EventStreams {
     await this.log.head();
   }
 
-  /** Returns the start position and a function that opens the stream. Throws when the stream cannot start there. */
+  /** Returns the start position and a function that opens the stream. Throws when the stream cannot start at that position. */
   async prepare(
     query: SubscribeBody,
     visible: VisibleNamespaces,

@@ -13,7 +13,10 @@ export class SkillsController {
 
   @Get()
   @ApiOperation({ operationId: 'skills.list', summary: 'List skills' })
-  @ApiOkResponse({ type: SkillList, description: 'All skills of this replica, and the problems of files.' })
+  @ApiOkResponse({
+    type: SkillList,
+    description: 'All skills of this replica, and the problems that were found in skill files.',
+  })
   list(): SkillList {
     return { items: this.library.list().map(toSummary), diagnostics: [...this.library.diagnostics] };
   }

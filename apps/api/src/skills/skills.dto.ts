@@ -34,10 +34,14 @@ export class SkillDiagnosticView implements SkillDiagnostic {
   @ApiProperty({
     enum: ['error', 'warning'],
     example: 'warning',
-    description: '`error`: the skill was not loaded. `warning`: it was.',
+    description: 'With `error`, the skill was not loaded. With `warning`, it was loaded.',
   })
   severity: 'error' | 'warning';
-  @ApiProperty({ example: 'skills/notes/SKILL.md', description: 'The file, below the folder of skills.' }) file: string;
+  @ApiProperty({
+    example: 'skills/notes/SKILL.md',
+    description: 'The path of the file, relative to the folder of skills.',
+  })
+  file: string;
   @ApiProperty({ type: 'integer', example: 1, description: 'The line of the problem.' }) line: number;
   @ApiProperty({
     example: 'The name release-notes differs from the name of the folder, notes.',

@@ -16,7 +16,7 @@ export class ToolsController {
   @ApiOperation({
     operationId: 'tools.list',
     summary: 'List the tools of agents',
-    description: 'Lists the tools that agents of this deployment can use, and those that the configuration turns off.',
+    description: 'Lists all tools of this deployment, including the tools that the configuration turns off.',
   })
   @ApiOkResponse({ type: ToolList, description: 'All tools.' })
   list(@Caller() { namespace }: Principal): ToolList {

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 
 export class ToolItem {
   @ApiProperty({ example: 'clock', description: 'The name that models and filters use.' }) name: string;
-  @ApiProperty({ example: 'Returns the current date and time.', description: 'What models read about it.' })
+  @ApiProperty({ example: 'Returns the current date and time.', description: 'The description that models receive.' })
   description: string;
   @ApiProperty({
     type: 'object',
@@ -11,7 +11,7 @@ export class ToolItem {
     description: 'The JSON Schema of its input.',
   })
   inputSchema: Record<string, unknown>;
-  @ApiProperty({ example: 'clock', description: 'The toolbox that it comes from.' }) toolbox: string;
+  @ApiProperty({ example: 'clock', description: 'The toolbox of the tool.' }) toolbox: string;
   @ApiProperty({ example: true, description: 'Whether a call may be repeated after a crash.' }) idempotent: boolean;
   @ApiProperty({ example: false, description: 'Whether an operator must approve each call.' }) needsApproval: boolean;
   @ApiProperty({ example: true, description: 'Whether the configuration lets agents use it.' }) enabled: boolean;
@@ -21,7 +21,7 @@ export class ToolList {
   @ApiProperty({
     type: [ToolItem],
     description:
-      'In the order in which agents search them: if two tools have the same name, the first enabled one is used.',
+      'The tools, in the order in which agents search them. If two tools have the same name, the first enabled one is used.',
   })
   items: ToolItem[];
 }

@@ -28,11 +28,11 @@ const SettingsSchema = z.strictObject({
   model: z
     .union([z.string(), InlineChoiceSchema])
     .nullish()
-    .describe('A preset, an alias or a choice of its own. Absent: the default preset.'),
+    .describe('A preset, an alias, or an inline choice of a model. If absent, the default preset is used.'),
   tools: z
     .strictObject({ allow: Names.optional(), deny: Names.optional() })
     .optional()
-    .describe('The tools that the agent may use. Absent: all.'),
+    .describe('The tools that the agent may use. If absent, it may use all tools.'),
   skills: z
     .array(z.strictObject({ name: z.string(), mode: z.enum(['preload', 'catalog']).default('catalog') }))
     .default([]),
@@ -42,14 +42,14 @@ const SettingsSchema = z.strictObject({
   outputSchema: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('JSON Schema of the answer. The answer is then JSON.'),
+    .describe('The JSON Schema of the answer. If present, the answer is JSON.'),
   limit: z
     .strictObject({
       tokens: z.int().positive().nullable().default(null),
       microUsd: z.int().positive().nullable().default(null),
     })
     .optional()
-    .describe('What one run and its descendants may use.'),
+    .describe('The tokens and the money that one run and its descendants may use.'),
 });
 
 /** Creates agents that Rollcall runs itself, with the models, tools and skills of this installation. */
@@ -76,6 +76,7 @@ export class NativeAgentProvider implements AgentProvider {
   async createAgent(config: AgentConfig): Promise<ReactAgent> {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
+    const { delegation } = this.tools;
     const model = this.models.open(resolveModel(wanted, this.presets).choice);
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
@@ -95,8 +96,10 @@ export class NativeAgentProvider implements AgentProvider {
       runMiddleware: run,
       modelMiddleware,
       executor: this.tools.executor,
+      ...(delegation && { delegation: delegation.services }),
     });
     agent.addToolBoxes(...this.tools.boxes);
+    if (delegation) agent.setRegistry(delegation.factories);
     return await Promise.resolve(agent);
   }
 

@@ -80,7 +80,7 @@ describe('a ReactAgent', () => {
     expect(JSON.stringify(system)).toMatch(/ada.*Finds pages.*Be short/);
   });
 
-  it('S2.1 sums the usage of all replies, and an unknown count is unknown', async () => {
+  it('S2.1 sums the usage of all replies; a count that is unknown for one reply is unknown for the run', async () => {
     const tool = callTool('search', { q: 'x' });
     const known = scripted(
       using({ inputTokens: 10, outputTokens: 2 }, tool),
@@ -91,7 +91,7 @@ describe('a ReactAgent', () => {
     expect((await result(agentWith(unknown))).usage).toEqual({ inputTokens: 30 });
   });
 
-  it('S2.1 returns a limit as a result with reason, partial answer and usage', async () => {
+  it('S2.1 returns a reached limit as a result with the reason, the partial answer and the usage', async () => {
     const stopped = await result(agentWith(scripted(using({ inputTokens: 1 }, runOutOfTokens('So far')))));
     expect(stopped).toMatchObject({ outcome: 'stopped', reason: 'output-limit', parts: [textPart('So far')] });
     const capped = await result(agentWith(scripted(callTool('search', { q: 'x' })), { maxIterations: 1 }));
@@ -137,7 +137,7 @@ describe('a ReactAgent', () => {
     expect(model.calls[2]?.request.messages).toHaveLength(2);
   });
 
-  it('S2.9 the run of the call and the name of the agent reach tools', async () => {
+  it('S2.9 passes the run context of the call and the name of the agent to tools', async () => {
     const seen: RunContext[] = [];
     const probe: ToolBox = { name: 'probe', tools: (context) => (seen.push(context), []) };
     const agent = agentWith(scripted(say('one'), say('two')), { maxDelegationDepth: 2, namespace: 'team-a' });
@@ -158,7 +158,7 @@ describe('a ReactAgent', () => {
     expect(seen[1]).toMatchObject({ ...context, agentName: 'ada', limits: { maxDepth: 2 } });
   });
 
-  it('B2 the budget of the call limits the run', async () => {
+  it('B2 limits the run to the budget of the call', async () => {
     const spending = new InMemorySpending();
     const log = { log: () => undefined, warn: () => undefined, error: () => undefined };
     const { run, model: modelMiddleware } = defaultMiddleware({

@@ -1,5 +1,5 @@
-import { type Agent, type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
-import type { AgentFactories } from '../delegation/agent.factories.js';
+import { type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
+import type { DelegationServices } from '../delegation/delegation.services.js';
 import type { JsonSchema } from '../loop/output.format.js';
 import type { TreeLimits } from '../loop/run.context.js';
 import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
@@ -7,7 +7,6 @@ import type { AgentSkill } from '../skills/skill.js';
 import type { StandardSchema } from '../tools/input/standard.schema.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
-import type { ToolBox } from '../tools/tool.js';
 
 export interface ReactAgentOptions {
   readonly name: string;
@@ -20,14 +19,8 @@ export interface ReactAgentOptions {
   /** From the outermost to the innermost. */
   readonly modelMiddleware?: readonly ModelMiddleware[];
   readonly executor?: ToolExecutor;
-  /** Creates the tools with which the agent delegates to the agents of its registry. */
-  readonly delegation?: (registry: AgentFactories, agent: DelegatingAgent) => ToolBox;
-}
-
-/** An agent whose tools a delegated agent can inherit (S2.6). */
-export interface DelegatingAgent extends Agent {
-  readonly description: string;
-  readonly toolboxes: readonly ToolBox[];
+  /** What the delegation tools of the agent use. It has these tools when it has a registry. */
+  readonly delegation?: DelegationServices;
 }
 
 export interface ReactOptions {
@@ -41,16 +34,16 @@ export interface ReactOptions {
   readonly maxDelegatedRuns?: number;
   readonly skills?: readonly AgentSkill[];
   readonly toolFilter?: ToolFilter;
-  /** The final answer must be JSON of this format. It is then the data part of the result. */
+  /** If present, the final answer must be JSON of this format, and the result contains it as a data part. */
   readonly outputSchema?: StandardSchema | JsonSchema;
-  /** In tokens. The default is that of the preset of the model. */
+  /** The context window in tokens. The default is the context window in the preset of the model. */
   readonly contextWindow?: number;
   readonly settings?: ModelSettings;
   /** Whether the model may ask its caller a question. The default is false. */
   readonly mayAsk?: boolean;
   /** The media types of files that the model can read. */
   readonly inputMedia?: readonly string[];
-  /** The namespace of runs whose caller names none. */
+  /** The namespace of a run if the caller does not specify one. */
   readonly namespace?: string;
   readonly now?: () => number;
 }
@@ -67,7 +60,7 @@ export interface CheckedOptions extends Omit<
   readonly now: () => number;
 }
 
-/** Adds the defaults. Throws one error for the first option that is invalid. */
+/** Adds the defaults. Throws an error for the first invalid option. */
 export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
   const { maxDelegationDepth = 3, maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = options;
   const { maxIterations = 20, mayAsk = false, skills = [], namespace = 'default', now = Date.now } = rest;

@@ -44,12 +44,12 @@ afterEach(async () => {
   await replicas.stop();
 });
 
-/** Guards the agent with the circuit of `ada` on this replica. */
+/** Guards the agent with the circuit of `ada`, on the replica `here` by default. */
 function guard(agent: Agent, { circuits }: TestRegistry = here): GuardedAgent {
   return new GuardedAgent({ agentId: 'ada', agent, circuits, onReportFailed: (error) => reportErrors.push(error) });
 }
 
-/** Registers `ada`, and returns the agent behind its circuit on this replica. */
+/** Registers `ada`, and returns the agent guarded by its circuit on the replica `here`. */
 async function registered(agent: Agent): Promise<GuardedAgent> {
   await here.given.agent({ agentId: 'ada' });
   closing.push({ close: async () => await agent.shutdown() });
@@ -129,7 +129,7 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     expect(reportErrors).toEqual([]);
   });
 
-  it('S3.8 S1.10 resets its failure count after an answer, also when the caller stops reading at the result', async () => {
+  it('S3.8 S1.10 resets its failure count after an answer, even if the caller stops reading at the result', async () => {
     const agent = await registered(await createAgent());
     await codeOf(call(agent, CRASH));
     for await (const event of agent.handle(message(JSON.stringify(ANSWER)))) {
@@ -233,7 +233,7 @@ describe('a guarded agent', () => {
   it.each<AgentResult>([
     { outcome: 'refused', parts: [textPart('no')], usage: USAGE },
     { outcome: 'stopped', reason: 'budget', detail: 'It used 500 tokens.', parts: [], usage: USAGE },
-  ])('S3.8 S1.10 counts $outcome as a success, but not for the observed latency', async (result) => {
+  ])('S3.8 S1.10 counts the outcome $outcome as a success, but ignores its latency', async (result) => {
     const agent = await registered(inProcess(() => finishing(result)));
     await codeOf(call(guard(inProcess(() => failing(new ProviderError('AGENT_FAILED', 'failed')))), ANSWER));
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
@@ -277,7 +277,7 @@ describe('a guarded agent', () => {
     expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
   });
 
-  it('S1.10 a guarded agent has the name, type and state of the agent behind it, and shuts it down', async () => {
+  it('S1.10 has the name, type and state of the agent behind it, and shuts it down', async () => {
     const agent = await registered(await httpAgent());
     expect([agent.name, agent.agentType, agent.state]).toEqual(['ada', 'api', 'idle']);
     await agent.shutdown();
@@ -286,7 +286,7 @@ describe('a guarded agent', () => {
   });
 });
 
-/** An agent whose calls have these events. */
+/** Returns an agent whose calls yield the events of `handle`. */
 function inProcess(handle: (options?: HandleOptions) => AsyncIterable<AgentEvent>): Agent {
   return {
     name: 'ada',

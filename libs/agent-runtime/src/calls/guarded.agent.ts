@@ -24,8 +24,8 @@ export interface GuardedAgentOptions {
  * An agent with a circuit. A call starts only if the circuit admits it, and its outcome is reported to the circuit, which all replicas
  * share. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
  * the operator, or whose events were not read to the end says nothing about the health of the agent, so it is neither a
- * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, also a
- * refusal and a limit, but these two do not count for the observed latency.
+ * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, including
+ * a refusal and a reached limit, but the latency of these two is ignored.
  */
 export class GuardedAgent implements Agent {
   constructor(private readonly options: GuardedAgentOptions) {}
@@ -47,7 +47,7 @@ export class GuardedAgent implements Agent {
     const probeId = await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
     let isTimed = true;
-    let latencyMs = 0; // the time that the agent needed, without the time in which the caller processes events
+    let latencyMs = 0; // excludes the time in which the caller processes events
     let since = performance.now();
     try {
       for await (const event of agent.handle(message, options)) {
@@ -84,7 +84,7 @@ export class GuardedAgent implements Agent {
   }
 }
 
-/** A refusal can be fast. If its time counted, an agent that refuses everything would seem to be the fastest. */
+/** A refusal can be fast. If its latency counted, an agent that refuses everything would seem to be the fastest. */
 function isAnswer({ outcome }: AgentResult): boolean {
   return outcome !== 'refused' && outcome !== 'stopped';
 }

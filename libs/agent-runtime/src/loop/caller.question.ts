@@ -21,7 +21,7 @@ const ASK_CALLER: Tool = {
   execute: () => 'The question was sent. The next message contains the answer.',
 };
 
-/** It comes before all other toolboxes, so that no other tool with this name can end a run. */
+/** This toolbox comes before all others, so that no other tool with this name can end a run. */
 export const ASK_TOOLBOX: ToolBox = { name: 'caller', tools: () => [ASK_CALLER] };
 
 /** The question of the last turn that the caller has not answered yet. */

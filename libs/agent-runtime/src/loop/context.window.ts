@@ -19,7 +19,7 @@ export function isTooLong({ contextTokens }: RunState, contextWindow: number): b
 }
 
 /**
- * How many messages after the first message of the user a summary replaces. The last turn is always kept, and a tool call is never
+ * Returns the number of messages, after the first message of the user, that a summary replaces. The last turn is always kept, and a tool call is never
  * separated from its result. A single message is not worth a summary.
  */
 export function replaceableCount(messages: readonly ModelMessage[], contextWindow: number): number {

@@ -1,6 +1,6 @@
 import type { Step } from './step.js';
 
-/** What a run reports while it works. Only steps are facts; all other events may be lost. */
+/** An event of a run in progress. Readers can rely on steps; all other events may be lost. */
 export type LoopEvent =
   | { readonly type: 'step'; readonly step: Step }
   /** A piece of the answer while the model generates it. */

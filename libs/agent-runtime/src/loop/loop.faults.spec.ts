@@ -47,7 +47,7 @@ describe('bad replies', () => {
     ['arguments of 10 MB', callTool('echo', { q: 'x'.repeat(10 << 20) })],
     ['an unknown tool', callTool('ech0', {})],
     ['a tool name of 1 MB', callTool('x'.repeat(1 << 20), {})],
-  ])('S2.2 feeds %s back to the model, with a short text', async (_name, step) => {
+  ])('S2.2 reports %s to the model in a short text', async (_name, step) => {
     const model = scripted(step, say('done'));
     const { outcome, steps } = await new TestLoop(model, { tools: [echo] }).read();
     expect(outcome.type).toBe('completed');
@@ -79,7 +79,7 @@ describe('a cancelled run', () => {
     expect(model.inFlight).toBe(0);
   });
 
-  it('S2.1 ends also if the model and the tools ignore the abort', async () => {
+  it('S2.1 ends even if the model and the tools ignore the abort', async () => {
     const caller = new AbortController();
     const deaf = new TestLoop(scripted(), { callModel: never }).read({ signal: caller.signal });
     const model = scripted(callTools(['hangs', {}], ['hangs', {}]));
@@ -96,7 +96,7 @@ describe('a cancelled run', () => {
     await expect(new TestLoop(scripted()).read({ signal })).rejects.toMatchObject({ code: 'AGENT_UNREACHABLE' });
   });
 
-  it('S2.1 calls nothing if the signal is already aborted', async () => {
+  it('S2.1 makes no call if the signal is already aborted', async () => {
     const model = scripted();
     await expect(new TestLoop(model).read({ signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'CALL_ABORTED',
@@ -120,7 +120,7 @@ describe('a cancelled run', () => {
 });
 
 describe('the deadline', () => {
-  it('S2.1 ends a model that hangs, with the last text', async () => {
+  it('S2.1 ends a model call that hangs, and the outcome contains the last text', async () => {
     const first = callTool('echo', {});
     const model = scripted({ ...first, content: [{ type: 'text', text: 'Almost.' }, ...first.content] }, hangAfter(''));
     const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
@@ -131,7 +131,7 @@ describe('the deadline', () => {
     expect(model.inFlight).toBe(0);
   });
 
-  it('S2.1 that has passed allows no call', async () => {
+  it('S2.1 allows no call after it has passed', async () => {
     const model = scripted();
     const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
     const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };

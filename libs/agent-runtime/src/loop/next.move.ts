@@ -26,12 +26,12 @@ export function nextMove(state: RunState, tools: ToolFinder, options: LoopOption
   return text === '' ? afterEmptyAnswer(state) : { type: 'answer', text };
 }
 
-/** Returns an outcome if a call was interrupted that must not be repeated without a decision. It is checked when a run is resumed. */
+/** Called when a run is resumed. Returns an outcome if an interrupted call must not be repeated without a decision of an operator. */
 export function reviewNeeded(state: RunState): RunOutcome | undefined {
   const unclear = openCalls(state.openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
   if (unclear.length === 0) return undefined;
   const names = unclear.map(({ call }) => `${call.name} (${call.id})`).join(', ');
-  const detail = `The run was interrupted during these tool calls, and it is unknown whether they took effect: ${names}. Record their results, or approve that they are repeated.`;
+  const detail = `The run was interrupted during these tool calls, and it is unknown whether they took effect: ${names}. Record their results, or approve their repetition.`;
   return stopped('needs-review', detail, state.messages);
 }
 

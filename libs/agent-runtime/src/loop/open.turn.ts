@@ -8,7 +8,7 @@ type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
 export interface OpenCall {
   readonly call: ToolCallPart;
   result?: ToolResultPart;
-  /** The call has begun. A later decision of an operator clears it, because the call then begins again. */
+  /** Present if the call has begun. A later decision of an operator removes it, because the call then begins again. */
   called?: StepOf<'tool-called'>;
   /** The last decision of an operator about exactly this input. */
   decision?: StepOf<'approval-decided'>;

@@ -19,10 +19,10 @@ const FENCED = /^```(?:json)?\n([^]*)\n```$/;
 /** Regular expressions of a schema could block the process, and references could lead to other documents. */
 const UNSUPPORTED = new Set(['pattern', 'patternProperties', '$dynamicRef', '$recursiveRef']);
 
-/** Keywords whose members are schemas by name. */
+/** Keywords whose value is a map from names to schemas. */
 const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
 
-/** Compiles the format once, from a Standard Schema, such as one of zod, or from a JSON Schema. */
+/** Compiles the format once, from a Standard Schema, such as a zod schema, or from a JSON Schema. */
 export function outputFormat(source: StandardSchema | JsonSchema): OutputFormat {
   const { inputSchema, parse } = standardSchemaInput(isStandardSchema(source) ? source : fromJsonSchema(source));
   const { $schema: _, ...schema } = isStandardSchema(source) ? inputSchema : source;

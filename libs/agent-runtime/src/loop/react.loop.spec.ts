@@ -98,7 +98,7 @@ describe('the loop', () => {
     expect(lastMessage(model)).toMatchObject({ content: [{ output: 'one a' }, { output: 'two b' }] });
   });
 
-  it('S2.2 feeds unknown tools, invalid input and errors of a tool back to the model while the other calls continue', async () => {
+  it('S2.2 reports unknown tools, invalid input and errors of a tool to the model while the other calls continue', async () => {
     const calls = callTools(['nope', {}], ['search', { q: 5 }], ['breaks', {}], ['search', { q: 'x' }]);
     const model = scripted(calls, say('done'));
     const { outcome } = await new TestLoop(model, { tools: [search, breaks] }).read();
@@ -144,7 +144,7 @@ describe('the loop', () => {
     expect(outcome).toEqual({ type: 'refused', parts: [textPart('I do not do that.')] });
   });
 
-  it('S2.1 reminds a model once of an empty answer', async () => {
+  it('S2.1 asks the model once for another answer if its answer is empty', async () => {
     const model = scripted(say(''), say('Here it is.'));
     const { outcome, steps } = await new TestLoop(model).read();
     expect(outcome).toEqual({ type: 'completed', parts: [textPart('Here it is.')] });
@@ -184,7 +184,7 @@ describe('the loop', () => {
 describe('structured output', () => {
   const output = outputFormat(z.object({ city: z.string() }));
 
-  it('S2.1 returns the answer as data that matches the schema, also in a fenced block', async () => {
+  it('S2.1 returns the answer as data that matches the schema, even if it is in a fenced code block', async () => {
     const model = scripted(say('{"city":"Rome"}'), say('```json\n{"city":"Oslo"}\n```'));
     const loop = new TestLoop(model, { output });
     expect((await loop.read()).outcome).toEqual({
@@ -213,7 +213,7 @@ describe('a budget', () => {
   const limit = (): SpendingLimitError =>
     new SpendingLimitError('The budget of the run is used up.', { kind: 'run', unit: 'tokens' });
 
-  it('B2 makes one final call without tools when a call cannot be paid', async () => {
+  it('B2 makes one final call without tools when the budget does not cover a call', async () => {
     const model = scripted(callTool('search', { q: 'x' }), say('I know only x.'));
     const loop = new TestLoop(model, {
       tools: [search],
@@ -239,7 +239,7 @@ describe('a budget', () => {
     expect(steps).toHaveLength(1);
   });
 
-  it('B2 stops without a call if not even the final call can be paid', async () => {
+  it('B2 stops without a call if the budget does not cover even the final call', async () => {
     const model = scripted();
     const callModel = async (): Promise<never> => await Promise.reject(limit());
     const { outcome, steps } = await new TestLoop(model, { callModel }).read();
@@ -266,7 +266,7 @@ describe('a question to the caller', () => {
     expect(lastMessage(model)).toMatchObject({ content: [{ failed: true }] });
   });
 
-  it('S2.1 an empty question is fed back to the model', async () => {
+  it('S2.1 is reported to the model as invalid if it is empty', async () => {
     const model = scripted(callTool('ask_caller', { question: ' ' }), say('Never mind.'));
     expect((await new TestLoop(model, { mayAsk: true }).read()).outcome.type).toBe('completed');
   });
@@ -275,7 +275,7 @@ describe('a question to the caller', () => {
 describe('the context window', () => {
   const isSummary = ({ messages }: ModelRequest): boolean => JSON.stringify(messages[0]).includes('You summarise');
 
-  it('S2.1 replaces the oldest messages by a summary, without the first message and without splitting a call from its result', async () => {
+  it('S2.1 replaces the oldest messages except the first with a summary, and does not separate a call from its result', async () => {
     const model = new ScriptedModel((request, number) => {
       if (isSummary(request)) return using({ inputTokens: 50, outputTokens: 5 }, say('Searched a lot.'));
       const used = { inputTokens: request.messages.length * 150, outputTokens: 10 };

@@ -26,15 +26,15 @@ export function reactLoop(parts: LoopParts): RunNext {
 }
 
 /**
- * One run. `nextMove` decides from the state what happens next, and this class does it. Each step is yielded before the run
- * continues, so that its reader can store it first. The reader cancels the run with the signal, or by not reading on.
+ * One run. `nextMove` decides from the state what happens next, and this class executes it. Each step is yielded before the run
+ * continues, so that its reader can store it first. The reader cancels the run with the signal, or when it stops reading.
  */
 class ReactRun {
   private state: RunState;
   private readonly tools: ToolSet;
   private readonly activity: RunActivity;
   private surroundings?: CallSurroundings;
-  /** Set if not even the final call can be paid. */
+  /** Set if the budget does not cover even the final call. */
   private spendingError?: SpendingLimitError;
 
   constructor(
@@ -53,7 +53,7 @@ class ReactRun {
       if (review) return review;
       for (;;) {
         const next = this.nextMove();
-        const move = next instanceof Promise ? await next : next; // mostly it is not a promise, and an await is not free
+        const move = next instanceof Promise ? await next : next; // usually not a promise; an unnecessary await costs time
         if (move.type === 'end') return move.outcome;
         if (move.type === 'record') for (const step of move.steps) yield this.recorded(step);
         else this.start(move);
@@ -117,7 +117,7 @@ class ReactRun {
     }
   }
 
-  /** If a call failed because the budget cannot pay it, the run makes its final call. */
+  /** If a call failed because the budget does not cover it, the run makes its final call. */
   private async callFinally(error: unknown): Promise<void> {
     if (!(error instanceof SpendingLimitError)) return this.activity.fail(error);
     const turn = this.state.turn + 1;
@@ -149,10 +149,10 @@ class ReactRun {
     const { context, streams } = this.call;
     const call = { context, model: this.parts.model, request, turn: this.state.turn + 1, attempt: 1, isFinal };
     const { signal } = this.activity;
-    return streams ? { ...call, signal, onDelta: this.onDelta } : { ...call, signal };
+    return streams
+      ? { ...call, signal, onDelta: (delta: ModelDelta) => this.activity.emit(delta) }
+      : { ...call, signal };
   }
-
-  private readonly onDelta = (delta: ModelDelta): void => this.activity.emit(delta);
 
   private finish(step: Step): void {
     this.activity.finish({ type: 'step', step });
@@ -176,7 +176,7 @@ class ReactRun {
     return correctOrStop(this.state, 'invalid-output', problem, request);
   }
 
-  /** An operator is not asked about a call that cannot be executed anyway; the model gets its problem at once. */
+  /** Does not ask an operator to approve a call that cannot be executed; the model receives the problem at once. */
   private async checkWaiting(outcome: Waiting): Promise<CheckedMove> {
     const steps: Step[] = [];
     const waiting = new Set(outcome.approvals.map(({ callId }) => callId));

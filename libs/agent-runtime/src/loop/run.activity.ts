@@ -9,9 +9,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export class DeadlineReached extends Error {}
 
 /**
- * The model and tool calls that a run has in progress. They report events, which the run reads one by one. The cancellation by the
- * caller and the deadline end all of them, and `close` does so when the run ends for another reason. No call is left with a
- * rejection that nobody handles.
+ * The model and tool calls that a run has in progress. They report events, which the run reads one by one. All calls end when
+ * the caller cancels the run, when the deadline passes, or when `close` is called because the run ends for another reason. No call
+ * leaves an unhandled rejection.
  */
 export class RunActivity {
   private readonly controller = new AbortController();
@@ -47,12 +47,12 @@ export class RunActivity {
     this.wake?.();
   }
 
-  /** Some work begins. It ends with `finish` or `fail`. */
+  /** Records the start of a call. The call ends with `finish` or `fail`. */
   begin(): void {
     this.pending += 1;
   }
 
-  /** Some work has ended, with this event if it has a result. */
+  /** Records the end of a call, with an event if the call has a result. */
   finish(event?: LoopEvent): void {
     this.pending -= 1;
     if (event) this.events.push(event);
@@ -77,7 +77,7 @@ export class RunActivity {
     return undefined;
   }
 
-  /** Waits for an event, or for the end of some work. */
+  /** Waits for an event, or for the end of a call. */
   change(): Promise<void> {
     return new Promise(this.onWake);
   }
@@ -98,13 +98,13 @@ export class RunActivity {
     clearTimeout(grace);
   }
 
-  /** Aborts the work. The signal of the caller calls it, too. */
+  /** Aborts the work in progress. An abort of the caller's signal also calls this method. */
   handleEvent(): void {
     this.controller.abort(this.caller.aborted ? this.caller.reason : undefined);
     this.wake?.();
   }
 
-  /** Does not wait any longer for work that ignores the abort. */
+  /** Stops waiting for work that ignores the abort. */
   private abandon(): void {
     this.pending = 0;
     this.wake?.();
@@ -120,7 +120,7 @@ export class RunActivity {
   };
 }
 
-/** If the signal has a ProviderError as its reason, such as a missed time limit, the run fails with that error. */
+/** If the signal has a ProviderError as its reason, such as an exceeded time limit, the run fails with that error. */
 function cancelled({ reason }: AbortSignal): ProviderError {
   return reason instanceof ProviderError
     ? reason

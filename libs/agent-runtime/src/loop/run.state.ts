@@ -8,7 +8,7 @@ export interface RunState {
   readonly messages: readonly ModelMessage[];
   /** The number of model replies so far, including summaries. */
   readonly turn: number;
-  /** The steps of the last turn, from the reply of the model on, until its tool calls have results or the caller continues. */
+  /** The steps of the last turn, beginning with the reply of the model. Empty when its tool calls have results or the caller continues. */
   readonly openSteps: readonly Step[];
   /** How often the loop has asked the model to correct its answer since the last useful reply. */
   readonly corrections: number;

@@ -10,7 +10,7 @@ import type { Step } from './step.js';
 export type ToolFinder = Pick<ToolSet, 'find'>;
 
 /**
- * Decides what happens to the tool calls of a reply. First their begin is recorded, then all are executed at once. Calls that need an
+ * Decides what happens to the tool calls of a reply. First their start is recorded, then all are executed at once. Calls that need an
  * approval do not delay the others; the run waits for the decisions when the others have ended.
  */
 export function nextForCalls({ openSteps, turn }: RunState, tools: ToolFinder): Move {

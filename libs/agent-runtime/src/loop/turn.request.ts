@@ -12,7 +12,7 @@ export function turnRequest({ messages }: RunState, { declarations }: ToolSet, p
   const request: ModelRequest = {
     messages: systemPrompt === '' ? [...messages] : [{ role: 'system', text: systemPrompt }, ...messages],
   };
-  if (declarations.length > 0) request.tools = declarations as ToolDeclaration[]; // not a copy, because estimates are cached by it
+  if (declarations.length > 0) request.tools = declarations as ToolDeclaration[]; // not a copy, because the array is the key of cached estimates
   if (options.settings) request.settings = options.settings;
   if (options.output) request.output = { schema: options.output.schema };
   return request;

@@ -2,7 +2,7 @@ import type { ModelCall } from './middleware.js';
 
 const LAST_ATTEMPTS = new WeakMap<object, number>();
 
-/** A middleware that makes several attempts calls this before it throws the error of its last one. */
+/** Records the number of the last attempt. A middleware that makes several attempts calls this before it throws the last error. */
 export function recordAttempt(error: unknown, attempt: number): void {
   if (typeof error === 'object' && error !== null) LAST_ATTEMPTS.set(error, attempt);
 }
@@ -16,7 +16,7 @@ export function nextAttempt(call: ModelCall, error: unknown): number {
   return Math.max(call.attempt, last ?? 0) + 1;
 }
 
-/** Makes attempts of one call, and notices whether the reader has received a part of the answer. */
+/** Creates the attempts of one call, and records whether the reader has received a part of the answer. */
 export class Attempts {
   hasStreamed = false;
   private readonly onDelta: ModelCall['onDelta'];
@@ -31,12 +31,12 @@ export class Attempts {
       });
   }
 
-  /** The call with these changes. */
+  /** Returns the call with these changes. */
   with(changes: Partial<ModelCall>): ModelCall {
     return { ...this.call, ...changes, ...(this.onDelta && { onDelta: this.onDelta }) };
   }
 
-  /** After the first delta, another attempt would repeat text that the reader already has. */
+  /** False after the first delta, because another attempt would repeat text that the reader already has. */
   get mayContinue(): boolean {
     return !this.hasStreamed && !this.call.signal.aborted;
   }

@@ -9,7 +9,7 @@ import {
 } from '#rollcall/providers';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import { given, InMemorySpending } from '../testing/index.js';
+import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
@@ -46,12 +46,11 @@ async function run(
     return await vendor(call);
   });
   const running = composeRun([budget.run], async function* () {
+    yield given.progress();
     await loop(async (call) => await model(given.modelCall(call)));
     return COMPLETED;
   })(given.runCall());
-  const step = await running.next();
-  if (!step.done) throw new Error('the loop of this spec reports no events');
-  return step.value;
+  return await outcomeOf(running);
 }
 
 const used = async (): Promise<number> => (await spending.usageOf('default', 'run-1')).own.tokens;
@@ -62,10 +61,10 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
     () => 'succeeded',
     (error: { code: string }) => error.code,
   );
-const failing =
-  (error: Error): ModelNext =>
-  async () =>
-    await Promise.reject(error);
+const failing = (error: Error): ModelNext =>
+  async function fail() {
+    throw error;
+  };
 
 /** A model with a price of 1 micro-dollar per input token and 2 per output token. */
 function pricedModel(settings = {}): ModelProvider {
@@ -96,13 +95,13 @@ describe('budget', () => {
     expect((await spending.usageOf('default', 'run-1')).limit).toEqual({ tokens: 50_000, microUsd: null });
   });
 
-  it('B2 skips a run that cannot pay its final call, before any model call', async () => {
+  it('B2 ends a run before any model call if the budget does not cover the final call', async () => {
     const outcome = await run(async (model) => await model(), { limit: 50 });
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'budget', detail: expect.stringContaining('50 tokens') });
     expect([made, await used(), held()]).toEqual([[], 0, 0]);
   });
 
-  it('B2 the limit of the answer is that of the request, of the preset, or 4,096 tokens', async () => {
+  it('B2 limits the answer by the request, else by the preset, else to 4,096 tokens', async () => {
     await run(async (model) => {
       await model({
         request: { messages: [userMessage('x')], settings: { maxOutputTokens: 7 } },
@@ -114,13 +113,13 @@ describe('budget', () => {
     expect(maxOutputs()).toEqual([7, 300, 4_096]);
   });
 
-  it('B2 a smaller rest of the budget pays a shorter answer', async () => {
+  it('B2 limits the answer to the part of the budget that is left', async () => {
     await run(async (model) => await model(), { limit: 2_000 });
     expect(maxOutputs()[0]).toBeGreaterThan(1_000);
     expect(maxOutputs()[0]).toBeLessThan(2_000);
   });
 
-  it('B2 a call that does not fit is rejected, and the final call is paid from the amount held since the start', async () => {
+  it('B2 rejects a call that the budget does not cover, and charges the final call to the amount held since the start', async () => {
     const rest = async (call: ModelCall): Promise<ModelReply> => {
       const { maxOutputTokens = 0 } = call.request.settings ?? {};
       return given.reply('ok', { inputTokens: 15, outputTokens: maxOutputTokens });
@@ -148,7 +147,7 @@ describe('budget', () => {
         expect(held()).toBeGreaterThan(1_000);
         await expect(
           model({ turn: 2, request: { messages: [...messages, ...messages, ...messages] } }),
-        ).rejects.toThrow();
+        ).rejects.toThrow('tokens left');
         await model({ turn: 2, isFinal: true, request: { messages } });
       },
       { limit: 4_000, vendor: async () => given.reply('ok', { inputTokens: 900, outputTokens: 100 }) },
@@ -156,7 +155,7 @@ describe('budget', () => {
     expect([made.length, await used(), held()]).toEqual([2, 2_000, 0]);
   });
 
-  it('B2 the final call after a result of a tool that the budget cannot pay gets the beginning of that result', async () => {
+  it('B2 sends only the beginning of a tool result in the final call if the budget does not cover all of it', async () => {
     const output = 'ä'.repeat(20_000);
     const messages: ModelMessage[] = [
       userMessage('Hello'),
@@ -178,7 +177,7 @@ describe('budget', () => {
     expect([made.length, await used(), held()]).toEqual([2, 30, 0]);
   });
 
-  it('B2 informs the model once when 80 % of the budget are used, in all attempts of that turn', async () => {
+  it('B2 informs the model when 80 % of the budget is used, in all attempts of that turn and in no later turn', async () => {
     const messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
     const usage = { inputTokens: 10, outputTokens: 40_490 };
     let fails = 1;
@@ -208,7 +207,7 @@ describe('budget', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('B2 counts the usage of delegated runs for the notice', async () => {
+  it('B2 includes the usage of delegated runs when it decides about the notice', async () => {
     await run(
       async (model) => {
         await spending.openRun({ namespace: 'default', runId: 'child', parentRunId: 'run-1', limit: NO_LIMIT });
@@ -229,10 +228,10 @@ describe('budget', () => {
   });
 
   it.each([
-    new ProviderError('MODEL_STREAM_BROKEN', 'broken'),
-    new ProviderError('CALL_ABORTED', 'aborted after it was sent'),
-    new TypeError('a bug'),
-  ])('B2 charges the held amount if a call failed and its usage is unknown: $message', async (error) => {
+    ['a broken stream', new ProviderError('MODEL_STREAM_BROKEN', 'broken')],
+    ['an abort after it was sent', new ProviderError('CALL_ABORTED', 'aborted')],
+    ['a bug', new TypeError('a bug')],
+  ])('B2 charges the held amount if a call failed and its usage is unknown: %s', async (_name, error) => {
     const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
     await expect(run(async (model) => await model({ request }), { vendor: failing(error) })).rejects.toBe(error);
     expect(await used()).toBeGreaterThan(100);
@@ -240,9 +239,10 @@ describe('budget', () => {
     expect(held()).toBe(0);
   });
 
-  it.each([new ProviderError('EGRESS_DENIED', 'denied'), new ProviderError('MODEL_KEY_MISSING', 'no key')])(
-    'B2 charges nothing if the request was never sent: $code',
-    async (error) => {
+  it.each(['EGRESS_DENIED', 'MODEL_KEY_MISSING', 'MODEL_KEY_REFUSED'] as const)(
+    'B2 charges nothing if the request was never sent: %s',
+    async (code) => {
+      const error = new ProviderError(code, 'not sent');
       await expect(run(async (model) => await model(), { vendor: failing(error) })).rejects.toBe(error);
       expect([await used(), held()]).toEqual([0, 0]);
     },
@@ -283,7 +283,7 @@ describe('budget', () => {
     expect((await spending.usageOf('default', 'run-1')).own).toEqual({ tokens: 15, microUsd: 20 });
   });
 
-  it('B2 a smaller rest of money pays the shortest answer, and then nothing', async () => {
+  it('B2 allows only the shortest answer when little money is left, and then rejects calls', async () => {
     const model = pricedModel();
     await run(
       async (call) => {
@@ -307,7 +307,7 @@ describe('budget', () => {
     expect([made, held()]).toEqual([[], 0]);
   });
 
-  it('B2 charges the agent, too', async () => {
+  it('B2 also charges the agent', async () => {
     spending.limitAgent('default', 'ada', { tokens: 1_000, microUsd: null });
     await run(
       async (model) => {
@@ -325,16 +325,17 @@ describe('budget', () => {
     const both = ['a', 'b'].map(async (runId) => {
       const context = given.context({ runId });
       const running = composeRun([budget.run], async function* () {
+        yield given.progress();
         await model(given.modelCall({ context }));
         return COMPLETED;
       })(given.runCall({ context }));
-      await running.next();
+      await outcomeOf(running);
       return (await spending.usageOf('default', runId)).own.tokens;
     });
     expect(await Promise.all(both)).toEqual([15, 15]);
   });
 
-  it('B2 a hold that cannot be released is logged and does not hide the outcome', async () => {
+  it('B2 logs a hold that cannot be released, and still returns the outcome', async () => {
     const warnings: unknown[] = [];
     const { hold } = spending;
     spending.hold = async (request) =>

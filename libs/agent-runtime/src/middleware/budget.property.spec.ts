@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import {
   aborted,
   costOf,
@@ -14,7 +14,7 @@ import {
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { Hold, HoldRequest, SpendingAmount, SpendingLimit } from '../spending/spending.js';
-import { given, InMemorySpending } from '../testing/index.js';
+import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { BudgetMiddleware } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
@@ -44,9 +44,9 @@ const FALLBACK = open(FALLBACK_PRICES);
 /** A vendor whose tokenizer counts fewer tokens than the estimate. It records what it bills. */
 class Vendor {
   readonly billed = { tokens: 0, microUsd: 0 };
-  /** The number of attempts whose usage nobody knows. */
+  /** The number of attempts with unknown usage. */
   unknown = 0;
-  /** What it used beyond the output limit. */
+  /** The tokens that it used beyond the output limit. */
   readonly excess = { tokens: 0, microUsd: 0 };
   sent = 0;
 
@@ -127,13 +127,14 @@ async function runLoop(
   const middleware = [fallback([FALLBACK]), retry({ random: () => 0, maxAttempts: 2 }), budget.model];
   const model = composeModel(middleware, vendor.call);
   const loop = composeRun([budget.run], async function* () {
-    let messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
+    const messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
+    yield given.progress();
     for (const [index, length] of setting.tools.entries()) {
-      const call = given.modelCall({ model: MODEL, turn: index + 1, request: { messages }, signal });
+      const call = given.modelCall({ model: MODEL, turn: index + 1, request: { messages: [...messages] }, signal });
       try {
         const { content } = await model(call);
         const result = { type: 'tool-result' as const, id: `${index}`, name: 'read', output: 'x'.repeat(length) };
-        messages = [...messages, { role: 'assistant', content }, { role: 'tool', content: [result] }];
+        messages.push({ role: 'assistant', content }, { role: 'tool', content: [result] });
       } catch (error) {
         if (!(error instanceof SpendingLimitError)) throw error;
         await model({ ...call, isFinal: true });
@@ -142,9 +143,7 @@ async function runLoop(
     }
     return COMPLETED;
   });
-  await loop(given.runCall({ signal }))
-    .next()
-    .catch(() => undefined);
+  await outcomeOf(loop(given.runCall({ signal }))).catch(() => undefined);
 }
 
 interface Setting {
@@ -154,7 +153,7 @@ interface Setting {
 }
 
 describe('the budget of a run', () => {
-  it('B2 for any sequence of replies, failures, retries and aborts: charged is the sum of all attempts, nothing stays held, and the limit holds', async () => {
+  it('B2 charges the sum of all attempts, holds nothing at the end and keeps the limit, for any sequence of replies, failures, retries and aborts', async () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
         tokens: fc.option(fc.integer({ min: 1, max: 20_000 })),

@@ -20,7 +20,7 @@ export interface DefaultMiddlewareOptions {
   readonly circuit: ModelCircuit;
   readonly timeoutMs?: number;
   readonly retry?: RetryOptions;
-  /** The models to call, in order, if that of the agent is unavailable. */
+  /** The models to call, in order, if the model of the agent is unavailable. */
   readonly fallbackModels?: readonly ModelProvider[];
   readonly inputChecks?: readonly InputCheck[];
   readonly outputChecks?: readonly OutputCheck[];
@@ -42,15 +42,15 @@ export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware
     run: [
       traceRuns, // outermost: the span contains everything that the run does
       logger(log), // logs the outcome and the error code that the caller gets
-      recovery(log), // inside the logger, which then logs one code for all unknown errors
-      timeout(timeoutMs), // limits everything below, also slow guardrails
+      recovery(log), // inside the logger, so that the logger logs one code for all unknown errors
+      timeout(timeoutMs), // limits everything below, including slow guardrails
       ...(options.inputChecks ?? []).map(inputGuardrail), // before the budget: a rejected input costs nothing
       ...(options.outputChecks ?? []).map(outputGuardrail), // outside the budget: nothing is held during the check
-      budget.run, // innermost: nothing above it spends
+      budget.run, // innermost: only the loop inside it spends
     ],
     model: [
       fallback(fallbackModels), // outermost: each model gets its own retries
-      retry(options.retry), // outside the circuit, so that each attempt counts for it
+      retry(options.retry), // outside the circuit, so that the circuit counts each attempt
       circuit, // before the budget: nothing is held for a call that the circuit rejects
       budget.model, // inside retry and fallback, so that each attempt is charged
       traceModelCalls, // innermost: the span measures the vendor, not the delays and the ledger

@@ -3,7 +3,7 @@ import { Attempts, nextAttempt, recordAttempt } from './attempts.js';
 import { ModelCircuitOpenError } from './middleware.errors.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 
-/** These errors are not retryable, but another model may have another key or account. */
+/** Errors that are not retryable, but that a model with another key or account can avoid. */
 const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([
   'MODEL_KEY_MISSING',
   'MODEL_KEY_REFUSED',
@@ -15,7 +15,7 @@ const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([
  * the reader has received a part of the answer.
  */
 export function fallback(models: readonly ModelProvider[]): ModelMiddleware {
-  return { name: 'fallback', call: async (call, next) => await withFallback(call, next, models) };
+  return { name: 'fallback', call: (call, next) => withFallback(call, next, models) };
 }
 
 async function withFallback(call: ModelCall, next: ModelNext, models: readonly ModelProvider[]): Promise<ModelReply> {

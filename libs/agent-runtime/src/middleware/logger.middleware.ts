@@ -38,10 +38,10 @@ async function* logged(call: RunCall, next: RunNext, report: RunReport): RunEven
   }
 }
 
-/** The reader of the events has gone, so nobody reads this outcome. */
+/** The outcome of a run whose reader stopped reading. It is never delivered. */
 const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
-/** The numbers of one run. Tokens are those of the run itself; a count that a vendor did not report makes the sum unknown. */
+/** The numbers of one run. Tokens do not include delegated runs; a count that a vendor did not report makes the sum unknown. */
 class RunReport {
   private readonly startedAt = performance.now();
   private turns = 0;
@@ -77,7 +77,7 @@ class RunReport {
     });
   }
 
-  /** Without an error, the caller stopped reading. */
+  /** If there is no error, the caller stopped reading. */
   failed(error: unknown): void {
     const { code = error === undefined ? 'CALL_ABORTED' : null } = (error ?? {}) as { code?: unknown };
     this.log.warn({ event: `${this.name}.failed`, ...this.identity, code, err: error, ...this.numbers });

@@ -13,7 +13,7 @@ export interface RunCall {
   readonly signal: AbortSignal;
   /** Whether the reader wants `text` and `reasoning` events. */
   readonly streams: boolean;
-  /** What the caller allows the run and its descendants to use, if that is less than the limit of the agent. */
+  /** The limit that the caller sets for the run and its descendants. It applies if it is less than the limit of the agent. */
   readonly limit?: SpendingLimit;
 }
 
@@ -32,12 +32,15 @@ export interface ModelCall {
   readonly model: ModelProvider;
   readonly request: ModelRequest;
   readonly turn: number;
-  /** Counts all attempts of the turn from 1: a retry or a fallback makes another attempt. Run, turn and attempt identify the attempt. */
+  /**
+   * The number of this attempt in the turn, from 1. Each retry and each fallback is another attempt. Run, turn and number together
+   * identify an attempt.
+   */
   readonly attempt: number;
-  /** Whether this is the last call of a run that reached its limit. It has no tools, and is paid from the amount held for it. */
+  /** Whether this is the last call of a run that reached its limit. The model cannot call tools, and the call is charged to the amount held for it. */
   readonly isFinal: boolean;
   readonly signal: AbortSignal;
-  /** Receives the pieces of the reply; absent if nobody reads them. */
+  /** Receives the pieces of the reply; absent if the reader does not want them. */
   readonly onDelta?: (delta: ModelDelta) => void;
 }
 

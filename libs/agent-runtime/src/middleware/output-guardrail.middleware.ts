@@ -4,8 +4,8 @@ import { type OutputCheck, rejected, type Rejection, type Replacement } from './
 import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
 
 /**
- * Checks the text of the outcome, also that of a question, a refusal or a partial answer. A rejected text ends the run with the
- * outcome `stopped` and the reason `guardrail`. The model does not stream: the reader gets the text after the check, in one piece.
+ * Checks the text of every outcome, including a question, a refusal and a partial answer. A rejected text ends the run with the
+ * outcome `stopped` and the reason `guardrail`. The answer is not streamed: the reader receives the text after the check, in one piece.
  */
 export function outputGuardrail(check: OutputCheck): RunMiddleware {
   return { name: 'outputGuardrail', run: (call, next) => checked(call, next, check) };

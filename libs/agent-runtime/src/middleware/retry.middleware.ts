@@ -16,9 +16,9 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats a call that failed with a retryable ProviderError. It waits as long as the vendor asks for, or else a random time below a
- * limit that doubles (full jitter). It does not repeat a call of which the reader has received a part, nor one that would begin
- * after the deadline. Each attempt passes the rest of the chain, so each is charged.
+ * Repeats a call that failed with a retryable ProviderError. It waits as long as the vendor requests, or else a random time below a
+ * limit that doubles (full jitter). It does not repeat a call if the reader has received a part of its answer, or if the next attempt
+ * would begin after the deadline. Each attempt passes through the rest of the chain, so each attempt is charged.
  */
 export function retry(options: RetryOptions = {}): ModelMiddleware {
   const rules = {
@@ -29,7 +29,7 @@ export function retry(options: RetryOptions = {}): ModelMiddleware {
     now: Date.now,
     ...options,
   };
-  return { name: 'retry', call: async (call, next) => await retried(call, next, rules) };
+  return { name: 'retry', call: (call, next) => retried(call, next, rules) };
 }
 
 async function retried(call: ModelCall, next: ModelNext, rules: Required<RetryOptions>): Promise<ModelReply> {

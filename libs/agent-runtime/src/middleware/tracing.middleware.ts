@@ -19,10 +19,7 @@ const tracer = trace.getTracer('rollcall.agent-runtime');
 export const traceRuns: RunMiddleware = { name: 'tracing', run: (call, next) => tracedRun(call, next) };
 
 /** A span `chat {model}` for each attempt to call a model. */
-export const traceModelCalls: ModelMiddleware = {
-  name: 'tracing',
-  call: async (call, next) => await tracedCall(call, next),
-};
+export const traceModelCalls: ModelMiddleware = { name: 'tracing', call: (call, next) => tracedCall(call, next) };
 
 /** A span `execute_tool {name}` around a tool call. */
 export async function traceTool<Result extends { failed: boolean }>(
@@ -59,7 +56,7 @@ async function* tracedRun(call: RunCall, next: RunNext): RunEvents {
   }
 }
 
-/** Continues the run in the context of its span. A generator has no context of its own: it runs in that of its reader. */
+/** Continues the run in the context of its span. A generator has no context of its own: it runs in the context of its reader. */
 async function* within(inside: Context, events: RunEvents, span: Span): RunEvents {
   try {
     for (;;) {
@@ -76,7 +73,7 @@ async function* within(inside: Context, events: RunEvents, span: Span): RunEvent
   }
 }
 
-/** Nobody reads this outcome: the run has ended, or its reader has gone. */
+/** The outcome of a run that has ended or whose reader stopped reading. It is never delivered. */
 const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
 async function tracedCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
@@ -102,7 +99,7 @@ async function ending<Result>(span: Span, work: () => Promise<Result>): Promise<
   }
 }
 
-/** Only the code: messages of unknown errors may contain secrets. */
+/** Records only the code, because messages of unknown errors may contain secrets. */
 function recordError(span: Span, error: unknown): void {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   fail(span, typeof code === 'string' ? code : String(name ?? '_OTHER'));

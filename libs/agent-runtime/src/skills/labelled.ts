@@ -1,9 +1,9 @@
 /**
- * Puts a text of a third party between tags, so that a model can tell it from its instructions. The text cannot end the tag
- * itself, because every `<` that begins one of these tags is escaped.
+ * Puts a text of a third party between tags, so that a model can distinguish it from its instructions. The text cannot end the
+ * tag, because every `<` that begins one of these tags is escaped.
  */
 export function labelled(tag: string, attributes: Readonly<Record<string, string>>, text: string): string {
-  const inner = text.replace(new RegExp(`<(?=/?${tag}\\b)`, 'gi'), '&lt;');
+  const inner = text.replace(new RegExp(`<(?=[\\s/]*${tag}\\b)`, 'gi'), '&lt;');
   const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`);
   return `<${tag}${written.join('')}>\n${inner}\n</${tag}>`;
 }

@@ -4,7 +4,7 @@ import type { Skill } from './skill.js';
 import { loadSkills, type LoadedSkills, type SkillDiagnostic } from './skill.loader.js';
 
 export interface SkillLibraryOptions {
-  /** Folders that contain skills. If two skills have the same name, that of the first folder is used. */
+  /** Folders that contain skills. If two skills have the same name, the skill in the first folder is used. */
   folders: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import { SpecFileError } from '../spec-files/spec-file.error.js';
 import type { Skill } from './skill.js';
 import { parseSkill } from './skill.parser.js';
 
-/** A problem of one file or folder. `error`: the skill was not loaded. `warning`: it was. */
+/** A problem of one file or folder. With `error`, the skill was not loaded; with `warning`, it was loaded. */
 export interface SkillDiagnostic {
   readonly severity: 'error' | 'warning';
   /** The path relative to the folder of skills. */
@@ -87,7 +87,7 @@ class SkillLoading {
     if (!entry.isSymbolicLink()) return undefined;
     const target = await realpath(path).catch(() => undefined);
     if (target === undefined || !(await lstat(target)).isDirectory()) return undefined;
-    if (isInside(this.root, target)) return undefined; // the target is visited at its own place
+    if (isInside(this.root, target)) return undefined; // the target is visited at its own path
     this.report('error', path, 1, 'The link leads out of the folder of skills, so it is not followed.');
     return undefined;
   }
@@ -120,7 +120,7 @@ class SkillLoading {
     this.diagnostics.push({ severity, file: this.relative(path), line, message });
   }
 
-  /** Diagnostics never show where on the machine the folder is. */
+  /** Replaces the path of the root by its label, because diagnostics must not reveal absolute paths. */
   private relative(path: string): string {
     return path === '' ? this.label : join(this.label, relative(this.root, path)).split(sep).join('/');
   }

@@ -27,10 +27,10 @@ const KNOWN_KEYS = [
 const NAME = /^[\p{Ll}\p{N}]+(-[\p{Ll}\p{N}]+)*$/u;
 const MAX_NAME_LENGTH = 64;
 const MAX_DESCRIPTION_LENGTH = 1_024;
-/** A name that breaks the rules of the specification is used with a warning, but never one that could break a prompt. */
+/** A name that matches is used, with a warning if it breaks the rules of the specification. Other names could break a prompt. */
 const USABLE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
 
-/** Reads the text of a SKILL.md. The name is that of the front matter, or else that of the folder. */
+/** Reads the text of a SKILL.md. The name comes from the front matter, or else from the folder. */
 export function parseSkill(
   text: string,
   folder: { name: string; root: string },

@@ -17,7 +17,12 @@ export function skillToolBox(skills: readonly AgentSkill[]): ToolBox | undefined
 function activateSkill(skills: ReadonlyMap<string, Skill>): Tool {
   const schema = z.strictObject({
     name: z.enum([...skills.keys()]).describe('The name of the skill'),
-    file: z.string().min(1).max(500).optional().describe('A file of the skill, as listed; absent: the skill itself'),
+    file: z
+      .string()
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('A file from the list of the skill. If absent, the skill itself is read.'),
   });
   return {
     name: ACTIVATE_SKILL,

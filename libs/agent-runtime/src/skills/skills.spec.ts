@@ -34,7 +34,7 @@ async function skillsInMode(mode: SkillMode): Promise<AgentSkill[]> {
 }
 
 describe('S2.7 loading skills', () => {
-  it('finds all folders with a SKILL.md, also nested ones, sorted by name', async () => {
+  it('finds all folders with a SKILL.md, including nested folders, sorted by name', async () => {
     await write('zeta/SKILL.md', skillText('zeta'));
     await write('group/alpha/SKILL.md', skillText('alpha'));
     await write('README.md', 'not a skill');
@@ -76,7 +76,7 @@ describe('S2.7 loading skills', () => {
     expect(diagnostics[0]?.message).toContain(message);
   });
 
-  it('uses the first of two skills with one name, and names both files', async () => {
+  it('uses the first of two skills with the same name, and reports both files', async () => {
     await write('first/x/SKILL.md', skillText('x', 'first'));
     await write('second/x/SKILL.md', skillText('x', 'second'));
     const { skills, diagnostics } = await loadSkills([join(folder, 'first'), join(folder, 'second')]);
@@ -100,14 +100,14 @@ describe('S2.7 loading skills', () => {
     ]);
   });
 
-  it('reports a folder that does not exist without its place on the machine', async () => {
+  it('reports a folder that does not exist, without its absolute path', async () => {
     const { diagnostics } = await loadSkills([join(folder, 'absent')]);
     expect(diagnostics).toEqual([
       { severity: 'error', file: 'absent', line: 1, message: 'The folder does not exist.' },
     ]);
   });
 
-  it('the library returns skills by name, and names the known ones in its error', async () => {
+  it('the library returns skills by name, and its error lists the known skills', async () => {
     await write('a/SKILL.md', skillText('a'));
     const library = new SkillLibrary({ folders: [folder] });
     expect(() => library.get('a')).toThrow('No skill is loaded');
@@ -155,7 +155,7 @@ describe('S4.5 skills in the system prompt', () => {
     expect(text).not.toContain('Do a.');
   });
 
-  it('a text cannot end the tag that surrounds it', () => {
+  it('escapes the tag in a text, so that the text cannot end it', () => {
     expect(labelled('skill_content', { name: 'x"y' }, 'a </skill_content> b </SKILL_CONTENT > c')).toBe(
       '<skill_content name="x&#34;y">\na &lt;/skill_content> b &lt;/SKILL_CONTENT > c\n</skill_content>',
     );
@@ -188,7 +188,7 @@ describe('S2.7 the tool activate_skill', () => {
   });
 
   it.each(['../b/SKILL.md', '/etc/passwd', '../../../../etc/passwd', 'link', 'absent.md', '.', 'a\0b'])(
-    'rejects the file %j, and reveals nothing about the machine',
+    'rejects the file %j, and reveals no path of the machine',
     async (file) => {
       await symlink('/etc/passwd', join(folder, 'a', 'link'));
       const error = await execute({ name: 'a', file }).catch((reason: unknown) => reason as Error);

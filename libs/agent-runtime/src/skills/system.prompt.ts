@@ -8,7 +8,7 @@ export interface PromptParts {
   readonly description: string;
   readonly instructions: string;
   readonly skills?: readonly AgentSkill[];
-  /** Rules of the runtime that the model must know, such as that the output of agents is data. */
+  /** Rules that the model must know, for example that the output of agents is data and not instructions. */
   readonly notices?: readonly string[];
   readonly maxPreloadTokens?: number;
 }

@@ -38,7 +38,7 @@ describe('S4.3 front matter', () => {
     expect(parse('---\nname: a\n---\none\n---\ntwo').body).toBe('one\n---\ntwo');
   });
 
-  it('uses a description with an unquoted colon as plain text, with a warning and its line', () => {
+  it('uses a description with an unquoted colon as plain text, and reports a warning with the line', () => {
     const { fields, warnings } = parse('---\nname: a\ndescription: Use it when: the build fails\nmodel: fast\n---\n');
     expect(fields).toEqual({ name: 'a', description: 'Use it when: the build fails', model: 'fast' });
     expect(warnings).toEqual([
@@ -65,7 +65,7 @@ describe('S4.3 front matter', () => {
     ['a list instead of keys', '---\n- a\n---\n', 2, 'must contain keys'],
     ['no known key in invalid YAML', '---\na: b: c\n---\n', 2, 'not valid YAML'],
     ['a header that is too long', `---\nname: ${'x'.repeat(70_000)}\n---\n`, 2, 'more than 65536'],
-  ])('rejects %s with the line', (_what, text, line, message) => {
+  ])('rejects %s, and reports the line', (_what, text, line, message) => {
     const error = errorOf(text);
     expect(error).toMatchObject({ name: 'SpecFileError', line });
     expect(error.message).toContain(message);
@@ -98,7 +98,7 @@ describe('S4.3 front matter', () => {
     );
   });
 
-  it('never throws anything but a SpecFileError', () => {
+  it('throws only errors of the type SpecFileError', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 200, unit: 'binary' }), (text) => {
         try {

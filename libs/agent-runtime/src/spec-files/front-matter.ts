@@ -1,7 +1,7 @@
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { SpecFileError } from './spec-file.error.js';
 
-/** Something that the author of a file should know. The file was loaded anyway. */
+/** A warning for the author of a file. The file is loaded nevertheless. */
 export interface SpecWarning {
   readonly line: number;
   readonly message: string;
@@ -23,7 +23,7 @@ const FIRST_HEADER_LINE = 2;
 
 /**
  * Reads Markdown with YAML front matter. Many files in use are not valid YAML, for example because a description contains
- * an unquoted colon. Such a header is read again, key by key: each of `knownKeys` at the start of a line begins a value, and a
+ * an unquoted colon. Such a header is read again, key by key: a known key at the start of a line begins a new value, and a
  * value that is not valid YAML is used as plain text, with a warning.
  */
 export function parseFrontMatter(text: string, knownKeys: readonly string[]): FrontMatter {

@@ -8,7 +8,7 @@ import {
 } from '#rollcall/providers';
 import type { SpendingAmount } from './spending.js';
 
-/** What a call may use at most. */
+/** The most tokens that a call may use. */
 export interface CallSize {
   readonly input: number;
   readonly output: number;
@@ -20,9 +20,16 @@ export interface ModelTerms {
   readonly maxOutputTokens?: number;
 }
 
+const TERMS = new WeakMap<ModelProvider, ModelTerms>();
+
+/** The terms of a model never change, so they are kept. */
 export function termsOf(model: ModelProvider): ModelTerms {
+  const known = TERMS.get(model);
+  if (known) return known;
   const choice = choiceOf(model);
-  return { prices: choice?.prices, maxOutputTokens: choice?.settings.maxOutputTokens };
+  const terms = { prices: choice?.prices, maxOutputTokens: choice?.settings.maxOutputTokens };
+  TERMS.set(model, terms);
+  return terms;
 }
 
 export function outputLimitOf({ settings }: ModelRequest, terms: ModelTerms, byDefault: number): number {
@@ -37,8 +44,8 @@ export function amountOf({ input, output }: CallSize, { prices }: ModelTerms): S
 }
 
 /**
- * The largest input and the largest output that this amount can pay: the input if the output stays, the output if the input stays.
- * The output is at most that of the size.
+ * Returns the largest input that the amount covers if the output does not change, and the largest output that it covers if the
+ * input does not change. The output is at most the output of the given size.
  */
 export function affordable(amount: SpendingAmount, { input, output }: CallSize, { prices }: ModelTerms): CallSize {
   const byTokens = { input: amount.tokens - output, output: Math.min(output, amount.tokens - input) };
@@ -55,7 +62,7 @@ export function affordable(amount: SpendingAmount, { input, output }: CallSize, 
 /** Prices are per million tokens. */
 const PER_TOKENS = 1_000_000;
 
-/** Input may have to be written to the cache, which can cost more. */
+/** Returns the highest price of the input: writing it to the cache can cost more. */
 function highest({ input, output, cacheWrite = 0 }: Prices): Prices {
   return { input: Math.max(input, cacheWrite), output };
 }

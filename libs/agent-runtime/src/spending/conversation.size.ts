@@ -2,8 +2,8 @@ import type { ModelMessage, ModelRequest } from '#rollcall/providers';
 import { estimateMessages, estimateTools } from './token.estimate.js';
 
 /**
- * Estimates the input tokens of the next call of a run. It begins with the count that the vendor reported for the last call, and
- * estimates only the messages that were added since.
+ * Estimates the input tokens of the next call of a run: the count that the vendor reported for the previous call, plus an estimate
+ * of the messages that were added after it.
  */
 export class ConversationSize {
   private count = 0;
@@ -16,7 +16,7 @@ export class ConversationSize {
     return estimateMessages(messages) + estimateTools(tools);
   }
 
-  /** The request used this many input tokens. */
+  /** Records the input tokens that the vendor reported for the request. */
   learn({ messages }: ModelRequest, inputTokens: number | undefined): void {
     if (inputTokens === undefined) return;
     this.count = messages.length;

@@ -9,7 +9,7 @@ export function wasNeverSent(error: unknown): boolean {
   return BEFORE_SENDING.has(error.code) || (error.code === 'MODEL_KEY_REFUSED' && error.status === undefined);
 }
 
-/** The known usage of a failed call. Without it, the vendor may bill the call, so its usage is unknown and not zero. */
+/** The known usage of a failed call. If the error contains none, the vendor may still bill the call, so the usage is unknown, not zero. */
 export function usageOfFailure(error: unknown): ModelUsage {
   return (error instanceof ProviderError ? error.usage : undefined) ?? {};
 }

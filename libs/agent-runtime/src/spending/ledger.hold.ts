@@ -14,7 +14,7 @@ export class LedgerHold implements Hold {
     private readonly onEnd: (hold: LedgerHold) => void,
   ) {}
 
-  /** Also resolves if the database is unavailable: the call has ended, and the charge is repeated later. */
+  /** Resolves even if the database is unavailable: the call has ended, and the charge is repeated later. */
   async settle({ inputTokens, outputTokens, costMicroUsd }: Parameters<Hold['settle']>[0]): Promise<void> {
     const isKnown = inputTokens !== undefined && outputTokens !== undefined;
     this.usage ??= { tokens: isKnown ? inputTokens + outputTokens : null, microUsd: costMicroUsd ?? null };
@@ -40,7 +40,7 @@ export class LedgerHold implements Hold {
     this.end();
   }
 
-  /** Renews the reservation. One that expired during an outage is charged at the end of its call, so it needs no renewal. */
+  /** Renews the reservation. A reservation that expired during an outage is not renewed: it is charged at the end of its call. */
   async keep(ttlMs: number): Promise<void> {
     try {
       await this.ledger.renew(this.of, ttlMs);

@@ -45,7 +45,7 @@ describe('LedgerSpending', () => {
     amount: { tokens: 60, microUsd: 0 },
   };
   const used = async (): Promise<number> => (await spendingOn(here).usageOf('default', 'r')).own.tokens;
-  /** Simulates that more time passes than a hold lives, and sweeps. */
+  /** Simulates the expiry of all holds, and sweeps. */
   const expire = async (): Promise<void> => {
     await replicas.database.db.query(
       `UPDATE budget_reservation SET expires_at = expires_at - interval '121 seconds' WHERE state = 'held'`,
@@ -53,14 +53,14 @@ describe('LedgerSpending', () => {
     await here.budgets.sweeper.sweep();
   };
 
-  it('B2 what a crashed process held is free again when it expires', async () => {
+  it('B2 frees the amount that a crashed process held when the hold expires', async () => {
     await spendingOn(here).hold(REQUEST);
     expect(await heldBy(here, 'r')).toEqual({ tokens: 60, microUsd: 0 });
     await expire();
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 0]);
   });
 
-  it('B2 a hold of a long call is renewed, and is not renewed after its end', async () => {
+  it('B2 renews the hold of a long call until the call ends', async () => {
     const spending = spendingOn(here);
     const hold = await spending.hold(REQUEST);
     for (let pass = 0; pass < 3; pass += 1) {
@@ -85,7 +85,7 @@ describe('LedgerSpending', () => {
     expect(await used()).toBe(21);
   });
 
-  it('B2 a charge that fails because the database is unavailable is repeated, and the amount stays held until then', async () => {
+  it('B2 repeats a charge that fails because the database is unavailable, and keeps the amount held until then', async () => {
     const { ledger } = here.budgets;
     let isDown = true;
     const unreliable = Object.create(ledger) as BudgetLedger;
@@ -103,7 +103,7 @@ describe('LedgerSpending', () => {
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
   });
 
-  it('B2 another replica repeats a call of a crashed one with another amount', async () => {
+  it('B2 lets another replica repeat a call of a crashed replica with another amount', async () => {
     await spendingOn(here).hold(REQUEST);
     const hold = await spendingOn(replicas.there).hold({ ...REQUEST, amount: { tokens: 30, microUsd: 2 } });
     await hold.settle({ inputTokens: 20, outputTokens: 1, costMicroUsd: 1 });

@@ -7,13 +7,13 @@ import type { Hold, HoldRequest, RunUsage, Spending } from './spending.js';
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
 const RUNTIME = 'system:runtime';
-/** After a crash, what the process held is free again after this time. */
+/** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
 
 /**
- * Pays for runs from the budget ledger, so all limits hold across replicas: those of the run and its ancestors, of the agent, the
- * namespace and the fleet. Holds are renewed until they end. If the database is unavailable when a call has ended, the
+ * Pays for runs from the budget ledger, so all limits apply across replicas: the limits of the run and its ancestors, of the
+ * agent, of the namespace and of the fleet. Holds are renewed until they end. If the database is unavailable when a call has ended, the
  * charge is repeated until it succeeds; until then, the amount stays held.
  */
 @Injectable()
@@ -25,7 +25,7 @@ export class LedgerSpending implements Spending {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  /** A run that has a budget keeps it, with its parent and its limit. */
+  /** Opens the budget of a run. If the run has a budget already, its parent and its limit are not changed. */
   async openRun({ namespace, runId, parentRunId, limit }: Parameters<Spending['openRun']>[0]): Promise<void> {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
@@ -36,7 +36,7 @@ export class LedgerSpending implements Spending {
     }
   }
 
-  /** If an earlier hold with this key has ended or has another amount, as after a crash, a new one is opened. */
+  /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
   async hold(request: HoldRequest): Promise<Hold> {
     for (let copy = 1; ; copy += 1) {
       const hold = await this.reserve(request, copy === 1 ? request.key : `${request.key}~${copy}`);

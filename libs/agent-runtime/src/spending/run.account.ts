@@ -8,15 +8,15 @@ import { SpendingLimitError } from './spending.errors.js';
 import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
 
 export interface AccountRules {
-  /** The output limit of a call whose request and preset have none. */
+  /** The output limit of a call if neither its request nor its preset has one. */
   readonly defaultOutputTokens: number;
-  /** A call whose budget allows fewer output tokens is not made. */
+  /** The fewest output tokens of a call. If the budget allows fewer, the call is not made. */
   readonly minOutputTokens: number;
   /** The output tokens that are held for the final call. */
   readonly finalOutputTokens: number;
 }
 
-/** A paid call: what is held for it, and the request with the limit of its answer. */
+/** The amount held for a call, and the request with its output limit. */
 export interface Payment {
   readonly hold: Hold;
   readonly request: ModelRequest;
@@ -34,7 +34,7 @@ export interface Payer {
 }
 
 /**
- * Pays the model calls of one run. The final call is paid from a fund that is held since the start and grows with the
+ * Pays for the model calls of one run. The final call is charged to a fund that is held since the start and grows with the
  * conversation.
  */
 export class RunAccount {
@@ -53,14 +53,13 @@ export class RunAccount {
     this.finalOutput = Math.max(rules.minOutputTokens, share);
   }
 
-  /** Makes sure that the final call can be paid if the conversation has this many tokens. */
+  /** Makes sure that the fund covers the final call of a conversation with this many tokens. */
   async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
-    if (this.canPay({ input, output: this.rules.minOutputTokens }, terms)) return;
-    await this.growFund({ input, output: this.finalOutput }, terms);
+    if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
   }
 
   async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
-    await this.prepareFinal(input, terms);
+    if (!this.isPrepared(input, terms)) await this.prepareFinal(input, terms);
     const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
     const key = `${this.payer.runId}/${call.turn}/${call.attempt}`;
     const wanted = amountOf({ input, output }, terms);
@@ -71,7 +70,7 @@ export class RunAccount {
 
   /**
    * Adds to the fund from the rest of the budget if it is too small for the answer. If the conversation is still too long, because a
-   * tool has returned more than the budget can pay, the longest results of tools are cut.
+   * tool has returned more than the budget covers, the longest results of tools are cut.
    */
   async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
     const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
@@ -94,7 +93,7 @@ export class RunAccount {
     return { hold, request: limited(request, affordable(hold.amount, size, terms).output) };
   }
 
-  /** Returns the error if the fund cannot pay even the shortest answer. */
+  /** Returns the error if the fund does not cover even the shortest answer. */
   private async tryToHold(wanted: CallSize, terms: ModelTerms): Promise<SpendingLimitError | undefined> {
     if (this.canPay(wanted, terms)) return undefined;
     try {
@@ -106,8 +105,13 @@ export class RunAccount {
     return undefined;
   }
 
+  private isPrepared(input: number, terms: ModelTerms): boolean {
+    return this.canPay({ input, output: this.rules.minOutputTokens }, terms);
+  }
+
   private canPay(size: CallSize, terms: ModelTerms): boolean {
-    const [held, needed] = [this.fund.amount, amountOf(size, terms)];
+    const held = this.fund.amount;
+    const needed = amountOf(size, terms);
     return held.tokens >= needed.tokens && held.microUsd >= needed.microUsd;
   }
 
@@ -125,25 +129,21 @@ export class RunAccount {
     return { input, output: Math.min(output, this.rules.minOutputTokens) };
   }
 
-  /** Holds the wanted amount. If less is left, holds all that is left (`takesRest`) or only the least amount. */
+  /** Holds the wanted amount. If less is left, holds everything that is left (`takesRest`), or else only the least amount. */
   private async holdBetween(
     key: string,
     wanted: SpendingAmount,
     least: SpendingAmount,
     { takesRest }: { takesRest: boolean },
   ): Promise<Hold> {
-    const { spending, ...run } = this.payer;
+    const { spending, namespace, runId, agentId } = this.payer;
+    const request = { namespace, runId, agentId, key, amount: wanted };
     try {
-      return await spending.hold({
-        ...run,
-        key,
-        amount: wanted,
-        ...(takesRest && { atLeastTokens: least.tokens }),
-      });
+      return await spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
     } catch (error) {
       if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
       if (takesRest && error.budget.unit === 'tokens') throw error;
-      return await spending.hold({ ...run, key, amount: least });
+      return await spending.hold({ ...request, amount: least });
     }
   }
 }

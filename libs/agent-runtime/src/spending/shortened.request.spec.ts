@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { type ModelMessage, userMessage } from '#rollcall/providers';
 import { shortened } from './shortened.request.js';
 import { estimateMessages, estimateText } from './token.estimate.js';
@@ -9,7 +9,7 @@ const result = (output: string): ModelMessage => ({
 });
 
 describe('a shortened request', () => {
-  it('B2 has at most the allowed tokens, keeps short results, and is undefined only if the rest is too long', () => {
+  it('B2 has at most the allowed tokens, keeps short results, and is undefined only if the other messages are too long', () => {
     const outputs = fc.array(
       fc.oneof(fc.string({ maxLength: 3_000, unit: 'grapheme' }), fc.constant('x'.repeat(2_000))),
       { maxLength: 6 },

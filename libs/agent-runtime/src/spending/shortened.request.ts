@@ -40,7 +40,7 @@ function cut(message: ModelMessage, limit: number): ModelMessage {
   return { ...message, content };
 }
 
-/** A character at the end that was cut in the middle is removed. */
+/** Removes an incomplete character at the end. */
 function cutText(text: string, tokens: number): string {
   const kept = Buffer.from(text).subarray(0, tokens * BYTES_PER_TOKEN);
   return kept.toString().replace(/\uFFFD$/, '') + CUT_NOTICE;

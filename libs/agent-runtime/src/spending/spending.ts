@@ -14,12 +14,12 @@ export interface SpendingLimit {
 export interface HoldRequest {
   readonly namespace: string;
   readonly runId: string;
-  /** The agent in the registry that is charged, too; null for an agent that has no budget. */
+  /** The agent in the registry that is also charged; null for an agent that has no budget. */
   readonly agentId: string | null;
-  /** A repeated request with the same key returns the same hold, also after a crash. */
+  /** A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;
   readonly amount: SpendingAmount;
-  /** If less is left, hold less, but at least this many tokens. */
+  /** If the budget has less left than the amount, hold less, but at least this many tokens. */
   readonly atLeastTokens?: number;
 }
 
@@ -31,18 +31,18 @@ export interface Hold {
   release(): Promise<void>;
 }
 
-/** What a run has used itself, and with all its descendants. */
+/** The usage of a run itself (`own`), and with all its descendants (`subtree`). */
 export interface RunUsage {
   readonly own: SpendingAmount;
   readonly subtree: SpendingAmount;
   readonly limit: SpendingLimit;
 }
 
-/** Pays for runs. In production, the budget ledger implements it; tests and the benchmark use one in memory. */
+/** Pays for runs. Production uses the budget ledger; tests and the benchmark use an implementation in memory. */
 export interface Spending {
   /** Opens the budget of a run. The limit applies to the run and all its descendants. */
   openRun(run: { namespace: string; runId: string; parentRunId: string | null; limit: SpendingLimit }): Promise<void>;
-  /** Rejects with `SpendingLimitError` if a budget has not enough left. */
+  /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
   hold(request: HoldRequest): Promise<Hold>;
   usageOf(namespace: string, runId: string): Promise<RunUsage>;
 }

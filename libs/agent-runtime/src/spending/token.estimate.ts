@@ -2,15 +2,15 @@ import type { ModelMessage, ToolDeclaration } from '#rollcall/providers';
 
 type MessagePart = Exclude<ModelMessage, { role: 'system' }>['content'][number];
 
-/** Texts have more bytes per token with all known tokenizers, so the estimate is an upper bound for almost all texts. */
+/** With all known tokenizers, almost all texts have more bytes per token than this, so the estimate is an upper bound for them. */
 const BYTES_PER_TOKEN = 3;
-/** The tokens that mark the begin and the end of a message or a part, and its role or type. */
+/** The tokens that mark the start and the end of a message or a part, and its role or type. */
 const FRAME_TOKENS = 8;
-/** Vendors scale images down, so that none costs more. */
+/** No image costs more, because vendors scale large images down. */
 const IMAGE_TOKENS = 2_000;
 const BASE64_BYTES = 0.75;
 
-/** Estimates the input tokens of messages, rather too high than too low. */
+/** Estimates the input tokens of messages. The estimate may be too high, but is rarely too low. */
 export function estimateMessages(messages: readonly ModelMessage[], from = 0): number {
   let tokens = 0;
   for (let index = from; index < messages.length; index += 1) {
@@ -22,7 +22,7 @@ export function estimateMessages(messages: readonly ModelMessage[], from = 0): n
 
 const TOOL_TOKENS = new WeakMap<object, number>();
 
-/** Agents send the same declarations with each call, so the estimate is kept. */
+/** Agents send the same declarations with each call, so the estimate is cached. */
 export function estimateTools(tools: readonly ToolDeclaration[] | undefined): number {
   if (!tools) return 0;
   const known = TOOL_TOKENS.get(tools);

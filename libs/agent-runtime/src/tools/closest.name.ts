@@ -7,7 +7,7 @@ export function suggestion(name: string, known: Iterable<string>): string {
   return closest === undefined ? '' : ` (did you mean ${closest}?)`;
 }
 
-/** Returns the known name with the fewest differences, if there are few enough for a typing error. */
+/** Returns the known name with the fewest differences, if the difference is small enough for a typing error. */
 export function closestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > MAX_COMPARED) return undefined;
   const wanted = simplified(name);

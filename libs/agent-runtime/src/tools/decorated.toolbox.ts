@@ -38,7 +38,7 @@ function toTool(provider: object, method: string): Tool {
   return defineTool({ ...options, name: options.name ?? method, input, execute });
 }
 
-/** The compiler records the classes of the parameters of a decorated method. It records an interface as Object. */
+/** The compiler records the classes of the parameters of a decorated method. An interface is recorded as `Object`. */
 function inputOf(provider: object, method: string): ToolInput | undefined {
   const [first] = (Reflect.getMetadata('design:paramtypes', provider, method) ?? []) as unknown[];
   if (first === undefined) return undefined;

@@ -185,7 +185,7 @@ describe('a tool with a class of class-validator', () => {
 });
 
 describe('a tool definition', () => {
-  it('S2.2 uses a JSON Schema with a function that checks inputs', async () => {
+  it('S2.2 can have a JSON Schema with a function that checks inputs', async () => {
     const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } };
     const parse = (value: unknown) => {
       const { n } = value as { n?: unknown };
@@ -205,13 +205,13 @@ describe('a tool definition', () => {
     expect((await calls.call('double', {})).output).toContain('n: no number');
   });
 
-  it('S2.2 without input accepts what models send: an empty object or null', async () => {
+  it('S2.2 accepts an empty object or null if the tool has no input', async () => {
     const ping = defineTool({ name: 'ping', description: 'Pings.', execute: (input) => input });
     expect((await new TestCalls([ping]).call('ping', {})).output).toBe('{}');
     expect((await new TestCalls([ping]).call('ping', null)).output).toBe('{}');
   });
 
-  it('S2.2 is neither idempotent nor approved automatically by default', () => {
+  it('S2.2 is not idempotent and needs no approval by default', () => {
     expect(orderTool).toMatchObject({ idempotent: false, needsApproval: false });
     expect(orderTool).not.toHaveProperty('timeoutMs');
   });
@@ -219,7 +219,7 @@ describe('a tool definition', () => {
   it.each([
     ['an empty description', { description: ' ' }],
     ['a time limit of 0', { timeoutMs: 0 }],
-    ['a time limit that no timer has', { timeoutMs: 2 ** 31 }],
+    ['a time limit that is too long for a timer', { timeoutMs: 2 ** 31 }],
   ])('S2.2 is rejected with %s', (_name, wrong) => {
     const definition = { name: 'one', description: 'One.', execute: () => undefined, ...wrong };
     expect(() => defineTool(definition)).toThrow(expect.objectContaining({ code: 'TOOL_INVALID' }) as Error);

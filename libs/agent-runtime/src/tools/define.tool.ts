@@ -16,7 +16,7 @@ export interface ToolTraits {
 
 export interface ToolDefinition<Input extends ToolInput | undefined> extends ToolTraits {
   readonly name: string;
-  /** A Standard Schema such as one of zod, a class with decorators of class-validator, or a JSON Schema with a function. */
+  /** A Standard Schema such as a zod schema, a class with decorators of class-validator, or a JSON Schema with a function. */
   readonly input?: Input;
   execute(input: InputOf<Input>, context: ToolContext): unknown;
 }

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-/** Deeper values are rejected: code that processes them recursively would overflow the stack. A cyclic value has no end. */
+/** Deeper values are rejected: code that processes them recursively would overflow the stack. This limit also stops at cyclic values. */
 const MAX_DEPTH = 64;
 
 export interface JsonLimits {
@@ -11,7 +11,7 @@ export interface JsonLimits {
 
 /**
  * Returns why this value cannot be processed as JSON, as the end of the sentence "the value …". It stops at the first problem, so
- * the cost is limited also for huge and cyclic values.
+ * the cost is limited even for huge and cyclic values.
  */
 export function jsonProblem(value: unknown, limits: JsonLimits): string | undefined {
   return new JsonCheck(limits).problemIn(value, 0);
@@ -79,7 +79,7 @@ class JsonCheck {
   }
 }
 
-/** Such as a Date. JSON.stringify calls this method. */
+/** Whether the value, such as a Date, has a method `toJSON`, which JSON.stringify calls. */
 function hasOwnJson(value: object): boolean {
   return typeof (value as { toJSON?: unknown }).toJSON === 'function';
 }

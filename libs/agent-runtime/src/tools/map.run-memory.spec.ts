@@ -23,7 +23,7 @@ describe('the memory of a run', () => {
     expect(new MapRunMemory(stored).snapshot()).toEqual(memory.snapshot());
   });
 
-  it('S2.2 limits the total size and the number of keys, and stays as it was when a value is rejected', () => {
+  it('S2.2 limits the total size and the number of keys, and does not change when a value is rejected', () => {
     const memory = new MapRunMemory({}, { maxKeys: 2, maxBytes: 100 });
     memory.set('a', 'x'.repeat(50));
     expect(() => memory.set('b', 'x'.repeat(50))).toThrow('limited to 100 bytes');

@@ -3,7 +3,7 @@ import type { RunContext } from '../loop/run.context.js';
 import type { RunMemory } from './run.memory.js';
 import type { ParsedInput, Tool, ToolContext } from './tool.js';
 
-/** What a run gives to its tool calls. */
+/** The parts of a run that its tool calls use. */
 export interface CallSurroundings {
   readonly run: RunContext;
   readonly signal: AbortSignal;
@@ -70,7 +70,7 @@ export class RunningCall implements ToolContext {
     let settled = false;
     const settle = (): void => void (settled = true);
     result.then(settle, settle);
-    await SETTLED; // a tool that waits for nothing has settled after this
+    await SETTLED; // after this, a tool that waits for nothing has settled
     return settled ? await result : await this.race(result, limitMs);
   }
 
@@ -86,7 +86,7 @@ export class RunningCall implements ToolContext {
     const timer = setTimeout(() => abandon(`It did not finish within ${limitMs} ms.`), limitMs);
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      if (signal.aborted) onAbort(); // between the check of the executor and this listener
+      if (signal.aborted) onAbort(); // aborted after the check of the executor and before this listener
       return await Promise.race([result, promise]);
     } finally {
       clearTimeout(timer);

@@ -16,8 +16,8 @@ export interface ListedTool {
 const MCP = 'mcp__';
 
 /**
- * All toolboxes of this process: those with `@Tool`, those added by code, and the built-in ones, in this order, so that an
- * application can replace a built-in tool.
+ * All toolboxes of this process, in this order: toolboxes with `@Tool`, toolboxes added by code, and built-in toolboxes. The order
+ * allows an application to replace a built-in tool.
  */
 @Injectable()
 export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
@@ -35,13 +35,13 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
     this.refresh();
   }
 
-  /** At this time, all modules have added their toolboxes. */
+  /** Checks the names of disabled toolboxes, after all modules have added theirs. */
   onApplicationBootstrap(): void {
     const names = this.all().map(({ name }) => name);
     for (const name of this.options.off) if (!names.includes(name)) throw new UnknownToolBoxError(name, names);
   }
 
-  /** The toolboxes that agents may use. The same array until a toolbox is added. */
+  /** The toolboxes that agents may use. Returns the same array until a toolbox is added. */
   get toolboxes(): readonly ToolBox[] {
     return this.enabled;
   }
@@ -52,7 +52,7 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
     this.refresh();
   }
 
-  /** All tools, also those of toolboxes that are off, as a root run in this namespace would see them. */
+  /** Lists all tools that a root run in this namespace would have, including the tools of disabled toolboxes. */
   list(namespace: string): ListedTool[] {
     const context = rootContext(namespace);
     return this.all().flatMap((box) => {

@@ -8,7 +8,7 @@ export const TOOL = 'rollcall:tool';
 export interface ToolOptions extends ToolTraits {
   /** The default is the name of the method. */
   readonly name?: string;
-  /** The default is the class of the first parameter, which then has decorators of class-validator. */
+  /** The default is the class of the first parameter, which must have decorators of class-validator. */
   readonly input?: ToolInput;
 }
 

@@ -100,13 +100,13 @@ describe('a faulty tool', () => {
     ['rejects', async () => await Promise.reject(new Error('out of ink')), 'out of ink'],
     ['throws a text', throwing('no paper'), 'no paper'],
     ['throws an object without a prototype', throwing(Object.create(null)), 'not an error'],
-  ])('S2.2 fails its call, and not the run, when it %s', async (_name, execute, reason) => {
+  ])('S2.2 fails its call, but not the run, when it %s', async (_name, execute, reason) => {
     const { output, failed } = await new TestCalls([tool(execute)]).call('work');
     expect(failed).toBe(true);
     expect(output).toContain(reason);
   });
 
-  it('S2.2 that never returns ends at its own time limit, and its signal is aborted', async () => {
+  it('S2.2 ends at its own time limit if it never returns, and its signal is aborted', async () => {
     const contexts: ToolContext[] = [];
     const hangs = tool(
       async (_input, context) => {
@@ -124,7 +124,7 @@ describe('a faulty tool', () => {
     expect(contexts[0]?.signal.aborted).toBe(true);
   });
 
-  it('S2.2 that never returns ends at the default time limit if it has none, and a signal read later is aborted', async () => {
+  it('S2.2 ends at the default time limit if it never returns and has no limit of its own, and a signal read later is aborted', async () => {
     const contexts: ToolContext[] = [];
     const hangs = tool(async (_input, context) => {
       contexts.push(context);
@@ -134,12 +134,12 @@ describe('a faulty tool', () => {
     expect(contexts[0]?.signal.aborted).toBe(true);
   });
 
-  it('S2.2 that never finishes the validation of its input ends at the time limit', async () => {
+  it('S2.2 ends at the time limit if the validation of its input never finishes', async () => {
     const hangs = tool(() => 'never', { parse: never });
     expect(await new TestCalls([hangs], { defaultTimeoutMs: 20 }).call('work')).toMatchObject({ failed: true });
   });
 
-  it('S2.2 that ignores the cancellation of the run is abandoned, and its late result and progress are dropped', async () => {
+  it('S2.2 is abandoned if it ignores the cancellation of the run, and its late result and progress are dropped', async () => {
     const late = Promise.withResolvers<string>();
     const contexts: ToolContext[] = [];
     const calls = new TestCalls([
@@ -159,7 +159,7 @@ describe('a faulty tool', () => {
     expect(contexts[0]?.signal.aborted).toBe(true);
   });
 
-  it('S2.2 is not called in a run that was cancelled before', async () => {
+  it('S2.2 is not called if the run was cancelled before the call', async () => {
     let executed = 0;
     const calls = new TestCalls([tool(() => (executed += 1))]);
     calls.abort.abort();
@@ -167,7 +167,7 @@ describe('a faulty tool', () => {
     expect(executed).toBe(0);
   });
 
-  it('S2.2 that fails because the run was cancelled ends with CALL_ABORTED', async () => {
+  it('S2.2 ends with CALL_ABORTED if it fails because the run was cancelled', async () => {
     const stops = async (_input: unknown, { signal }: ToolContext): Promise<void> =>
       await new Promise((_resolve, reject) =>
         signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true }),
@@ -181,7 +181,7 @@ describe('a faulty tool', () => {
 });
 
 describe('the output of a tool', () => {
-  it('S2.2 of 100 MB of text is cut with a notice', async () => {
+  it('S2.2 is cut with a notice if it is 100 MB of text', async () => {
     const calls = new TestCalls([tool(() => 'x'.repeat(100_000_000))]);
     const { output, failed } = await calls.call('work');
     expect(failed).toBe(false);
@@ -189,14 +189,14 @@ describe('the output of a tool', () => {
     expect(output).toContain('[Cut: these are the first 10000 of 100000000 characters.');
   });
 
-  it('S2.2 of 100 MB of JSON is not converted, and fails the call', async () => {
+  it('S2.2 is not converted if it is 100 MB of JSON, and the call fails', async () => {
     const large = Array.from({ length: 100 }, () => 'x'.repeat(1_000_000));
     const { output, failed } = await new TestCalls([tool(() => large)]).call('work');
     expect(failed).toBe(true);
     expect(output).toContain('is larger than the limit');
   });
 
-  it('S2.2 that is JSON a little above the limit is cut', async () => {
+  it('S2.2 is cut if it is JSON a little above the limit', async () => {
     const { output, failed } = await new TestCalls([tool(() => ({ text: 'x'.repeat(20_000) }))]).call('work');
     expect(failed).toBe(false);
     expect(output).toMatch(/^\{"text":"x+\n\[Cut/);
@@ -207,13 +207,13 @@ describe('the output of a tool', () => {
     ['a BigInt', { count: 5n }, 'contains a BigInt'],
     ['a function', { run: () => 1 }, 'contains a function'],
     ['binary data', { file: Buffer.alloc(10) }, 'contains binary data'],
-  ])('S2.2 that is %s fails the call with the reason', async (_name, value, reason) => {
+  ])('S2.2 fails the call and reports the reason if it is %s', async (_name, value, reason) => {
     const { output, failed } = await new TestCalls([tool(() => value)]).call('work');
     expect(failed).toBe(true);
     expect(output).toContain(reason);
   });
 
-  it('S2.2 whose conversion throws fails the call', async () => {
+  it('S2.2 fails the call if its conversion throws', async () => {
     const value = {
       toJSON: () => {
         throw new Error('no JSON');
@@ -251,7 +251,7 @@ describe('the input of a tool', () => {
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
   });
 
-  it('S2.2 that is not JSON is returned to the model without executing the tool', async () => {
+  it('S2.2 is reported to the model if it is not JSON, and the tool is not executed', async () => {
     let executed = 0;
     const calls = new TestCalls([tool(() => (executed += 1))]);
     const { output, failed } = await calls.execute(aCall('work', {}, { malformed: '{"a":' }));
@@ -260,7 +260,7 @@ describe('the input of a tool', () => {
     expect(executed).toBe(0);
   });
 
-  it('S2.2 whose validation throws fails the call', async () => {
+  it('S2.2 fails the call if its validation throws', async () => {
     const broken = tool(() => 'never', {
       parse: () => {
         throw new Error('bad schema');
@@ -288,7 +288,7 @@ describe('two calls with the same id', () => {
     expect(executed).toBe(1);
   });
 
-  it('S2.2 may follow each other, because a call is repeated after a crash', async () => {
+  it('S2.2 can be executed one after the other, because a call is repeated after a crash', async () => {
     const calls = new TestCalls([echo]);
     await calls.call('echo', { text: '1' });
     expect(await calls.call('echo', { text: '2' })).toEqual({ output: '2', failed: false });

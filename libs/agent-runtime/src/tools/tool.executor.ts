@@ -6,7 +6,7 @@ import { failedOutput, type ToolOutput, toOutput } from './tool.output.js';
 import type { ToolSet } from './tool.set.js';
 
 export interface ToolExecutorOptions {
-  /** For tools without a limit of their own. */
+  /** The time limit of tools that define none. */
   readonly defaultTimeoutMs: number;
   readonly maxInputBytes: number;
   readonly maxOutputChars: number;

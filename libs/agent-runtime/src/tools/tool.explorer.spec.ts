@@ -112,7 +112,7 @@ describe('a provider with @Tool', () => {
     expect(await calls.call('forecast', { city: 'Rome' })).toMatchObject({ failed: true });
   });
 
-  it('S2.2 is one toolbox also if it has several tokens', async () => {
+  it('S2.2 is one toolbox even if it has several injection tokens', async () => {
     const all = await catalog([WeatherTools, { provide: 'weather', useExisting: WeatherTools }]);
     expect(all.toolboxes.map(({ name }) => name)).toContain('weather-tools');
   });
@@ -130,7 +130,7 @@ describe('the tool catalog', () => {
   const stateOf = (all: ToolCatalog): [string, boolean][] =>
     all.list('default').map(({ tool, enabled }) => [tool.name, enabled]);
 
-  it('S2.2 enables the clock, the search for agents and the memory, and not http_fetch', async () => {
+  it('S2.2 enables the clock, the search for agents and the memory, but not http_fetch', async () => {
     expect(stateOf(await catalog([]))).toEqual([
       ['clock', true],
       ['find_agents', true],
@@ -140,7 +140,7 @@ describe('the tool catalog', () => {
     ]);
   });
 
-  it('S4.4 turns toolboxes off, and http_fetch on, by its options', async () => {
+  it('S4.4 has options that turn toolboxes off and http_fetch on', async () => {
     const httpFetch = { ...DEFAULT_TOOLS_OPTIONS.httpFetch, mode: 'read' as const };
     const all = await catalog([WeatherTools], { off: ['memory', 'weather-tools'], httpFetch });
     expect(stateOf(all).filter(([, enabled]) => enabled)).toEqual([

@@ -14,7 +14,7 @@ export class ToolExplorer {
   explore(): ToolBox[] {
     const providers = this.discovery.getProviders().filter(hasTools);
     for (const provider of providers) checkScope(provider);
-    // A provider with several tokens has one instance.
+    // A provider with several injection tokens has one instance.
     return [...new Set(providers.map(({ instance }) => instance as object))].map(toolBoxOf);
   }
 }

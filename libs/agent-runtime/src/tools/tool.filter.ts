@@ -12,7 +12,7 @@ export interface ToolFilter {
 /** The names that a filter may contain. */
 export interface KnownTools {
   readonly tools: readonly string[];
-  /** Configured MCP servers, also those that have not reported their tools yet. */
+  /** All configured MCP servers, including servers that have not reported their tools yet. */
   readonly mcpServers?: readonly string[];
 }
 
@@ -55,7 +55,7 @@ function isKnown(entry: string, { tools, mcpServers = [] }: KnownTools): boolean
   return mcpServers.some((one) => entry.startsWith(`${MCP}${one}__`) && !hasReported(one, tools));
 }
 
-/** Until a server has reported its tools, any name of it may be right. */
+/** Until a server has reported its tools, every name with its prefix is accepted. */
 function hasReported(server: string, tools: readonly string[]): boolean {
   return tools.some((name) => name.startsWith(`${MCP}${server}__`));
 }

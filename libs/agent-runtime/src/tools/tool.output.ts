@@ -10,7 +10,7 @@ export interface ToolOutput {
 const CONVERTED_PER_SHOWN = 8;
 const MIN_CONVERTED_BYTES = 1 << 20;
 
-/** Converts the value that a tool returned. A text stays as it is, any other value becomes JSON; what is too long is cut. */
+/** Converts the value that a tool returned. A text is not changed, and any other value becomes JSON. A result that is too long is cut. */
 export function toOutput(value: unknown, maxChars: number): ToolOutput {
   if (typeof value === 'string') return { output: shortened(value, maxChars), failed: false };
   if (value === undefined) return { output: 'The tool returned no value.', failed: false };
@@ -35,7 +35,7 @@ function storable(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text).toWellFormed();
 }
 
-/** A slice refers to the whole text, and would keep it in memory as long as the run. */
+/** Copies the text. A slice refers to the whole text, and would keep it in memory until the run ends. */
 function copied(slice: string): string {
   return Buffer.from(slice, 'utf16le').toString('utf16le');
 }

@@ -10,7 +10,7 @@ function tool(name: string, description = `The tool ${name}.`): Tool {
 }
 
 describe('a tool set', () => {
-  it('S2.2 takes the tool of the first toolbox that has its name', () => {
+  it('S2.2 uses the tool of the first toolbox that has a tool with this name', () => {
     const boxes = [
       toolBox('own', [tool('search', 'mine')]),
       toolBox('shared', [tool('search', 'theirs'), tool('sum')]),
@@ -51,7 +51,7 @@ describe('a tool set', () => {
     expect(ToolSet.of(boxes, aRun(), { allow: [] }).names).toEqual([]);
   });
 
-  it('S2.2 rejects a tool with a name that vendors do not accept, also from a toolbox of another kind', () => {
+  it('S2.2 rejects a tool with a name that vendors do not accept, even if the toolbox is of another kind', () => {
     const bad: ToolBox = { name: 'bad', tools: () => [{ ...tool('sum'), name: 'not a name' }] };
     expect(() => ToolSet.of([bad], aRun())).toThrow(expect.objectContaining({ code: 'TOOL_INVALID' }) as Error);
   });
@@ -89,7 +89,7 @@ describe('a tool filter', () => {
     [{ deny: ['mcp__*'] }, 'mcp__github__search', false],
     [{ deny: ['mcp__*'] }, 'sum', true],
     [{ allow: ['*'] }, 'sum', false],
-  ])('S4.4 %j: %s is allowed: %s', (filter, name, allowed) => {
+  ])('S4.4 whether %j allows %s: %s', (filter, name, allowed) => {
     expect(isAllowed(name, filter)).toBe(allowed);
   });
 

@@ -21,7 +21,7 @@ const ALL: ToolFilter = {};
 const cache = new WeakMap<readonly ToolBox[], CachedSet>();
 
 /**
- * The tools of one run. If several toolboxes have a tool with the same name, the first one wins. A tool that the filter does not
+ * The tools of one run. If several toolboxes have a tool with the same name, the first one is used. A tool that the filter does not
  * allow does not exist for the run: it is neither declared to the model nor found.
  */
 export class ToolSet {

@@ -1,10 +1,10 @@
 import type { RunContext } from '../loop/run.context.js';
 import type { RunMemory } from './run.memory.js';
 
-/** What a tool knows about the call. */
+/** The context of a call, for the tool. */
 export interface ToolContext {
   readonly run: RunContext;
-  /** Stable across attempts and restarts, so that a tool can recognise a repeated call. */
+  /** The id of the call. It is stable across attempts and restarts, so that a tool can recognise a repeated call. */
   readonly callId: string;
   /** Aborted when the run is cancelled or the time limit of the tool has passed. */
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface Tool {
   execute(input: unknown, context: ToolContext): unknown;
 }
 
-/** A named group of tools. It may offer other tools in another context, for example none at the limit of the depth. */
+/** A named group of tools. It may offer other tools in another context, for example none at the maximum delegation depth. */
 export interface ToolBox {
   readonly name: string;
   tools(context: RunContext): readonly Tool[];

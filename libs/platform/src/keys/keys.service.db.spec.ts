@@ -34,7 +34,7 @@ const age = async (id: string, interval: string): Promise<unknown> =>
     [id, interval],
   );
 
-describe('an API key', () => {
+describe('the service of API keys', () => {
   it('finds a key by its secret until the key expires', async () => {
     const { row, key } = await issue('short', ['viewer'], inAnHour());
     expect(await keys.findValid(hashOf(key))).toMatchObject({ id: row.id, isActive: true });
@@ -86,14 +86,14 @@ describe('an API key', () => {
     await expect(keys.revoke(row.id, null)).rejects.toMatchObject({ code: 'KEY_REVOKED' });
   });
 
-  it('the last admin key without an expiry date cannot be revoked, also when all are revoked at the same time', async () => {
+  it('keeps one admin key without an expiry date, even if all of them are revoked at the same time', async () => {
     const issued = await Promise.all(['a', 'b', 'c'].map((name) => issue(name, ['admin'], null)));
     const results = await Promise.allSettled(issued.map(({ row }) => keys.revoke(row.id, null)));
     const rejected = results.filter((result) => result.status === 'rejected');
     expect(rejected).toMatchObject([{ reason: { code: 'LAST_ADMIN_KEY' } }]);
   });
 
-  it('rejects an unknown key with KEY_NOT_FOUND and its id', async () => {
+  it('rejects an unknown id with KEY_NOT_FOUND, and names the id in the message', async () => {
     await expect(keys.get('unknown', null)).rejects.toMatchObject({
       code: 'KEY_NOT_FOUND',
       message: expect.stringContaining('"unknown"') as string,

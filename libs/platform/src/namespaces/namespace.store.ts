@@ -54,7 +54,7 @@ export class NamespaceStore {
     return rows[0];
   }
 
-  /** Waits for the transactions that hold the namespace. Later transactions wait until this one ends. */
+  /** Waits for the transactions that called `hold` for the namespace. A later `hold` waits until this transaction ends. */
   async lock(name: string): Promise<boolean> {
     const rows = await this.db.query('SELECT 1 FROM namespace WHERE name = $1 AND deleted_at IS NULL FOR UPDATE', [
       name,
@@ -62,7 +62,7 @@ export class NamespaceStore {
     return rows.length > 0;
   }
 
-  /** Returns the namespaces that exist. They cannot be deleted until the transaction ends. */
+  /** Returns the namespaces with these names that exist. They cannot be deleted until the transaction ends. */
   async hold(names: readonly string[]): Promise<NamespaceRow[]> {
     return await this.db.query<NamespaceRow>(
       `SELECT ${COLUMNS} FROM namespace WHERE name = ANY ($1) AND deleted_at IS NULL ORDER BY name FOR KEY SHARE`,

@@ -13,7 +13,7 @@ export function agentErrorOfStatus(status: number, message: string, options: Pro
   return new ProviderError(code, message, { ...options, status, ...(isMissing && { retryable: false }) });
 }
 
-/** There is no agent at this address. A retry does not help. */
+/** Statuses that mean that there is no agent at this address. A retry does not help. */
 const NOT_FOUND_STATUSES = new Set([404, 405, 410]);
 
 function codeOf(status: number): ProviderErrorCode {

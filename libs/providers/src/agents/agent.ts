@@ -11,12 +11,12 @@ export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 /** `failed`: the last call failed because of the agent. The next call may succeed. */
 export type AgentState = 'idle' | 'busy' | 'failed' | 'closed';
 
-/** What an agent receives. `message(text, data)` creates one. */
+/** The message that an agent receives. `message(text, data)` creates one. */
 export interface AgentMessage {
   readonly parts: readonly ContentPart[];
 }
 
-/** What a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
+/** The tokens and the money that a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
 export interface CallBudget {
   tokens?: number;
   microUsd?: number;
@@ -30,6 +30,8 @@ export interface CallContext {
   readonly namespace: string;
   readonly rootRunId: string;
   readonly runId: string;
+  /** The run that delegated to this run, whose budget pays for it. Absent for a root. */
+  readonly parentRunId?: string;
   /** The name of the called agent, for tools, logs and traces. */
   readonly agentName: string;
   /** The names of the agents that delegated to this run, from the root to the parent. */
@@ -42,8 +44,8 @@ export interface CallContext {
 
 export interface HandleOptions {
   /**
-   * Ends the call with CALL_ABORTED, or with the reason of the signal if the reason is a ProviderError. The owner of the
-   * signal decides with this reason whether the agent counts as failed, for example after a timeout.
+   * Ends the call with CALL_ABORTED, or with the reason of the signal if the reason is a ProviderError. With this
+   * reason, the owner of the signal decides whether the agent counts as failed, for example after a timeout.
    */
   signal?: AbortSignal;
   budget?: CallBudget;

@@ -60,7 +60,7 @@ export class CallTracker {
     return explained;
   }
 
-  /** If the signal has a ProviderError as its reason, such as a missed deadline, the call fails with that error. */
+  /** If the signal has a ProviderError as its reason, such as an exceeded deadline, the call fails with that error. */
   private cancelled({ reason }: AbortSignal): ProviderError {
     return reason instanceof ProviderError ? reason : aborted(`The call to ${this.label}`);
   }

@@ -1,7 +1,7 @@
 import { ProviderError } from '../errors.js';
 import type { AgentMessage } from './agent.js';
 
-/** Returns the message as one text, with data as JSON. Throws for a file, so that an agent never misses a part silently. */
+/** Returns the message as one text, with data as JSON. Throws if the message contains a file, so that no part is dropped silently. */
 export function textOnly({ parts }: AgentMessage, label: string): string {
   let text = '';
   for (const part of parts) {

@@ -8,7 +8,7 @@ export async function* untilAborted<Value>(values: AsyncIterable<Value>, signal:
     for (;;) {
       const next = iterator.next();
       const step = signal.aborted ? undefined : await Promise.race([next, ended.promise]);
-      if (!step) return void next.catch(() => undefined); // nobody reads this value
+      if (!step) return void next.catch(() => undefined); // this value is never read
       if (step.done) return;
       yield step.value;
     }

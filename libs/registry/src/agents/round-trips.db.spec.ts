@@ -30,7 +30,7 @@ async function register(agentId: string): Promise<GivenAgent> {
   return joined;
 }
 
-/** The round trips of the work, without those of the directory, which reads after the commit. */
+/** Counts the round trips of the work. The reads of the directory after the commit are not counted. */
 async function tripsOf(work: () => Promise<unknown>): Promise<number> {
   const trips = await proxy.count(async () => void (await work()));
   await registry.idle();
@@ -64,7 +64,7 @@ describe('D6', () => {
     expect((await agents.get('first')).health.circuitBreakerState).toBe('open');
   });
 
-  it('a hundred registrations at once take 3 round trips together', async () => {
+  it('a batch of a hundred registrations takes at most 3 round trips', async () => {
     const request = (id: number) => ({
       agentId: `many-${id}`,
       leaseToken: null,

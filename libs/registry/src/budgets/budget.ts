@@ -3,8 +3,8 @@ import { nextWindow, type BudgetWindow } from './budget.window.js';
 import type { ReportState } from './reported.usage.js';
 
 /**
- * Whose spending a budget limits. A `run` is one node of a delegation tree. A `namespace` is everything that is spent in it; the
- * `fleet` is all namespaces together.
+ * Whose spending a budget limits. A `run` is one node of a delegation tree. A budget of the kind `namespace` limits all spending in
+ * that namespace, and a budget of the kind `fleet` limits the spending of all namespaces together.
  */
 export const BUDGET_KINDS = ['agent', 'caller', 'run', 'namespace', 'fleet'] as const;
 export type BudgetKind = (typeof BUDGET_KINDS)[number];
@@ -46,7 +46,7 @@ export interface Budget {
   readonly reports: ReportState;
   readonly windowStart: number;
   readonly windowEnd: number | null;
-  /** What counts the usage: `ledger`, `reported` (by the agent), or a usage source such as `langfuse`. */
+  /** Where the usage is counted: `ledger`, `reported` (by the agent), or a usage source such as `langfuse`. */
   readonly source: string;
   /** Whether the agent declared the limit, and no operator has changed it. */
   readonly declared: boolean;
@@ -94,7 +94,7 @@ export function remaining({ limit, used }: Budget): Limit {
   return { tokens: left('tokens'), microUsd: left('microUsd') };
 }
 
-/** Returns the unit of which too little is left for the request, if any. At the limit, even a request for 0 is rejected. */
+/** Returns the first unit that has too little left for the request, if any. At the limit, even a request for 0 is rejected. */
 export function insufficientUnit(budget: Budget, requested: Amount): Unit | undefined {
   const left = available(budget);
   return UNITS.find((unit) => {
@@ -124,7 +124,7 @@ export function charge(budget: Budget, amount: Amount, own: boolean): Budget {
 
 export type BudgetCondition = 'ample' | 'low' | 'exhausted';
 
-/** Based on charged amounts only, because open reservations may be released. */
+/** Uses charged amounts only, because open reservations may be released. */
 export function conditionOf(budget: Budget, policy: LowBudgetPolicy): BudgetCondition {
   const left = remaining(budget);
   if (UNITS.some((unit) => left[unit] === 0)) return 'exhausted';

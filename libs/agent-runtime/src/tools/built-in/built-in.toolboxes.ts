@@ -12,7 +12,7 @@ import { MEMORY_TOOLBOX } from './memory.toolbox.js';
 @Injectable()
 export class BuiltInToolBoxes implements OnApplicationShutdown {
   readonly all: readonly ToolBox[];
-  /** The names of those that the options turn off. */
+  /** The names of the built-in toolboxes that the options turn off. */
   readonly off: readonly string[];
   private readonly egress: EgressClient;
 

@@ -10,11 +10,11 @@ export const HTTP_FETCH = 'http_fetch';
 
 const MAX_URL = 2_048;
 const MAX_BODY = 64 * 1_024;
-/** Room for the status and the notice of a cut, so that the limit of the output does not cut the end of the label. */
+/** Space for the status line and the notice of a cut, so that the output limit does not remove the end of the label. */
 const MAX_STATUS_CHARS = 200;
 
 export interface HttpFetch {
-  /** Of a guarded egress client. */
+  /** The `fetch` of an egress client, which applies the egress rules. */
   readonly fetch: typeof fetch;
   readonly mode: HttpFetchMode;
   readonly hosts: readonly string[];
@@ -68,7 +68,7 @@ async function send(request: Request, options: HttpFetch, signal: AbortSignal): 
   return `${response.status} ${mediaTypeOf(response)}\n${untrustedData(url, text)}`;
 }
 
-/** Without its parameters: they can contain any text, and are outside the label. */
+/** Returns the media type without its parameters: they can contain any text, which would be outside the label. */
 function mediaTypeOf({ headers }: Response): string {
   return /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?=$|[\s;])/.exec(headers.get('content-type') ?? '')?.[0] ?? 'text/plain';
 }

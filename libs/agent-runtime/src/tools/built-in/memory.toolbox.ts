@@ -4,8 +4,8 @@ import { toolBox } from '../tool.box.js';
 import type { ToolBox } from '../tool.js';
 
 const Key = z.string().min(1).max(100);
-const RememberInput = z.strictObject({ key: Key, value: z.string().describe('Any text, also JSON.') });
-const RecallInput = z.strictObject({ key: Key.optional().describe('Without a key, all keys are listed.') });
+const RememberInput = z.strictObject({ key: Key, value: z.string().describe('Any text, including JSON.') });
+const RecallInput = z.strictObject({ key: Key.optional().describe('If absent, all keys are listed.') });
 
 const remember = defineTool({
   name: 'remember',
@@ -30,5 +30,5 @@ const recall = defineTool({
   },
 });
 
-/** The values that the tools of one run share, for the model. */
+/** Gives the model access to the values that the tools of one run share. */
 export const MEMORY_TOOLBOX: ToolBox = toolBox('memory', [remember, recall]);

@@ -16,7 +16,7 @@ export function Describe(text: string): PropertyDecorator {
 
 /**
  * The JSON Schema of a DTO. It covers the common decorators of class-validator. A decorator that has no equivalent in JSON Schema is
- * an error, because the model would not know the rule; `enclosing` are the classes around a nested one.
+ * an error, because the model would not know the rule. `enclosing` contains the classes around a nested class.
  */
 export function dtoSchema(dto: DtoClass, enclosing: readonly DtoClass[] = []): Schema {
   if (enclosing.includes(dto)) throw new Error(`${dto.name} contains itself, which a DTO cannot describe`);

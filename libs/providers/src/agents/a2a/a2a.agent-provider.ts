@@ -20,7 +20,7 @@ const SettingsSchema = z.strictObject({
 });
 
 export interface A2aProviderOptions extends OutboundOptions {
-  /** The time limit for the request of a card. */
+  /** The time limit for fetching a card. */
   cardTimeoutMs?: number;
 }
 
@@ -33,8 +33,8 @@ interface Remote {
 }
 
 /**
- * Creates remote agents that use A2A. The card is fetched when the agent is created, so a missing agent fails at that
- * time.
+ * Creates remote agents that use A2A. The card is fetched when the agent is created, so a missing agent is reported
+ * at that time.
  */
 export class A2aAgentProvider implements AgentProvider {
   readonly name = 'a2a';

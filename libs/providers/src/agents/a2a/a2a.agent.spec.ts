@@ -95,7 +95,7 @@ describe('S1.10 an a2a agent', () => {
     return events;
   };
 
-  it('sends its key to its own server, and not to another server that its card names', async () => {
+  it('sends its key to its own server, but not to another server that its card names', async () => {
     const [server, otherServer] = [await startServer(), await startServer()];
     const settings = { url: server.url, credential: { env: 'A2A_KEY' } };
     await collect(await provider.createAgent({ name: 'ada', settings }), { does: 'answer', pieces: ['x'] });
@@ -229,7 +229,7 @@ describe('S1.10 an a2a agent', () => {
     },
   );
 
-  it('returns the text of an artifact once, although it arrives in parts, again as a whole, and with the task', async () => {
+  it('returns the text of an artifact once, although it arrives three times: in parts, as a whole, and with the task', async () => {
     const part = (text: string, append: boolean): object => ({
       artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text }] }, append },
     });
@@ -243,7 +243,7 @@ describe('S1.10 an a2a agent', () => {
     expect(events.at(-1)).toMatchObject({ result: { parts: [textPart('Hello you')], conversationId: 'c' } });
   });
 
-  it('redacts the key in text and data, also when it arrives in two parts', async () => {
+  it('redacts the key in text and data, even if it arrives in two parts', async () => {
     const [begin, end] = [KEY.slice(0, 5), KEY.slice(5)];
     const parts = [{ text: `got ${KEY} ${begin}` }, { text: end }, { data: { echo: [KEY] } }];
     const working = {
@@ -281,7 +281,7 @@ describe('S1.10 an a2a agent', () => {
     expect(error).toMatchObject({ fault: 'remote', retryable: true });
   });
 
-  it.each([401, 403, 429, 502, 503])('uses status %i and not the error in the body', async (status) => {
+  it.each([401, 403, 429, 502, 503])('uses status %i, not the error in the body', async (status) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: `bad ${KEY}` } });
     const agent = await agentWithAnswer((_request, response) =>
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' }).end(body),

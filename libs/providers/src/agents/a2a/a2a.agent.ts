@@ -41,7 +41,7 @@ export class A2aAgent extends TrackedAgent {
     const request = toSendMessage(message, options);
     const reader = new TaskReader(this.label, Boolean(request.message?.taskId), this.options.redact);
     const call = new A2aCall(this.options.client, this.options.streams);
-    // immediately, and not at the next read: the caller may never read again
+    // cancels immediately, because the caller may never read again
     signal.addEventListener('abort', () => this.cancel(call, reader));
     try {
       for await (const response of untilAborted(call.send(request), signal)) yield* reader.read(response);

@@ -7,8 +7,8 @@ const CANCEL_TIMEOUT_MS = 800;
 
 /**
  * One message to a remote agent, and the task that the agent creates for it. When a caller cancels the call, it is not
- * enough to close the connection, because the agent would continue the task. The id of the task is only known from the
- * answer, so the connection stays open until the id is known and the task is cancelled.
+ * enough to close the connection, because the agent would continue the task. Only the answer contains the id of the
+ * task, so the connection stays open until the id arrives and the task is cancelled.
  */
 export class A2aCall {
   taskId?: string;

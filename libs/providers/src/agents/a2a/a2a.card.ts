@@ -21,7 +21,7 @@ export async function fetchCard(url: string, fetchImpl: typeof fetch): Promise<A
   return await new DefaultAgentCardResolver({ fetchImpl, ...LEGACY }).resolve(url, path);
 }
 
-/** Returns the card with only those interfaces that are supported here and may be called. Throws if there are none. */
+/** Returns the card with only the interfaces that are supported and may be called. Throws if there are none. */
 export function usableCard(card: AgentCard, policy: EgressPolicy, label: string): AgentCard {
   const listed = InterfacesSchema.safeParse(card.supportedInterfaces);
   if (!listed.success) throw unusable(label, 'it lists no interface');

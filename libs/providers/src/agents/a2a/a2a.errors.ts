@@ -2,7 +2,7 @@ import { A2AError } from '@a2a-js/sdk/errors';
 import { ProviderError, reasonOf, type ProviderErrorCode } from '../../errors.js';
 import { agentErrorOf, agentErrorOfStatus, unreachable } from '../agent.status.js';
 
-/** Reasons to reject a request. They say nothing about the health of the agent. */
+/** A2A errors that mean that the request was rejected. They say nothing about the health of the agent. */
 const REJECTIONS = new Set([
   'TASK_NOT_FOUND',
   'CONTENT_TYPE_NOT_SUPPORTED',
@@ -12,7 +12,7 @@ const REJECTIONS = new Set([
 ]);
 const PROTOCOL_MISMATCHES = new Set(['VERSION_NOT_SUPPORTED', 'INVALID_AGENT_RESPONSE']);
 const MAX_REASON_LENGTH = 300;
-/** Statuses of a proxy, of an authentication check or of a rate limit. They are errors of HTTP, even if the body is JSON. */
+/** Statuses of a proxy, of an authentication check or of a rate limit. They are treated as HTTP errors, even if the body is a JSON-RPC error. */
 const HTTP_ERROR_STATUSES = new Set([401, 403, 408, 425, 429, 502, 503, 504, 529]);
 
 interface ErrorContext {

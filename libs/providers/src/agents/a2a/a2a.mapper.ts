@@ -3,7 +3,7 @@ import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
 import type { ContentPart } from '../content.part.js';
 import { toWireContext } from '../wire/wire.message.js';
 
-/** The default of data. Data that has no media type is sent with this one, and arrives without one. */
+/** The default media type of data. Data without a media type is sent with this type, and received data with this type has none. */
 const JSON_TYPE = 'application/json';
 
 /** Converts a message to A2A; `task.reader.ts` converts the responses. */

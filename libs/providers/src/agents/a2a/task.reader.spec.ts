@@ -10,7 +10,7 @@ function eventsOf(responses: object[]): AgentEvent[] {
 }
 
 describe('S1.10 the reader of an A2A task', () => {
-  it('yields only new chunks of an artifact that is repeated, and its text also as text', () => {
+  it('yields only the new chunks of a repeated artifact, and also yields its text as text events', () => {
     const chunk = (parts: object[], append: boolean, lastChunk = false): object => ({
       artifactUpdate: {
         taskId: 't',
@@ -71,7 +71,7 @@ describe('S1.10 the reader of an A2A task', () => {
     ]);
   });
 
-  it('returns a failed task as stopped if its metadata contains the limit, and with the status as its default detail', () => {
+  it('returns a failed task as stopped if its metadata contains the limit, and uses the status as the default detail', () => {
     const status = {
       state: 'TASK_STATE_FAILED',
       message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'Too long.' }] },

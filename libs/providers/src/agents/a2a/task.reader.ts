@@ -54,7 +54,7 @@ export class TaskReader {
     }
   }
 
-  /** Call it at the end of the stream: it handles an old state that no other event followed. */
+  /** Must be called at the end of the stream. It handles an old state if no other event followed it. */
   *rest(): Generator<AgentEvent> {
     if (this.oldState) yield* this.task(this.oldState);
   }
@@ -68,7 +68,7 @@ export class TaskReader {
     yield* this.status(task.status);
   }
 
-  /** The first event of a stream need not be the task. */
+  /** Reads the ids from every event, because the first event of a stream need not be the task. */
   private identify({ taskId, contextId }: { taskId: string; contextId: string }): void {
     this.taskId ??= taskId || undefined;
     this.contextId ??= contextId || undefined;

@@ -102,7 +102,7 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
-  it('passes its limits to the SDK, and no settings of this machine', async () => {
+  it('passes its limits, but no settings of this machine, to the SDK', async () => {
     const agent = await create(
       { instructions: 'Be brief.', tools: ['Read'], maxTurns: 3 },
       { allowedTools: ['Read', 'Grep'] },
@@ -121,7 +121,7 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
-  it('disables slash commands, attachments and file mentions in messages, also if the environment enables them', async () => {
+  it('disables slash commands, attachments and file mentions in messages, even if the environment enables them', async () => {
     const agent = await create({}, { env: { CLAUDE_CODE_DISABLE_FILE_MENTIONS: '', LANG: 'C' } });
     await lastEvent(agent, { does: 'answer', pieces: ['x'] });
     expect(sdk.prompts.at(-1)).toMatch(/^\n/); // a command must start with a slash

@@ -22,7 +22,7 @@ export class HttpAgentProvider implements AgentProvider {
   async createAgent(config: AgentConfig): Promise<Agent> {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);
     const { policy, secrets } = this.options;
-    policy.checkUrl(url); // a forbidden address fails here and not at the first call
+    policy.checkUrl(url); // rejects a forbidden address now, not at the first call
     if (!credential) return new HttpAgent({ name: config.name, url, fetch: this.options.fetch });
     const authorized = withCredential(this.options.fetch, { url, settings: credential, secrets });
     return new HttpAgent({

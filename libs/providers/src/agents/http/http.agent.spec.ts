@@ -60,7 +60,7 @@ describe('S1.10 an http agent', () => {
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
 
-  it('the remote agent receives the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
+  it('sends the message with its call id, conversation id and budget, and the key in the Authorization header', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'), { env: 'AGENT_KEY' });
     await collect(agent);
     const [request] = servers.at(-1)?.requests ?? [];
@@ -174,7 +174,7 @@ describe('S1.10 an http agent', () => {
     ]);
   });
 
-  it('returns a limit without a reason as stopped with the reason unknown', async () => {
+  it('returns the outcome stopped with the reason unknown if a limit has no reason', async () => {
     const events = await collect(await agentWithEvents([{ type: 'result', text: 'So far', outcome: 'stopped' }]));
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'stopped', reason: 'unknown', detail: '' } });
   });
@@ -248,7 +248,7 @@ describe('S1.10 an http agent', () => {
     expect((await collect(agent)).at(-1)).toMatchObject({ result: { parts: [textPart('[secret]')] } });
   });
 
-  it('sends several values of data as an array to agents that do not read parts', async () => {
+  it('sends several data parts as one array, for agents that do not read parts', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
     const data = [1, null].map((value): ContentPart => ({ type: 'data', data: value }));
     for await (const event of agent.handle({ parts: [textPart('a'), ...data, textPart('b')] })) void event;

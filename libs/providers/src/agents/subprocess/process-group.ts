@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const TERMINATE_TIMEOUT_MS = 300;
 const DRAIN_MS = 500;
 const STDERR_LENGTH = 500;
-/** No process is left, or the remaining processes belong to another user. */
+/** Error codes that mean that no process is left, or that the remaining processes belong to another user. */
 const IGNORED_CODES = new Set(['ESRCH', 'EPERM']);
 
 /**

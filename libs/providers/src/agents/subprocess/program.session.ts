@@ -11,7 +11,7 @@ interface Call {
   reader: WireReader;
   /** The number of characters that the program has written for this call. */
   written: number;
-  /** Runs until the program confirms a cancellation. */
+  /** The timer of a cancellation. It runs until the program confirms the cancellation. */
   cancelTimer?: NodeJS.Timeout;
 }
 
@@ -78,7 +78,7 @@ export class ProgramSession {
   }
 
   /**
-   * The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other
+   * Cancels a call. The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other
    * calls fail.
    */
   private cancel(id: string, call: Call): void {

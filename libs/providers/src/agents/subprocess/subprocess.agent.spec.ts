@@ -49,7 +49,7 @@ describe('S1.10 a subprocess agent', () => {
   const send = (does: string, signal?: AbortSignal): AsyncIterator<AgentEvent> =>
     agent.handle(message(JSON.stringify({ does })), { signal })[Symbol.asyncIterator]();
 
-  it('a program ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
+  it('ends the program and its child processes at shutdown, even if the program ignores SIGTERM', async () => {
     await startAgent({ env: { STUBBORN: 'yes', PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     const [child, parent] = [Number(value.text), program.pids[0] ?? 0];
@@ -58,7 +58,7 @@ describe('S1.10 a subprocess agent', () => {
     await until('both processes have ended', () => !isAlive(child) && !isAlive(parent));
   });
 
-  it('a program that crashes ends together with its child processes', async () => {
+  it('ends the child processes of a program that crashes', async () => {
     await startAgent({ env: { PATH: '/usr/bin:/bin' } });
     const { value } = (await send('have a child').next()) as { value: { text: string } };
     await expect(send('crash').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED' });
@@ -78,7 +78,7 @@ describe('S1.10 a subprocess agent', () => {
     expect(program.pids).toHaveLength(2);
   });
 
-  it('yields the tool calls of a program, whose events have the id of the message', async () => {
+  it('yields the tool calls of a program, although the id of each event is the id of the message', async () => {
     await startAgent();
     const { value } = await send('call a tool').next();
     expect(value).toEqual({ type: 'tool-call', id: expect.any(String), name: 'search', input: { q: 'x' } });
@@ -89,7 +89,7 @@ describe('S1.10 a subprocess agent', () => {
     await expect(send('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });
   });
 
-  it('terminates a program that sends more than its caller reads, and the next call succeeds', async () => {
+  it('terminates a program that sends more than the limit while its caller does not read, and the next call succeeds', async () => {
     await startAgent();
     const flood = send('flood');
     await flood.next(); // the caller stops reading here
@@ -101,7 +101,7 @@ describe('S1.10 a subprocess agent', () => {
     expect((await send('show environment').next()).value).toMatchObject({ type: 'finished' });
   });
 
-  it('a program may write any amount to its standard error, and the error message contains the end of it', async () => {
+  it('accepts any amount of standard error of a program, and the error message contains the end of it', async () => {
     await startAgent();
     const error = await send('flood stderr')
       .next()
@@ -125,7 +125,7 @@ describe('S1.10 a subprocess agent', () => {
     });
   });
 
-  it('a program receives the configured environment with its keys, and no other variable of Rollcall', async () => {
+  it('passes the configured environment with its keys to the program, and no other variable of Rollcall', async () => {
     await startAgent({ env: { LANG: 'C' }, secretEnv: ['PROGRAM_KEY'] });
     const { value } = (await send('show environment').next()) as { value: Extract<AgentEvent, { type: 'finished' }> };
     const seen = JSON.parse(textOfParts(value.result.parts)) as Record<string, string>;

@@ -26,7 +26,7 @@ export class SubprocessAgent extends TrackedAgent {
     this.options = { label: this.label, program, redact: (text) => redactAll(text, secrets) };
   }
 
-  /** Starts the program, so that a program that cannot run is noticed here. */
+  /** Starts the program. Throws if the program cannot run. */
   static async start(options: SubprocessAgentOptions): Promise<SubprocessAgent> {
     const agent = new SubprocessAgent(options);
     await agent.running();

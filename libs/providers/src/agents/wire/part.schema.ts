@@ -59,8 +59,8 @@ export const ArtifactSchema = z
   }));
 
 /**
- * Reads Base64 in both alphabets, with or without padding. Node ignores characters that are not Base64, so then there are
- * fewer bytes than expected. A regular expression would take much longer for a large file.
+ * Reads Base64 in both alphabets, with or without padding. Node ignores characters that are not Base64, so an
+ * invalid text has fewer bytes than expected. A regular expression would take much longer for a large file.
  */
 function bytesOf(text: string): Buffer | undefined {
   const length = text.length - (text.endsWith('==') ? 2 : Number(text.endsWith('=')));

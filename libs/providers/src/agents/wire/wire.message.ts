@@ -1,7 +1,7 @@
 import type { AgentMessage, CallBudget, CallContext, HandleOptions } from '../agent.js';
 import { type ContentPart, dataOfParts, textOfParts } from '../content.part.js';
 
-/** The run that a message belongs to, as agents outside this process receive it: without the names of other agents. */
+/** The run context that agents outside this process receive. It does not contain the names of other agents. */
 export type WireContext = Pick<CallContext, 'rootRunId' | 'runId' | 'depth' | 'deadline'>;
 
 /** The JSON object that `http` and `subprocess` agents receive. */

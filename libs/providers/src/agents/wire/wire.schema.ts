@@ -42,7 +42,7 @@ export const ErrorSchema = z.object({
   usage: UsageSchema,
 });
 
-/** In the events of a subprocess, `id` is the id of the message, so its tool calls have none. */
+/** A tool call. A subprocess sends no id for it, because `id` in its events is the id of the message. */
 const ToolCallSchema = z.object({
   type: z.literal('tool-call'),
   id: z
