@@ -157,7 +157,9 @@ describe('on a new database', () => {
       RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
       ProvidersModule.forRoot(NO_PROVIDERS),
     ];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot({ skills: { folders: [] } }), { module: GreetingModule });
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot({ skills: { folders: [] } }), {
+      module: GreetingModule,
+    });
     const catalog = context.get(ToolCatalog);
     catalog.add(toolBox('farewell', [defineTool({ name: 'part', description: 'Parts.', execute: () => 'bye' })]));
     const own = catalog.list('default').slice(0, 2);
