@@ -1,4 +1,5 @@
-import type { CloudEvent } from '#rollcall/platform';
+import { type CloudEvent, EventFeed } from '#rollcall/platform';
+import { testEvents } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
@@ -150,6 +151,8 @@ describe('the cursor of a quiet namespace', () => {
     const connections = other.app.nest.get(StreamConnections, { strict: false });
     await until('both are connected', () => connections.count === 2);
     await appendEvents(api, ...many(50));
+    const feed = other.app.nest.get(EventFeed, { strict: false });
+    await until('the replica has read the events', () => feed.position === 50); // a client may not answer many beats in a short time
     await until('the position is sent', () => {
       connections.beat();
       return client.of('position').at(-1)?.['sequence'] === '50';
@@ -159,6 +162,69 @@ describe('the cursor of a quiet namespace', () => {
     const cursor = String(client.of('position').at(-1)?.['cursor']);
     expect((await other.call('GET', `/v1/events?after=${cursor}`, { key: keyOfA })).status).toBe(200);
     client.socket.terminate();
+  });
+});
+
+describe('the limit of events of a namespace', () => {
+  /** Appends three events of each team, and lets all but the newest of team-a expire. */
+  async function expire(): Promise<void> {
+    const body = { limits: { eventsKept: 1 } };
+    expect((await api.call('PATCH', '/v1/namespaces/team-a', { body })).body).toMatchObject(body);
+    for (let round = 1; round <= 3; round++)
+      await appendEvents(api, joined(`team-a/a-${round}`), joined(`team-b/b-${round}`));
+    await until('the events are logged', async () => seqOf((await page('?after=latest', {})).head) === '6');
+    const { pruner } = await testEvents(api.database.db);
+    expect(await pruner.expire()).toEqual({ expired: 2 });
+  }
+  const problem = { code: 'CURSOR_EXPIRED', oldest: '3', snapshot: '/v1/events/snapshot' };
+
+  it('is shown with the present use, and does not prevent the deletion', async () => {
+    await expire();
+    const { body } = await other.call('GET', '/v1/namespaces/team-a', { key: keyOfA });
+    expect(body).toMatchObject({ limits: { eventsKept: 1 }, use: { eventsKept: 1 } });
+    expect((await other.call('GET', '/v1/namespaces/team-b')).body).toMatchObject({ use: { eventsKept: 3 } });
+    const keys = await api.call<{ items: { id: string }[] }>('GET', '/v1/keys', { key: keyOfA });
+    for (const { id } of keys.body.items) await api.call('DELETE', `/v1/keys/${id}`, { headers: ALL.headers });
+    expect((await api.call('DELETE', '/v1/namespaces/team-a')).status).toBe(204);
+  });
+
+  it('a page, a stream and a WebSocket of the namespace that are behind get CURSOR_EXPIRED', async () => {
+    await expire();
+    for (const path of ['?after=0', '?after=2', '/stream?after=2'])
+      expect(await other.call('GET', `/v1/events${path}`, { key: keyOfA })).toMatchObject({
+        status: 410,
+        body: problem,
+      });
+    const client = await EventClient.connect(other.url, { key: keyOfA });
+    client.send('subscribe', { after: '0' });
+    await until('the subscription is rejected', () => JSON.stringify(client.frames).includes('CURSOR_EXPIRED'));
+    client.socket.terminate();
+    expect(named((await page('', { key: keyOfA })).items)).toEqual(['team-a a-3']);
+    expect(named((await page('?after=3', { key: keyOfA })).items)).toEqual(['team-a a-3']);
+  });
+
+  it('another namespace has all its events, and a consumer of all namespaces has a sequence without a gap', async () => {
+    await expire();
+    const ofB = await page('?after=0', { key: keyOfB });
+    expect([named(ofB.items), seqOf(ofB.next)]).toEqual([['team-b b-1', 'team-b b-2', 'team-b b-3'], '6']);
+    const { items } = await page('?after=0', ALL);
+    expect(items.map(({ sequence, type }) => `${sequence} ${type}`)).toEqual([
+      '1 event.expired',
+      '2 agent.joined',
+      '3 event.expired',
+      '4 agent.joined',
+      '5 agent.joined',
+      '6 agent.joined',
+    ]);
+    expect(items[0]).toMatchObject({ namespace: 'team-a', subject: 'team-a', data: {} });
+  });
+
+  it('a webhook of the namespace cannot start before an expired event', async () => {
+    await expire();
+    const create = async (key: string): Promise<Answer> =>
+      await api.call('POST', '/v1/webhooks', { key, body: { url: receiver.url, after: '0' } });
+    expect(await create(keyOfA)).toMatchObject({ status: 410, body: problem });
+    expect(await create(keyOfB)).toMatchObject({ status: 201 });
   });
 });
 

@@ -100,7 +100,10 @@ describe('spending', () => {
 
   it('the owner reserves on the budget of its agent; another agent key gets NOT_THE_OWNER, and nothing is held', async () => {
     const { agentId } = await api.given.agent({ agentId: newId(), budget: { totalTokens: 100 } }, owner);
-    expect(await reserve(stranger, { agentId, tokens: 100 })).toMatchObject(NOT_THE_OWNER);
+    const foreign = await reserve(stranger, { agentId, tokens: 100 });
+    expect(foreign).toMatchObject(NOT_THE_OWNER);
+    expect(foreign.body['detail']).toMatch(/budgets:spend-any/);
+    expect(foreign.body['detail']).not.toMatch(/lease token/); // a lease token cannot reserve
     expect(await reserve(owner, { agentId, tokens: 60 })).toMatchObject({ status: 201 });
     expect(await reserve(operator, { agentId, tokens: 40 })).toMatchObject({ status: 201 });
     expect(await reserve(owner, { agentId: 'unknown' })).toMatchObject({ status: 404 });

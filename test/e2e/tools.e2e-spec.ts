@@ -44,8 +44,4 @@ describe('the settings of tools', () => {
       ['http_fetch', true],
     ]);
   });
-
-  it('S4.4 with an unknown toolbox stop the start with a suggestion', async () => {
-    await expect(startApi({ ROLLCALL_TOOLS_OFF: 'memry' })).rejects.toThrow('did you mean memory?');
-  });
 });

@@ -6,6 +6,7 @@ import {
   Database,
   EventCatalog,
   EventLog,
+  PLATFORM_EVENTS,
   EventOutbox,
   joinSchemas,
   migrate,
@@ -28,7 +29,7 @@ import {
 import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
-const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
+const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS, ...PLATFORM_EVENTS });
 const NO_PROVIDERS: ProvidersOptions = {
   egress: {},
   models: { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } } },
@@ -134,7 +135,7 @@ describe('on a new database', () => {
   it('AgentRuntimeModule starts with the other modules, calls an agent through its circuit and closes its connections', async () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot({ skills: { folders: [] } }));
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
     await context
       .get(AgentsService)
       .register({ agentId: 'ada', leaseToken: null, by: 'test', facts: given.registration() });
@@ -157,9 +158,7 @@ describe('on a new database', () => {
       RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
       ProvidersModule.forRoot(NO_PROVIDERS),
     ];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot({ skills: { folders: [] } }), {
-      module: GreetingModule,
-    });
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot(), { module: GreetingModule });
     const catalog = context.get(ToolCatalog);
     catalog.add(toolBox('farewell', [defineTool({ name: 'part', description: 'Parts.', execute: () => 'bye' })]));
     const own = catalog.list('default').slice(0, 2);

@@ -35,6 +35,7 @@ export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
 export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
+export { isExpired, PLATFORM_EVENTS } from './events/expired.event.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
 export type { EventSink } from './sinks/event.sink.js';
@@ -54,6 +55,7 @@ export {
   qualifiedId,
   type VisibleNamespaces,
 } from './namespaces/namespace.js';
+export { NamespaceAdmission } from './namespaces/namespace.admission.js';
 export { NamespaceCatalog } from './namespaces/namespace.catalog.js';
 export { NamespaceContents } from './namespaces/namespace.contents.js';
 export { NamespaceFullError, NamespaceNotFoundError } from './namespaces/namespace.errors.js';

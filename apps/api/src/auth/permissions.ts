@@ -13,7 +13,6 @@ export const PERMISSIONS = [
   'budgets:write',
   'models:read',
   'tools:read',
-  'skills:read',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -29,15 +28,7 @@ export type Role = (typeof ROLES)[number];
 
 /** Every role may read these. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
-const VIEWER: Permission[] = [
-  ...READ,
-  'agents:query',
-  'models:read',
-  'tools:read',
-  'skills:read',
-  'events:read',
-  'metrics:read',
-];
+const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'tools:read', 'events:read', 'metrics:read'];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /** For services that use agents. */
@@ -48,7 +39,6 @@ const CALLER: Permission[] = [
   'budgets:spend',
   'budgets:spend-any',
   'models:read',
-  'skills:read',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,

@@ -11,7 +11,6 @@ import { log, shutdown } from './process.settings.js';
 import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { runtime } from './runtime.settings.js';
-import { skills } from './skills.settings.js';
 import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 export const ConfigSchema = z.strictObject({
@@ -35,7 +34,6 @@ export const ConfigSchema = z.strictObject({
   egress: egress.prefault({}),
   providers: providers.prefault({}),
   runtime: runtime.prefault({}),
-  skills: skills.prefault({}),
   webhooks: webhooksConfig.prefault({}),
   nats: natsConfig.prefault({}),
 });

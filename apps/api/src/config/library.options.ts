@@ -40,11 +40,11 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
-export function runtimeOptions({ runtime, egress, skills }: Config): AgentRuntimeOptions {
-  const folders = skills.folders.filter((folder) => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder));
+export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
+  const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    skills: { folders },
+    skills: { folders: runtime.skills.filter(isUsed) },
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },

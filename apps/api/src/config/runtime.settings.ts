@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
+import { skills } from './skills.settings.js';
 import { byteSize, DURATION_FORMAT, duration, integer, list, setting } from './setting.js';
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
@@ -47,4 +48,4 @@ const tools = z.strictObject({
 });
 
 /** The agents that Rollcall runs itself. */
-export const runtime = z.strictObject({ tools: tools.prefault({}) });
+export const runtime = z.strictObject({ tools: tools.prefault({}), skills });

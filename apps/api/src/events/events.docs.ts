@@ -72,6 +72,11 @@ const EVENT_DOCS: EventDocs = {
     about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
   },
+  'event.expired': {
+    about:
+      'The event at this position was deleted, because its namespace has more events than its limit `eventsKept`. Only consumers of all namespaces receive it, whatever their filter.',
+    data: {},
+  },
   'protection.left': { about: 'Self-preservation ended. Agents are evicted again.', data: { fleet: 118 } },
 };
 

@@ -26,7 +26,6 @@ const TAGS = {
   webhooks: 'Deliver events to endpoints, and replay them.',
   models: 'Model presets, model vendors and agent providers of this deployment.',
   runtime: 'The agents that Rollcall runs itself: what they can use.',
-  skills: 'Procedures that models read.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',
 };

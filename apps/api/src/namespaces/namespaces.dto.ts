@@ -54,6 +54,18 @@ class LimitsView implements NamespaceLimits {
   @Min(0)
   @Max(MAX_LIMIT)
   requestsPerSecond: number;
+
+  @ApiProperty({
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_LIMIT,
+    example: 100_000,
+    description: 'Events in the log; the oldest ones expire within a minute. 0: no limit.',
+  })
+  @IsInt()
+  @Min(0)
+  @Max(MAX_LIMIT)
+  eventsKept: number;
 }
 
 export class LimitsBody extends PartialType(LimitsView) {}
@@ -111,7 +123,7 @@ export class NamespaceView extends NamespaceSummary {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    example: { agents: 42, keys: 3, webhooks: 1, reservations: 2 },
+    example: { agents: 42, keys: 3, webhooks: 1, reservations: 2, eventsKept: 1_204 },
     description: 'How many objects the namespace contains at present.',
   })
   use: Readonly<Record<string, number>>;

@@ -60,7 +60,7 @@ export class WebhooksController {
   async create(@Body() body: CreateWebhookBody, @Caller() caller: Principal): Promise<IssuedWebhookView> {
     const { id: createdBy, namespace } = caller;
     const fields = { ...toFields(body), url: this.checkedUrl(body.url) };
-    const { seq: after } = await this.events.locate(body.after);
+    const { seq: after } = await this.events.locate(body.after, visibleTo(caller));
     const wanted = { fields, paused: body.paused ?? false, after, createdBy, namespace };
     return toIssuedView(await this.webhooks.create(wanted));
   }
@@ -137,7 +137,7 @@ export class WebhooksController {
     @Body() { after }: ReplayBody,
     @Caller() caller: Principal,
   ): Promise<WebhookView> {
-    const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
+    const from = after === undefined ? undefined : (await this.events.locate(after, visibleTo(caller))).seq;
     return toWebhookView(await this.webhooks.replay(id, from, visibleTo(caller)));
   }
 

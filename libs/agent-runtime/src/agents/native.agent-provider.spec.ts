@@ -15,7 +15,7 @@ import {
   refuse,
   say,
   ScriptedModel,
-  type ScriptStep,
+  type Step as ScriptStep,
   using,
 } from '#rollcall/providers/testing';
 import { SkillLibrary } from '../skills/skill.library.js';

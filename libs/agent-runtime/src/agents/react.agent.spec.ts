@@ -184,7 +184,7 @@ describe('a ReactAgent', () => {
     ['contextWindow', 0],
   ])('S2.1 rejects the option %s: %d', (option, value) => {
     const code = expect.objectContaining({ code: 'AGENT_SETTINGS_INVALID' });
-    expect(() => agentWith(scripted(), { [option]: value })).toThrow(code as unknown as Error);
+    expect(() => agentWith(scripted(), { [option]: value })).toThrow(code);
   });
 });
 

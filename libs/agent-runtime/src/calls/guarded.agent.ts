@@ -24,7 +24,7 @@ export interface GuardedAgentOptions {
  * An agent with a circuit. A call starts only if the circuit admits it, and its outcome is reported to the circuit, which all replicas
  * share. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
  * the operator, or whose events were not read to the end says nothing about the health of the agent, so it is neither a
- * success nor a failure. If that call was the probe, the probe is returned. Every result counts as a success, also a
+ * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, also a
  * refusal and a limit, but these two do not count for the observed latency.
  */
 export class GuardedAgent implements Agent {

@@ -43,7 +43,7 @@ async function read(text: string, parse: (value: unknown) => ParsedInput | Promi
 function fromJsonSchema(schema: JsonSchema): StandardSchema {
   check(schema);
   try {
-    return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    return z.fromJSONSchema(schema);
   } catch (error) {
     throw invalid((error as Error).message);
   }

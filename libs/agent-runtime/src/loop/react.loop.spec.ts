@@ -77,15 +77,15 @@ describe('the loop', () => {
 
   it('S2.1 starts all calls of a reply at once, reports each when it ends, and returns the results in the order of the calls', async () => {
     const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
-    const tools = [slow('one', gates[0]!.promise), slow('two', gates[1]!.promise)];
+    const tools = [slow('one', gates[0].promise), slow('two', gates[1].promise)];
     const model = scripted(callTools(['one', {}], ['two', {}]), say('done'));
     const run = new TestLoop(model, { tools }).start();
     const seen: string[] = [];
     for (let at = 0; at < 3; at += 1) seen.push(nameOf((await run.next()).value));
     const third = run.next();
-    gates[1]!.resolve('b');
+    gates[1].resolve('b');
     seen.push(nameOf((await third).value));
-    gates[0]!.resolve('a');
+    gates[0].resolve('a');
     seen.push(nameOf((await run.next()).value));
     expect(seen).toEqual([
       'model-replied',
@@ -174,13 +174,9 @@ describe('the loop', () => {
     const tool = defineTool({
       name: 'work',
       description: 'Works.',
-      execute: (_input: unknown, { progress, run }) => void progress(`half of ${run.agentName}`),
+      execute: (_input: unknown, context) => context.progress('half'),
     });
-    const bound = {
-      ...tool,
-      execute: (_: unknown, context: Parameters<Tool['execute']>[1]) => context.progress('half'),
-    };
-    const { events } = await new TestLoop(scripted(callTool('work', {}), say('done')), { tools: [bound] }).read();
+    const { events } = await new TestLoop(scripted(callTool('work', {}), say('done')), { tools: [tool] }).read();
     expect(events).toContainEqual({ type: 'progress', text: 'half', agentName: 'ada' });
   });
 });

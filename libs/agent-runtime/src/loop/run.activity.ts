@@ -93,18 +93,20 @@ export class RunActivity {
     clearTimeout(this.timer);
     if (this.pending === 0) return;
     this.handleEvent();
-    let isOver = false;
-    const grace = setTimeout(() => {
-      isOver = true;
-      this.wake?.();
-    }, GRACE_MS);
-    while (this.pending > 0 && !isOver) await this.change();
+    const grace = setTimeout(() => this.abandon(), GRACE_MS);
+    while (this.pending > 0) await this.change();
     clearTimeout(grace);
   }
 
   /** Aborts the work. The signal of the caller calls it, too. */
   handleEvent(): void {
     this.controller.abort(this.caller.aborted ? this.caller.reason : undefined);
+    this.wake?.();
+  }
+
+  /** Does not wait any longer for work that ignores the abort. */
+  private abandon(): void {
+    this.pending = 0;
     this.wake?.();
   }
 

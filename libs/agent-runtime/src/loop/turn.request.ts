@@ -1,4 +1,4 @@
-import { type ModelRequest, userMessage } from '#rollcall/providers';
+import { type ModelRequest, type ToolDeclaration, userMessage } from '#rollcall/providers';
 import type { ToolSet } from '../tools/tool.set.js';
 import type { LoopParts } from './loop.parts.js';
 import type { RunState } from './run.state.js';
@@ -12,7 +12,7 @@ export function turnRequest({ messages }: RunState, { declarations }: ToolSet, p
   const request: ModelRequest = {
     messages: systemPrompt === '' ? [...messages] : [{ role: 'system', text: systemPrompt }, ...messages],
   };
-  if (declarations.length > 0) request.tools = [...declarations];
+  if (declarations.length > 0) request.tools = declarations as ToolDeclaration[]; // not a copy, because estimates are cached by it
   if (options.settings) request.settings = options.settings;
   if (options.output) request.output = { schema: options.output.schema };
   return request;

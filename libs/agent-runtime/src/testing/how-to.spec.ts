@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const HOW_TO = readFileSync(join(ROOT, 'docs/how-to/add-a-tool.md'), 'utf8');
-const PAGES = [HOW_TO, readFileSync(join(ROOT, 'docs/runtime-tools.md'), 'utf8')];
+const PAGES = `${HOW_TO}\n${readFileSync(join(ROOT, 'docs/runtime-tools.md'), 'utf8')}`;
 /** Matches a line that contains only a path, followed by the code of that file. */
 const BLOCK = /^`(apps\/[^`\n]+)`\n+```ts\n(.*?)^```$/gms;
 const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js'];
@@ -16,7 +16,8 @@ for (const name of ['globalSetup', 'globalTeardown', 'reporters']) delete config
 config.roots = ['<rootDir>/apps'];
 export default config;
 `;
-const TWO_MINUTES = 120_000;
+/** The copy is compiled without a cache. */
+const FIVE_MINUTES = 300_000;
 
 describe('docs/how-to/add-a-tool.md and docs/runtime-tools.md', () => {
   let copy: string;
@@ -37,7 +38,7 @@ describe('docs/how-to/add-a-tool.md and docs/runtime-tools.md', () => {
   it(
     'S2.2 contain tools that compile and pass their tests',
     async () => {
-      for (const [, path = '', code = ''] of PAGES.flatMap((page) => [...page.matchAll(BLOCK)])) {
+      for (const [, path = '', code = ''] of PAGES.matchAll(BLOCK)) {
         mkdirSync(dirname(join(copy, path)), { recursive: true });
         writeFileSync(join(copy, path), code);
       }
@@ -46,7 +47,7 @@ describe('docs/how-to/add-a-tool.md and docs/runtime-tools.md', () => {
       expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 2 });
       await node(['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'how-to.json']);
     },
-    TWO_MINUTES,
+    FIVE_MINUTES,
   );
 
   /** Rejects with the printed output if the process fails. */

@@ -34,7 +34,7 @@ function optionsOf(prototype: object, name: string): ToolOptions | undefined {
 function toTool(provider: object, method: string): Tool {
   const options = optionsOf(provider, method)!;
   const input = options.input ?? inputOf(provider, method);
-  const execute: Method = (value, context) => (provider as Record<string, Method>)[method]!(value, context);
+  const execute: Method = (value, context) => (provider as Record<string, Method>)[method](value, context);
   return defineTool({ ...options, name: options.name ?? method, input, execute });
 }
 

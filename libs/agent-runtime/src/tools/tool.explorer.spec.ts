@@ -85,14 +85,14 @@ async function catalog(providers: Provider[], options: Partial<ToolsOptions> = {
     ],
   }).compile();
   await module.init();
-  return module.get(ToolCatalog);
+  return await module.resolve(ToolCatalog);
 }
 
 describe('a provider with @Tool', () => {
   it('S2.2 becomes a toolbox with the tools of its methods', async () => {
     const [box] = (await catalog([WeatherTools])).toolboxes;
     expect(box?.name).toBe('weather-tools');
-    const calls = new TestCalls(box!);
+    const calls = new TestCalls(box);
     expect(calls.tools.names).toEqual(['forecast', 'add_station', 'stations']);
     const [forecast, add, stations] = calls.tools.names.map((name) => calls.tools.find(name)?.tool);
     expect(forecast).toMatchObject({ idempotent: true, needsApproval: false, timeoutMs: 5_000 });
@@ -105,7 +105,7 @@ describe('a provider with @Tool', () => {
 
   it('S2.2 S2.9 is called on its instance with the validated input and the context', async () => {
     const [box] = (await catalog([WeatherTools])).toolboxes;
-    const calls = new TestCalls(box!);
+    const calls = new TestCalls(box);
     expect((await calls.call('forecast', { city: 'Rome', days: 2 })).output).toBe('Rome in 2 days for ada: 20 °C');
     expect((await calls.call('add_station', { at: 'Oslo' })).output).toBe('added Oslo');
     expect((await calls.call('stations')).output).toBe('3');

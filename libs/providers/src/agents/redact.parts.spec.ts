@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { Secret } from '../secret.js';
 import { type ContentPart, textOfParts, textPart } from './content.part.js';
 import { redactParts } from './redact.parts.js';

@@ -141,6 +141,21 @@ function describeEndings(the: () => AgentContractSubject): void {
 }
 
 function describeEarlyStop(the: () => AgentContractSubject): void {
+  it('yields no event after the call was aborted', async () => {
+    const caller = new AbortController();
+    const text = the().play({ does: 'hang', pieces: PIECES });
+    const events: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { type } of the().agent.handle(message(text), { signal: caller.signal })) {
+        if (caller.signal.aborted) events.push(type);
+        if (type === 'text') caller.abort();
+      }
+    };
+    expect((await failure(read())).code).toBe('CALL_ABORTED');
+    expect(events).toEqual([]);
+    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
+  });
+
   it('ends the call on both sides when the caller stops reading', async () => {
     const text = the().play({ does: 'hang', pieces: PIECES });
     for await (const event of the().agent.handle(message(text))) if (event.type === 'text') break;

@@ -12,7 +12,6 @@ export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
 export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
 export {
-  after,
   breakAfter,
   callTool,
   callTools,
@@ -23,5 +22,5 @@ export {
   say,
   think,
   using,
-  type Step as ScriptStep,
+  type Step,
 } from '../models/scripted/script.js';

@@ -10,7 +10,7 @@ import { restWire } from '../../testing/a2a-wires/rest.wire.js';
 import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
-import { type ContentPart, message, textPart } from '../content.part.js';
+import { message, textPart } from '../content.part.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const policy = new EgressPolicy({ allowLoopback: true });
@@ -194,11 +194,11 @@ describe('S1.10 an a2a agent', () => {
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
-  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, message) => {
+  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, text) => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const ended = collect(agent, { does: 'end as', state, says: 'no' });
-    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
+    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(text) });
     expect(agent.state).toBe(fault === 'remote' ? 'failed' : 'idle');
   });
 
@@ -241,67 +241,6 @@ describe('S1.10 an a2a agent', () => {
     const events = await collect(agent, {});
     expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['Hel', 'lo', ' you']);
     expect(events.at(-1)).toMatchObject({ result: { parts: [textPart('Hello you')], conversationId: 'c' } });
-  });
-
-  it('yields only new chunks of an artifact that is repeated, and its text also as text', async () => {
-    const chunk = (parts: object[], append: boolean, lastChunk = false): object => ({
-      artifactUpdate: {
-        taskId: 't',
-        contextId: 'c',
-        artifact: { artifactId: 'a', name: 'n', parts },
-        append,
-        lastChunk,
-      },
-    });
-    const [one, two] = [{ text: 'One' }, { data: 2 }];
-    const agent = await agentWithResults([
-      chunk([one], false),
-      chunk([one, two], false), // adds a part
-      chunk([one, two], false), // adds nothing
-      chunk([{ text: 'Other' }], false), // replaces the artifact
-      chunk([], true, true), // completes the artifact
-      { statusUpdate: { taskId: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } },
-    ]);
-    const event = (parts: ContentPart[], append: boolean, last = false): AgentEvent => ({
-      type: 'artifact',
-      artifact: { id: 'a', name: 'n', parts, append, last },
-    });
-    expect(await collect(agent, {})).toEqual([
-      { type: 'text', text: 'One', artifactId: 'a' },
-      event([textPart('One')], false),
-      event([{ type: 'data', data: 2 }], true),
-      { type: 'text', text: 'Other', artifactId: 'a' },
-      event([textPart('Other')], false),
-      event([], true, true),
-      {
-        type: 'finished',
-        result: { outcome: 'completed', parts: [textPart('Other')], usage: {}, conversationId: 'c' },
-      },
-    ]);
-  });
-
-  it.each([
-    ['TASK_STATE_COMPLETED', [textPart('artifact'), { type: 'data', data: 1 }, { type: 'data', data: 2 }]],
-    ['TASK_STATE_INPUT_REQUIRED', [textPart('status'), { type: 'data', data: 2 }, { type: 'data', data: 1 }]],
-    ['TASK_STATE_REJECTED', [textPart('status'), { type: 'data', data: 2 }, { type: 'data', data: 1 }]],
-  ])('combines the parts of artifacts and of the status: %s', async (state, parts) => {
-    const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'status' }, { data: 2 }] };
-    const artifacts = [{ artifactId: 'a', parts: [{ text: 'artifact' }, { data: 1 }] }];
-    const agent = await agentWithResults([
-      { task: { id: 't', contextId: 'c', status: { state, message }, artifacts } },
-    ]);
-    expect((await collect(agent, {})).at(-1)).toMatchObject({ result: { parts } });
-  });
-
-  it('returns the message of an agent that creates no task, with its data and files', async () => {
-    const parts = [{ text: 'Hi' }, { data: { a: 1 } }, { raw: 'AAEC', mediaType: 'image/png', filename: 'a.png' }];
-    const agent = await agentWithResults([{ message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts } }]);
-    const file = { type: 'file', bytes: 'AAEC', mediaType: 'image/png', name: 'a.png' };
-    const all = [textPart('Hi'), { type: 'data', data: { a: 1 } }, file];
-    expect(await collect(agent, {})).toEqual([
-      { type: 'text', text: 'Hi' },
-      { type: 'finished', result: { outcome: 'completed', parts: all, usage: {}, conversationId: 'c' } },
-    ]);
   });
 
   it('redacts the key in text and data, also when it arrives in two parts', async () => {

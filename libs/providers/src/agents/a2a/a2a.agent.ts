@@ -44,11 +44,7 @@ export class A2aAgent extends TrackedAgent {
     // immediately, and not at the next read: the caller may never read again
     signal.addEventListener('abort', () => this.cancel(call, reader));
     try {
-      for await (const response of untilAborted(call.send(request), signal))
-        for (const event of reader.read(response)) {
-          if (signal.aborted) return; // one response may have several events
-          yield event;
-        }
+      for await (const response of untilAborted(call.send(request), signal)) yield* reader.read(response);
       if (signal.aborted) return;
       yield* reader.rest();
       yield* this.follow(call, reader, signal);

@@ -13,7 +13,7 @@ const KEY = 'sk-ant-0123456789';
 
 describeAgentProviderContract('claude-sdk', {
   agentType: 'sdk',
-  supports: ['streaming', 'stops'], // its usage has another format, which a test below checks
+  supports: ['streaming', 'stops'], // the SDK reports usage in another format, which another test checks
   make: async (name) => {
     const program = new FakeProgram();
     const sdk = new FakeClaudeSdk(program.args);

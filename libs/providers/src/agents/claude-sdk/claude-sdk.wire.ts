@@ -73,7 +73,7 @@ export class SdkMessageReader {
   private *textAndTools(assistant: z.output<typeof AssistantSchema>): Generator<AgentEvent> {
     const { redact } = this.context;
     const { message, parent_tool_use_id: parent, error } = assistant;
-    if (parent || error) return; // texts of subagents are not part of the answer; the result repeats an error
+    if (parent || error) return; // texts of subagents are not part of the answer, and the result message repeats an error
     for (const block of message.content) {
       if (block?.type === 'text') this.text += block.text;
       if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };

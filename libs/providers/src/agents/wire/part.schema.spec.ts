@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { ArtifactSchema, PartSchema } from './part.schema.js';
 
 const read = (part: unknown): unknown => PartSchema.safeParse(part).data;
