@@ -64,7 +64,7 @@ async function openConnections(): Promise<void> {
 function agent(name: string, script: Script, options: ReactOptions = {}): ReactAgent {
   const model = new ScriptedModel((request, call) => using(USED, script(request, call)));
   models.set(name, [...(models.get(name) ?? []), model]);
-  const { run, model: modelMiddleware } = defaultMiddleware({
+  const middleware = defaultMiddleware({
     log: LOG,
     circuit: new ModelCircuit(),
     budget: { spending, defaultOutputTokens: 200, finalOutputTokens: 64 },
@@ -75,8 +75,8 @@ function agent(name: string, script: Script, options: ReactOptions = {}): ReactA
     instructions: '',
     model,
     options: { maxIterations: 4, ...options },
-    runMiddleware: run,
-    modelMiddleware,
+    runMiddleware: middleware.run,
+    modelMiddleware: middleware.model,
     executor: new ToolExecutor({ defaultTimeoutMs: 200, maxInputBytes: 100_000, maxOutputChars: 50_000 }),
     delegation: { counter, payment: { spending } },
   });

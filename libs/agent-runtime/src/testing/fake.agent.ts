@@ -6,6 +6,7 @@ import {
   type AgentUsage,
   type ContentPart,
   type HandleOptions,
+  ProviderError,
   textOfParts,
   textPart,
 } from '#rollcall/providers';
@@ -48,6 +49,11 @@ export async function* ends(result: Partial<AgentResult>): AsyncGenerator<AgentE
 
 export function answers(text: string, usage = NO_USAGE, ...more: ContentPart[]): AsyncGenerator<AgentEvent> {
   return ends({ parts: [textPart(text), ...more], usage });
+}
+
+export async function* fails(text: string): AsyncGenerator<AgentEvent> {
+  yield { type: 'progress', text: 'working' };
+  throw new ProviderError('AGENT_FAILED', text);
 }
 
 /** Ends only when it is aborted. */
