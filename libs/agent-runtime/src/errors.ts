@@ -2,7 +2,13 @@ import { DomainError } from '#rollcall/platform';
 
 /** All error codes of the runtime. The API maps them in an exhaustive table: a new code does not compile without an entry. */
 export type RuntimeErrorCode =
+  | 'AGENT_FACTORY_INVALID'
+  | 'AGENT_FACTORY_TAKEN'
+  | 'AGENT_FACTORY_UNKNOWN'
   | 'AGENT_FAILED_INTERNALLY'
+  | 'DELEGATION_FAILED'
+  | 'DELEGATION_REFUSED'
+  | 'DELEGATION_TARGET_UNKNOWN'
   | 'MODEL_CIRCUIT_OPEN'
   | 'MODEL_PRICE_UNKNOWN'
   | 'RUN_MEMORY_REJECTED'
