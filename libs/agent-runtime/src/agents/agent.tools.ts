@@ -6,10 +6,10 @@ import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
-/** Tools that the runtime adds to an agent. They are in no toolbox of the catalog. */
+/** Tools that the runtime adds to an agent. The tool catalog does not contain them. */
 const RUNTIME_TOOLS = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
 
-/** What agents use to call tools and other agents. */
+/** The services that agents use to call tools and other agents. */
 @Injectable()
 export class AgentTools {
   constructor(

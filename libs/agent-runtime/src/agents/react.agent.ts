@@ -52,7 +52,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   private own: readonly ToolBox[] = [];
   private registry?: AgentFactories;
   private services?: DelegationServices;
-  /** The same array for all runs, because `ToolSet` caches by it. */
+  /** All runs use the same array, because `ToolSet` uses it as a cache key. */
   private boxes: readonly ToolBox[];
   /** The most recent conversations, so that a caller can continue one. The conversation of a stored run is in its steps. */
   private readonly conversations = new LRUCache<string, RunState>({ max: MAX_CONVERSATIONS });

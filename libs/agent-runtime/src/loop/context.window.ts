@@ -19,8 +19,8 @@ export function isTooLong({ contextTokens }: RunState, contextWindow: number): b
 }
 
 /**
- * Returns the number of messages, after the first message of the user, that a summary replaces. The last turn is always kept, and a tool call is never
- * separated from its result. A single message is not worth a summary.
+ * Returns the number of messages, after the first message of the user, that a summary replaces. The last turn is always kept, and a
+ * tool call is never separated from its result. A single message is not worth a summary.
  */
 export function replaceableCount(messages: readonly ModelMessage[], contextWindow: number): number {
   const start = startOfHistory(messages);

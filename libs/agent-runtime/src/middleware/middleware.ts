@@ -37,7 +37,10 @@ export interface ModelCall {
    * identify an attempt.
    */
   readonly attempt: number;
-  /** Whether this is the last call of a run that reached its limit. The model cannot call tools, and the call is charged to the amount held for it. */
+  /**
+   * Whether this is the last call of a run that reached its limit. The model cannot call tools, and the call is charged to the amount
+   * held for it.
+   */
   readonly isFinal: boolean;
   readonly signal: AbortSignal;
   /** Receives the pieces of the reply; absent if the reader does not want them. */

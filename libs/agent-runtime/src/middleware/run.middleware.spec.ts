@@ -167,7 +167,7 @@ describe('recovery', () => {
     ['of a provider', new ProviderError('MODEL_UNAVAILABLE', 'down')],
     ['of an abort', new ProviderError('CALL_ABORTED', 'aborted')],
     ['of another library', new DatabaseUnavailableError(new Error('down'))],
-  ])('S2.8 passes errors with a stable code: %s', async (_name, error) => {
+  ])('S2.8 throws errors with a stable code unchanged: %s', async (_name, error) => {
     const log = new RecordedLog();
     await expect(run([recovery(log)], failing(error))).rejects.toBe(error);
     expect(log.entries).toEqual([]);

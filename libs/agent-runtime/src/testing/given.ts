@@ -5,7 +5,7 @@ import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { ModelCall, RunCall, RunEvents } from '../middleware/middleware.js';
 
-/** Builders of valid values: a test states only what matters to it. */
+/** Builders of valid values. A test sets only the fields that matter to it. */
 export const given = { context, runCall, modelCall, reply, progress };
 
 function context(overrides: Partial<RunContext> = {}): RunContext {

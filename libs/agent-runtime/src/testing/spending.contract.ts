@@ -90,7 +90,7 @@ function describeLimits(the: () => SpendingSubject): void {
     await hold('r', 10, { amount: of(10, 20) });
   });
 
-  it('B2 holds what is left if that is enough', async () => {
+  it('B2 holds the amount that is left if it is at least the required minimum', async () => {
     await open('r', 100);
     expect((await hold('r', 150, { atLeastTokens: 80 })).amount).toEqual(of(100));
     await expect(hold('r', 150, { atLeastTokens: 1 })).rejects.toBeInstanceOf(SpendingLimitError);
@@ -100,7 +100,7 @@ function describeLimits(the: () => SpendingSubject): void {
 function describeCharges(the: () => SpendingSubject): void {
   const { open, hold, usage } = helpersOf(the);
 
-  it('B2 charges the held amount if the usage is unknown, and frees it if the call was never made', async () => {
+  it('B2 charges the held amount if the usage is unknown, and charges nothing if the call was never made', async () => {
     await open('r', 1_000);
     await (await hold('r', 100, { amount: of(100, 9) })).settle({ inputTokens: 5 });
     expect((await usage('r')).own).toEqual(of(100, 9));
@@ -108,14 +108,14 @@ function describeCharges(the: () => SpendingSubject): void {
     expect([(await usage('r')).own, await the().heldBy('r')]).toEqual([of(100, 9), NONE]);
   });
 
-  it('B2 charges more than was held in full, and rejects the next hold', async () => {
+  it('B2 charges usage above the held amount in full, and rejects the next hold', async () => {
     await open('r', 100);
     await (await hold('r', 50)).settle({ inputTokens: 100, outputTokens: 20 });
     expect((await usage('r')).own.tokens).toBe(120);
     await expect(hold('r', 1)).rejects.toBeInstanceOf(SpendingLimitError);
   });
 
-  it('B2 returns the same hold for a repeated key, and a new one after it has ended', async () => {
+  it('B2 returns the same hold for a repeated key, and a new hold after the first has ended', async () => {
     await open('r', 100);
     const request = requestOf('r', 60);
     const first = await the().spending.hold(request);
@@ -128,7 +128,7 @@ function describeCharges(the: () => SpendingSubject): void {
     expect((await usage('r')).own.tokens).toBe(30);
   });
 
-  it('B2 charges a hold once', async () => {
+  it('B2 charges a hold only once', async () => {
     await open('r', 100);
     const held = await hold('r', 60);
     await held.settle({ inputTokens: 10, outputTokens: 10 });
@@ -156,7 +156,7 @@ function describeBudgets(the: () => SpendingSubject): void {
     await expect(usage('unknown')).rejects.toThrow('unknown');
   });
 
-  it('B2 charges the budget of the agent, too', async () => {
+  it('B2 also charges the budget of the agent', async () => {
     await the().limitAgent('ada', { tokens: 100, microUsd: null });
     await open('r', null);
     await hold('r', 70, { agentId: 'ada' });
