@@ -43,6 +43,7 @@ const STEPS: Step[] = [
     'providers.list',
     'skills.list',
     'skills.get',
+    'tools.list',
   ),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },

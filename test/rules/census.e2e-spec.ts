@@ -42,6 +42,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
   { route: 'GET /v1/sinks', access: 'events:read' },
+  { route: 'GET /v1/tools', access: 'tools:read' },
   { route: 'GET /v1/webhooks', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id/deliveries', access: 'webhooks:manage' },

@@ -123,7 +123,7 @@ describe('on a new database', () => {
   it('AgentRuntimeModule starts with the other modules, calls an agent through its circuit and closes its connections', async () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot({ skills: { folders: [] } }));
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
     await context
       .get(AgentsService)
       .register({ agentId: 'ada', leaseToken: null, by: 'test', facts: given.registration() });

@@ -81,6 +81,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/sinks': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/skills': { roles: READS_MODELS, ok: 200 },
   'GET /v1/skills/:name': { roles: READS_MODELS, ok: 404 },
+  'GET /v1/tools': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/webhooks': { roles: OPERATORS, ok: 200 },
   'GET /v1/webhooks/:id': webhook,
   'GET /v1/webhooks/:id/deliveries': webhook,

@@ -9,7 +9,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
-import { agentRuntimeOptions, platformOptions, providersOptions, registryOptions } from './config/library.options.js';
+import { platformOptions, providersOptions, registryOptions, runtimeOptions } from './config/library.options.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
@@ -22,6 +22,7 @@ import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
+import { ToolsModule } from './tools/tools.module.js';
 
 /** Objects that exist before the Nest application, because the HTTP server and the start need them. */
 export interface Foundations {
@@ -71,6 +72,7 @@ export class AppModule {
         ModelsModule,
         SkillsModule,
         SinksModule,
+        ToolsModule,
       ],
     };
   }
@@ -81,6 +83,6 @@ function libraries({ config, database, secrets }: Foundations): DynamicModule[] 
     PlatformModule.forRoot(platformOptions(config, database)),
     RegistryModule.forRoot(registryOptions(config)),
     ProvidersModule.forRoot(providersOptions(config, secrets)),
-    AgentRuntimeModule.forRoot(agentRuntimeOptions(config)),
+    AgentRuntimeModule.forRoot(runtimeOptions(config)),
   ];
 }

@@ -1,14 +1,36 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import type { AgentRuntimeOptions } from './agent-runtime.options.js';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
+import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { ToolCatalog } from './tools/tool.catalog.js';
+import { ToolExecutor } from './tools/tool.executor.js';
+import { ToolExplorer } from './tools/tool.explorer.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents and runs them. It needs `RegistryModule` and `ProvidersModule`. */
+/** Calls agents and runs them, with their tools and skills. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot(options: AgentRuntimeOptions): DynamicModule {
-    const skills = { provide: SkillLibrary, useFactory: () => new SkillLibrary(options.skills) };
-    const providers = [GuardedAgents, skills];
-    return { module: AgentRuntimeModule, global: true, providers, exports: [GuardedAgents, SkillLibrary] };
+  static forRoot({ skills, tools }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    return {
+      module: AgentRuntimeModule,
+      global: true,
+      providers: [
+        GuardedAgents,
+        { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) },
+        ...toolProviders(tools),
+      ],
+      exports: [GuardedAgents, SkillLibrary, ToolCatalog, ToolExecutor],
+    };
   }
+}
+
+function toolProviders(options: ToolsOptions): Provider[] {
+  return [
+    { provide: TOOLS_OPTIONS, useValue: options },
+    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    ToolExplorer,
+    BuiltInToolBoxes,
+    ToolCatalog,
+  ];
 }

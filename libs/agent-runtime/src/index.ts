@@ -6,3 +6,5 @@ export type { Skill } from './skills/skill.js';
 export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export type { SkillDiagnostic } from './skills/skill.loader.js';
+export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
+export { HTTP_FETCH_MODES } from './tools/tools.options.js';

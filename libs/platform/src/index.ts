@@ -4,6 +4,7 @@ export { PLATFORM_SCHEMA } from './schema.js';
 export { PlatformModule } from './platform.module.js';
 export type { PlatformOptions } from './platform.options.js';
 export { BackgroundFaults } from './lifecycle/background.faults.js';
+export { DecoratedMethods } from './lifecycle/decorated.methods.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';

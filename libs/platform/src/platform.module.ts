@@ -65,6 +65,7 @@ export class PlatformModule {
         SinkFactories,
         DeliveryCounts,
         BackgroundFaults,
+        DecoratedMethods,
         NamespaceAdmission,
         NamespaceCatalog,
         NamespaceContents,

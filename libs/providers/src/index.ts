@@ -7,7 +7,7 @@ export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
 export type { ModelMessage, ToolCallPart } from './models/message.js';
-export type { ModelProvider, ModelReply, ModelRequest } from './models/model.provider.js';
+export type { ModelProvider, ModelReply, ModelRequest, ToolDeclaration } from './models/model.provider.js';
 export type { ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { ModelCatalog } from './presets/model.catalog.js';

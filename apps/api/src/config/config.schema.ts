@@ -11,6 +11,7 @@ import { log, shutdown } from './process.settings.js';
 import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
 import { skills } from './skills.settings.js';
+import { runtime } from './runtime.settings.js';
 import { natsConfig, webhooksConfig } from './sinks.config.js';
 
 export const ConfigSchema = z.strictObject({
@@ -34,6 +35,7 @@ export const ConfigSchema = z.strictObject({
   egress: egress.prefault({}),
   providers: providers.prefault({}),
   skills: skills.prefault({}),
+  runtime: runtime.prefault({}),
   webhooks: webhooksConfig.prefault({}),
   nats: natsConfig.prefault({}),
 });

@@ -8,6 +8,8 @@ import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
 import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
+const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
+
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
   return {
     database,
@@ -33,13 +35,22 @@ export function registryOptions(config: Config): RegistryOptions {
 
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
   const { models, providers: agents } = config;
-  const egress = { ...egressRules(config), howToOpen: 'with egress.allow (ROLLCALL_EGRESS_ALLOW)' };
+  const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
   return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, secrets };
 }
 
-export function agentRuntimeOptions({ skills }: Config): AgentRuntimeOptions {
+/** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
+export function runtimeOptions({ runtime, egress, skills }: Config): AgentRuntimeOptions {
+  const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   const folders = skills.folders.filter((folder) => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder));
-  return { skills: { folders } };
+  return {
+    skills: { folders },
+    tools: {
+      off,
+      limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
+      httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+    },
+  };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -4,6 +4,7 @@ import type { ProviderErrorCode } from '#rollcall/providers';
 import type { RegistryErrorCode } from '#rollcall/registry';
 import type { ApiErrorCode } from './api.error.js';
 import { PROVIDER_PROBLEMS } from './provider.problems.js';
+import { RUNTIME_PROBLEMS } from './runtime.problems.js';
 
 export type ErrorCode = ApiErrorCode | PlatformErrorCode | RegistryErrorCode | ProviderErrorCode | RuntimeErrorCode;
 
@@ -26,7 +27,6 @@ export const PROBLEMS = {
   INVALID_QUERY: { status: 400, title: 'The query is invalid' },
   TOO_MANY_LABELS: { status: 400, title: 'The agent would have too many labels' },
   INVALID_BUDGET: { status: 400, title: 'The budget is invalid' },
-  SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
   RUN_TREE_TOO_DEEP: { status: 400, title: 'The tree of runs would be too deep' },
   UNAUTHENTICATED: { status: 401, title: 'A valid credential is required' },
   BUDGET_EXHAUSTED: { status: 402, title: 'The budget does not allow this' },
@@ -45,7 +45,6 @@ export const PROBLEMS = {
   DELIVERY_NOT_FOUND: { status: 404, title: 'The delivery does not exist' },
   WEBHOOK_NOT_FOUND: { status: 404, title: 'The webhook does not exist' },
   KEY_NOT_FOUND: { status: 404, title: 'The API key does not exist' },
-  SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
   BUDGET_NOT_FOUND: { status: 404, title: 'The budget does not exist' },
   RESERVATION_NOT_FOUND: { status: 404, title: 'The reservation does not exist' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'The path does not support this method' },
@@ -90,4 +89,5 @@ export const PROBLEMS = {
   SHUTTING_DOWN: { status: 503, title: 'This replica is shutting down' },
   TIMED_OUT: { status: 503, title: 'The request timed out' },
   ...PROVIDER_PROBLEMS,
+  ...RUNTIME_PROBLEMS,
 } satisfies Record<ErrorCode, ProblemKind>;

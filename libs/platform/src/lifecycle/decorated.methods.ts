@@ -3,7 +3,10 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 
 export interface DecoratedMethod<Options> {
   options: Options;
-  call(): Promise<unknown>;
+  /** The provider. */
+  instance: object;
+  name: string;
+  call(...args: unknown[]): Promise<unknown>;
 }
 
 type Instance = Record<string, unknown>;
@@ -31,9 +34,10 @@ export class DecoratedMethods {
     const prototype = Object.getPrototypeOf(instance) as Instance | null;
     const names = prototype ? this.scanner.getAllMethodNames(prototype) : [];
     return names.flatMap((name) => {
-      const method = instance[name] as () => Promise<unknown>;
+      const method = instance[name] as (...args: unknown[]) => unknown;
       const options = this.reflector.get<Options | undefined>(key, method);
-      return options === undefined ? [] : [{ options, call: async () => await method.call(instance) }];
+      if (options === undefined) return [];
+      return [{ options, instance, name, call: async (...args) => await method.apply(instance, args) }];
     });
   }
 }

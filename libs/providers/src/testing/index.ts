@@ -2,6 +2,7 @@ export { describeAgentProviderContract } from './agent-provider.contract.js';
 export type { AgentScenario } from './agent-scenario.js';
 export { localEgress, localOutbound } from './local-egress.js';
 export { LocalServer } from './local-server.js';
+export { expectNoOpenResources, openResources } from './open-resources.js';
 export { describeModelProviderContract } from './model-provider.contract.js';
 export { FakeA2aServer } from './fake-a2a.server.js';
 export { startFakeHttpAgent } from './fake-http.agent.js';

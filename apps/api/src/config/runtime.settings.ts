@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
+import { byteSize, DURATION_FORMAT, duration, integer, list, setting } from './setting.js';
+
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
+
+const tools = z.strictObject({
+  off: setting(list([]), {
+    env: 'ROLLCALL_TOOLS_OFF',
+    about: 'Toolboxes that no agent may use, such as `memory` (see `GET /v1/tools`).',
+    expects: 'names of toolboxes separated by commas',
+    defaultText: 'none',
+  }),
+  httpFetch: setting(z.enum(HTTP_FETCH_MODES).default('off'), {
+    env: 'ROLLCALL_TOOLS_HTTP_FETCH',
+    about:
+      'Whether agents may use the tool `http_fetch`: `read` allows GET and HEAD, `write` also POST. A model can send anything that it has read to the hosts that it may call.',
+    expects: HTTP_FETCH_MODES.join(', '),
+  }),
+  httpFetchHosts: setting(
+    list([]).refine((hosts) => hosts.every((host) => HOST.test(host))),
+    {
+      env: 'ROLLCALL_TOOLS_HTTP_FETCH_HOSTS',
+      about:
+        'Hosts that `http_fetch` may call. If the list is empty, all public hosts and the networks of `egress.allow`.',
+      expects: 'host names separated by commas, such as api.example.com or *.example.com',
+      defaultText: 'all',
+    },
+  ),
+  timeout: setting(duration('60s'), {
+    env: 'ROLLCALL_TOOLS_TIMEOUT',
+    about: 'Time limit of a tool call, for tools without a limit of their own.',
+    expects: DURATION_FORMAT,
+    defaultText: '60s',
+  }),
+  maxInput: setting(byteSize('256KB'), {
+    env: 'ROLLCALL_TOOLS_MAX_INPUT',
+    about: 'Largest input of a tool call. A model that sends more is asked to send less.',
+    expects: 'a size such as 256KB',
+    defaultText: '256KB',
+  }),
+  maxOutput: setting(integer(1_000, 1_000_000, 50_000), {
+    env: 'ROLLCALL_TOOLS_MAX_OUTPUT',
+    about: 'Longest output of a tool call that a model receives, in characters. A longer one is cut.',
+    expects: 'a number of characters from 1000 to 1000000',
+  }),
+});
+
+/** The agents that Rollcall runs itself. */
+export const runtime = z.strictObject({ tools: tools.prefault({}) });

@@ -1,0 +1,13 @@
+import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
+
+/** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must. */
+export const RUNTIME_PROBLEMS = {
+  SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
+  SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
+  TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
+  RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
+  TOOL_INVALID: { status: 500, title: 'The definition of a tool is invalid' },
+  TOOL_NAME_TAKEN: { status: 500, title: 'Two tools of a toolbox have the same name' },
+  TOOLBOX_NAME_TAKEN: { status: 500, title: 'Two toolboxes have the same name' },
+  TOOLBOX_UNKNOWN: { status: 500, title: 'The toolbox does not exist' },
+} satisfies Record<RuntimeErrorCode, { status: number; title: string }>;

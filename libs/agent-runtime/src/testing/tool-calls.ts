@@ -1,0 +1,60 @@
+import type { ToolCallPart } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
+import { MapRunMemory } from '../tools/map.run-memory.js';
+import type { CallSurroundings } from '../tools/running.call.js';
+import { toolBox } from '../tools/tool.box.js';
+import { ToolExecutor, type ToolExecutorOptions } from '../tools/tool.executor.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
+import type { ToolOutput } from '../tools/tool.output.js';
+import { ToolSet } from '../tools/tool.set.js';
+
+/** A root run. */
+export function aRun(run: Partial<RunContext> = {}): RunContext {
+  return {
+    namespace: 'default',
+    rootRunId: 'run-1',
+    runId: 'run-1',
+    agentName: 'ada',
+    ancestry: [],
+    depth: 0,
+    deadline: null,
+    limits: { maxDepth: 3, maxWidth: 4, maxRuns: 10 },
+    ...run,
+  };
+}
+
+export function aCall(name: string, input: unknown = {}, more: Partial<ToolCallPart> = {}): ToolCallPart {
+  return { type: 'tool-call', id: `${name}-1`, name, input, ...more };
+}
+
+/** Executes tool calls of one run. */
+export class TestCalls {
+  readonly abort = new AbortController();
+  readonly memory = new MapRunMemory();
+  readonly reported: string[] = [];
+  readonly executor: ToolExecutor;
+  readonly tools: ToolSet;
+  private readonly context: CallSurroundings;
+
+  constructor(tools: readonly Tool[] | ToolBox, options: Partial<ToolExecutorOptions> = {}, run = aRun()) {
+    const box = 'tools' in tools ? tools : toolBox('test', tools);
+    this.tools = ToolSet.of([box], run);
+    this.executor = new ToolExecutor({
+      defaultTimeoutMs: 60_000,
+      maxInputBytes: 1_000_000,
+      maxOutputChars: 10_000,
+      ...options,
+    });
+    const progress = (text: string): void => void this.reported.push(text);
+    this.context = { run, signal: this.abort.signal, memory: this.memory, progress };
+  }
+
+  async execute(call: ToolCallPart): Promise<ToolOutput> {
+    return await this.executor.execute(call, this.tools, this.context);
+  }
+
+  /** Executes a call with this input, and returns its output. */
+  async call(name: string, input: unknown = {}): Promise<ToolOutput> {
+    return await this.execute(aCall(name, input));
+  }
+}

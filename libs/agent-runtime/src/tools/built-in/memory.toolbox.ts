@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { defineTool } from '../define.tool.js';
+import { toolBox } from '../tool.box.js';
+import type { ToolBox } from '../tool.js';
+
+const Key = z.string().min(1).max(100);
+const RememberInput = z.strictObject({ key: Key, value: z.string().describe('Any text, also JSON.') });
+const RecallInput = z.strictObject({ key: Key.optional().describe('Without a key, all keys are listed.') });
+
+const remember = defineTool({
+  name: 'remember',
+  description: 'Stores a text under a key until this run ends. A later call with the same key replaces it.',
+  input: RememberInput,
+  idempotent: true,
+  execute({ key, value }, { memory }) {
+    memory.set(key, value);
+    return `Stored under ${key}.`;
+  },
+});
+
+const recall = defineTool({
+  name: 'recall',
+  description: 'Returns the text that was stored under a key in this run.',
+  input: RecallInput,
+  idempotent: true,
+  execute({ key }, { memory }) {
+    if (key === undefined) return { keys: memory.keys() };
+    const value = memory.get(key);
+    return value === undefined ? { stored: false, keys: memory.keys() } : { stored: true, value };
+  },
+});
+
+/** The values that the tools of one run share, for the model. */
+export const MEMORY_TOOLBOX: ToolBox = toolBox('memory', [remember, recall]);

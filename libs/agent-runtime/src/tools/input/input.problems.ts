@@ -1,0 +1,11 @@
+const MAX_PROBLEMS = 10;
+const MAX_CHARS = 300;
+
+/** Joins problems of an input to a text for the model, for example `city: Required; days: Too big`. */
+export function joinProblems(problems: readonly { path: string; message: string }[]): string {
+  const shown = problems
+    .slice(0, MAX_PROBLEMS)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`).slice(0, MAX_CHARS));
+  const more = problems.length - shown.length;
+  return more > 0 ? `${shown.join('; ')}; and ${more} more` : shown.join('; ');
+}

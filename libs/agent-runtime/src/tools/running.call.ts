@@ -1,0 +1,99 @@
+import type { ToolCallPart } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
+import type { RunMemory } from './run.memory.js';
+import type { ParsedInput, Tool, ToolContext } from './tool.js';
+
+/** What a run gives to its tool calls. */
+export interface CallSurroundings {
+  readonly run: RunContext;
+  readonly signal: AbortSignal;
+  readonly memory: RunMemory;
+  progress(text: string): void;
+}
+
+const MAX_PROGRESS_CHARS = 1_000;
+
+/**
+ * One call of a tool. A tool that ignores its signal is abandoned at its time limit: it may continue, but its result and its
+ * progress are dropped. The abort signal, the timer and the listener exist only if the tool needs them, because most calls end
+ * at once.
+ */
+export class RunningCall implements ToolContext {
+  readonly run: RunContext;
+  readonly callId: string;
+  readonly memory: RunMemory;
+  private controller?: AbortController;
+  private state: 'running' | 'finished' | 'abandoned' = 'running';
+
+  constructor(
+    private readonly tool: Tool,
+    private readonly call: ToolCallPart,
+    private readonly surroundings: CallSurroundings,
+  ) {
+    this.run = surroundings.run;
+    this.callId = call.id;
+    this.memory = surroundings.memory;
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.state === 'abandoned') this.controller.abort();
+    return this.controller.signal;
+  }
+
+  progress(text: string): void {
+    if (this.state === 'running') this.surroundings.progress(text.slice(0, MAX_PROGRESS_CHARS));
+  }
+
+  /** Returns the result of the tool. Rejects if the tool fails, exceeds its time limit, or the run is cancelled. */
+  async finish(limitMs: number): Promise<unknown> {
+    try {
+      const result = this.start();
+      return isPromise(result) ? await this.settle(result, limitMs) : result;
+    } finally {
+      if (this.state === 'running') this.state = 'finished';
+    }
+  }
+
+  private start(): unknown {
+    const parsed = this.tool.parse(this.call.input);
+    return isPromise(parsed) ? parsed.then((input) => this.execute(input)) : this.execute(parsed);
+  }
+
+  private execute(input: ParsedInput): unknown {
+    if (input.ok) return this.tool.execute(input.value, this);
+    throw new Error(`The input is invalid: ${input.problems}. Correct it and call the tool again.`);
+  }
+
+  private async settle(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
+    let settled = false;
+    const settle = (): void => void (settled = true);
+    result.then(settle, settle);
+    await undefined; // a tool that waits for nothing has settled after this
+    return settled ? await result : await this.race(result, limitMs);
+  }
+
+  private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
+    const { signal } = this.surroundings;
+    const { promise, reject } = Promise.withResolvers<never>();
+    const abandon = (reason: string): void => {
+      this.state = 'abandoned';
+      reject(new Error(reason));
+      this.controller?.abort();
+    };
+    const onAbort = (): void => abandon('The run was cancelled.');
+    const timer = setTimeout(() => abandon(`It did not finish within ${limitMs} ms.`), limitMs);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      if (signal.aborted) onAbort(); // between the check of the executor and this listener
+      return await Promise.race([result, promise]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+function isPromise<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

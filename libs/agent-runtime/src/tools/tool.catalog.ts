@@ -1,0 +1,88 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import type { RunContext } from '../loop/run.context.js';
+import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
+import { ToolBoxNameTakenError, UnknownToolBoxError } from './tool.errors.js';
+import { ToolExplorer } from './tool.explorer.js';
+import { checkToolFilter, type ToolFilter } from './tool.filter.js';
+import type { Tool, ToolBox } from './tool.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from './tools.options.js';
+
+export interface ListedTool {
+  readonly tool: Tool;
+  readonly toolbox: string;
+  readonly enabled: boolean;
+}
+
+const MCP = 'mcp__';
+
+/**
+ * All toolboxes of this process: those with `@Tool`, those added by code, and the built-in ones, in this order, so that an
+ * application can replace a built-in tool.
+ */
+@Injectable()
+export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
+  private own: ToolBox[] = [];
+  private enabled: readonly ToolBox[] = [];
+
+  constructor(
+    private readonly explorer: ToolExplorer,
+    private readonly builtIn: BuiltInToolBoxes,
+    @Inject(TOOLS_OPTIONS) private readonly options: ToolsOptions,
+  ) {}
+
+  onModuleInit(): void {
+    for (const box of this.explorer.explore()) this.add(box);
+    this.refresh();
+  }
+
+  /** At this time, all modules have added their toolboxes. */
+  onApplicationBootstrap(): void {
+    const names = this.all().map(({ name }) => name);
+    for (const name of this.options.off) if (!names.includes(name)) throw new UnknownToolBoxError(name, names);
+  }
+
+  /** The toolboxes that agents may use. The same array until a toolbox is added. */
+  get toolboxes(): readonly ToolBox[] {
+    return this.enabled;
+  }
+
+  add(box: ToolBox): void {
+    if (this.all().some(({ name }) => name === box.name)) throw new ToolBoxNameTakenError(box.name);
+    this.own = [...this.own, box];
+    this.refresh();
+  }
+
+  /** All tools, also those of toolboxes that are off, as a root run in this namespace would see them. */
+  list(namespace: string): ListedTool[] {
+    const context = rootContext(namespace);
+    return this.all().flatMap((box) => {
+      const enabled = this.isEnabled(box);
+      return box.tools(context).map((tool) => ({ tool, toolbox: box.name, enabled }));
+    });
+  }
+
+  /** Throws TOOL_UNKNOWN if the filter names tools that no agent in this namespace can have. */
+  checkFilter(filter: ToolFilter, namespace: string): void {
+    const tools = this.list(namespace).filter(({ enabled }) => enabled);
+    const servers = this.enabled.filter(({ name }) => name.startsWith(MCP)).map(({ name }) => name.slice(MCP.length));
+    checkToolFilter(filter, { tools: tools.map(({ tool }) => tool.name), mcpServers: servers });
+  }
+
+  private all(): ToolBox[] {
+    return [...this.own, ...this.builtIn.all];
+  }
+
+  private isEnabled({ name }: ToolBox): boolean {
+    return !this.options.off.includes(name) && !this.builtIn.off.includes(name);
+  }
+
+  private refresh(): void {
+    this.enabled = Object.freeze(this.all().filter((box) => this.isEnabled(box)));
+  }
+}
+
+function rootContext(namespace: string): RunContext {
+  const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
+  const place = { rootRunId: '', runId: '', agentName: '', ancestry: [], depth: 0 };
+  return { namespace, ...place, deadline: null, limits };
+}

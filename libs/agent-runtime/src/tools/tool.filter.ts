@@ -1,0 +1,58 @@
+import { UnknownToolError } from './tool.errors.js';
+
+/**
+ * The tools that an agent may use. `deny` is applied first. Without `allow`, all other tools are allowed; an empty `allow` allows
+ * none. `mcp__server` and `mcp__server__*` mean all tools of that MCP server.
+ */
+export interface ToolFilter {
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+}
+
+/** The names that a filter may contain. */
+export interface KnownTools {
+  readonly tools: readonly string[];
+  /** Configured MCP servers, also those that have not reported their tools yet. */
+  readonly mcpServers?: readonly string[];
+}
+
+const MCP = 'mcp__';
+
+export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
+  if (deny?.some((entry) => matches(entry, name))) return false;
+  return allow === undefined || allow.some((entry) => matches(entry, name));
+}
+
+/** Throws TOOL_UNKNOWN with all entries of the filter that match no known tool. */
+export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: KnownTools): void {
+  const unknown = [...new Set([...allow, ...deny])].filter((entry) => !isKnown(entry, known));
+  if (unknown.length === 0) return;
+  const servers = (known.mcpServers ?? []).map((server) => `${MCP}${server}`);
+  throw new UnknownToolError(unknown, [...known.tools, ...servers]);
+}
+
+function matches(entry: string, name: string): boolean {
+  if (entry === name) return true;
+  const server = wholeServer(entry);
+  return server !== undefined && name.startsWith(`${MCP}${server}__`);
+}
+
+/** Returns the server of `mcp__server` or `mcp__server__*`. */
+function wholeServer(entry: string): string | undefined {
+  if (!entry.startsWith(MCP)) return undefined;
+  const rest = entry.slice(MCP.length).replace(/__\*$/, '');
+  return rest === '' || rest.includes('__') ? undefined : rest;
+}
+
+function isKnown(entry: string, { tools, mcpServers = [] }: KnownTools): boolean {
+  if (tools.includes(entry)) return true;
+  const server = wholeServer(entry);
+  if (server !== undefined && mcpServers.includes(server)) return true;
+  if (server !== undefined) return tools.some((name) => matches(entry, name));
+  return mcpServers.some((one) => entry.startsWith(`${MCP}${one}__`) && !hasReported(one, tools));
+}
+
+/** Until a server has reported its tools, any name of it may be right. */
+function hasReported(server: string, tools: readonly string[]): boolean {
+  return tools.some((name) => name.startsWith(`${MCP}${server}__`));
+}
