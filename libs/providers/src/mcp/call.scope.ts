@@ -6,11 +6,13 @@ import { aborted, ProviderError } from '../errors.js';
  * the asynchronous context. When the call ends for any reason, its requests are aborted.
  */
 export class CallScope {
-  /** The error of a request, which the SDK would replace with a text. */
-  failure?: ProviderError;
+  private failed?: ProviderError;
+  private readonly failing = Promise.withResolvers<never>();
   private readonly ending = new AbortController();
 
-  private constructor(private readonly caller: AbortSignal | undefined) {}
+  private constructor(private readonly caller: AbortSignal | undefined) {
+    this.failing.promise.catch(() => undefined); // it may fail when nobody waits for a result
+  }
 
   static get current(): CallScope | undefined {
     return scopes.getStore();
@@ -27,6 +29,23 @@ export class CallScope {
       caller?.removeEventListener('abort', end);
       end();
     }
+  }
+
+  /** Returns the result, or rejects as soon as a request has failed: the SDK may wait for a response that cannot arrive. */
+  async result<Result>(result: Promise<Result>): Promise<Result> {
+    return await Promise.race([result, this.failing.promise]);
+  }
+
+  /** The error of a request, which the SDK would replace with a text. */
+  get failure(): ProviderError | undefined {
+    return this.failed;
+  }
+
+  /** Ends the call. An abort is only a consequence of the end. */
+  fail(error: ProviderError): void {
+    if (error.code === 'CALL_ABORTED') return;
+    this.failed ??= error;
+    this.failing.reject(error);
   }
 
   get isCancelled(): boolean {

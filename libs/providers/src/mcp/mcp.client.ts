@@ -1,4 +1,4 @@
-import type { Client, PriorDiscovery, Tool } from '@modelcontextprotocol/client';
+import type { Client, ConnectOptions, PriorDiscovery, Tool } from '@modelcontextprotocol/client';
 import { SdkHttpError } from '@modelcontextprotocol/client';
 import { aborted, ProviderError } from '../errors.js';
 import { redactDeep } from '../secret.js';
@@ -27,6 +27,9 @@ export interface McpLink {
   readonly isProgram: boolean;
 }
 
+type RequestOptions = Pick<ConnectOptions, 'timeout' | 'signal'>;
+type Work<Result> = (client: Client, limits: RequestOptions) => Promise<Result>;
+
 const MAX_PAGES = 16;
 const MAX_TOOLS = 500;
 
@@ -52,7 +55,7 @@ export class McpClient {
 
   /** Returns the tools of all pages. */
   async listTools({ signal }: McpCallOptions = {}): Promise<McpToolDefinition[]> {
-    const tools = await this.call(signal, async (client) => await this.pagesOf(client, signal));
+    const tools = await this.call(signal, async (client, limits) => await this.pagesOf(client, limits));
     return (redactDeep(tools, this.source.redact) as Tool[]).map(({ name, description = '', inputSchema }) => ({
       name,
       description,
@@ -66,10 +69,9 @@ export class McpClient {
     { signal }: McpCallOptions = {},
   ): Promise<McpResult> {
     const toolDefinition = { name, inputSchema } as Tool;
-    const options = { ...this.limits(signal), toolDefinition };
     const result = await this.call(
       signal,
-      async (client) => await client.callTool({ name, arguments: input }, options),
+      async (client, limits) => await client.callTool({ name, arguments: input }, { ...limits, toolDefinition }),
     );
     const { text, isError } = toMcpResult(result);
     return { text: this.source.redact(text), isError };
@@ -82,12 +84,12 @@ export class McpClient {
     this.connections.clear();
   }
 
-  private async pagesOf(client: Client, signal: AbortSignal | undefined): Promise<Tool[]> {
+  private async pagesOf(client: Client, limits: RequestOptions): Promise<Tool[]> {
     const tools: Tool[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await client.request({ method: 'tools/list', params }, this.limits(signal));
+      const result = await client.request({ method: 'tools/list', params }, limits);
       tools.push(...result.tools);
       cursor = result.nextCursor;
       if (tools.length > MAX_TOOLS) break;
@@ -99,13 +101,9 @@ export class McpClient {
     );
   }
 
-  private limits(signal: AbortSignal | undefined) {
-    return { timeout: this.config.timeoutMs, ...(signal && { signal }) };
-  }
-
   private async call<Result>(
     signal: AbortSignal | undefined,
-    work: (client: Client) => Promise<Result>,
+    work: Work<Result>,
     isRepeated = false,
   ): Promise<Result> {
     if (this.closed) throw this.closedError();
@@ -114,7 +112,8 @@ export class McpClient {
     try {
       return await CallScope.run(signal, async (scope) => {
         try {
-          return await connection.use(work);
+          const limits = { timeout: this.config.timeoutMs, signal: scope.signal };
+          return await scope.result(connection.use(async (client) => await work(client, limits)));
         } catch (error) {
           if (isLostSession(error, connection)) throw error;
           throw this.explain(error, scope, connection);
@@ -159,7 +158,7 @@ export class McpClient {
   private async connect(): Promise<McpConnection> {
     const connection = await CallScope.run(undefined, async (scope) => {
       try {
-        return await this.negotiate();
+        return await scope.result(this.negotiate());
       } catch (error) {
         throw toMcpError(error, this.source, scope);
       }

@@ -49,6 +49,7 @@ function fromStatus(status: number, label: string): ProviderError {
 function withMcpCode(error: ProviderError, { label }: ErrorSource): ProviderError {
   if (error.code === 'EGRESS_UNREACHABLE')
     return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached: ${error.message}`);
+  if (error.code === 'CALL_ABORTED') return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time.`);
   if (error.code === 'EGRESS_TIMED_OUT')
     return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time: ${error.message}`);
   return error;

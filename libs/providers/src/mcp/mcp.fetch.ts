@@ -17,7 +17,7 @@ export function scopedFetch(inner: typeof fetch): typeof fetch {
       const response = await inner(input, { ...init, signal: joined(init.signal, scope?.signal) });
       return scope ? limited(response, scope, new URL(String(input)).host) : response;
     } catch (error) {
-      if (scope && error instanceof ProviderError) scope.failure ??= error;
+      if (error instanceof ProviderError) scope?.fail(error);
       throw error;
     }
   };
@@ -25,7 +25,7 @@ export function scopedFetch(inner: typeof fetch): typeof fetch {
 
 function limited(response: Response, scope: CallScope, host: string): Response {
   const explain = (error: unknown): ProviderError => {
-    scope.failure ??= error as ProviderError; // the egress client throws only these
+    scope.fail(error as ProviderError); // the egress client throws only these
     return error as ProviderError;
   };
   const body = response.body && guardedBody(response.body, { host, limit: MAX_ANSWER_BYTES, explain, end: () => undefined });

@@ -10,3 +10,5 @@ export { FakeProgram } from './fake-program.js';
 export { openAiChatWire } from './wires/openai-chat.wire.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
+export { FakeMcpServer, type FakeMcpTool, type McpEra } from './fake-mcp.server.js';
+export { FAKE_MCP_PROGRAM } from './fake-mcp.program.js';
