@@ -3,6 +3,9 @@ import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runti
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
+import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
+import { ToolPinsService } from './tools/mcp/tool-pins.service.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
@@ -20,7 +23,7 @@ export class AgentRuntimeModule {
         { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) },
         ...toolProviders(tools),
       ],
-      exports: [GuardedAgents, SkillLibrary, ToolCatalog, ToolExecutor],
+      exports: [GuardedAgents, SkillLibrary, ToolCatalog, ToolExecutor, ToolPinsService],
     };
   }
 }
@@ -32,5 +35,8 @@ function toolProviders(options: ToolsOptions): Provider[] {
     ToolExplorer,
     BuiltInToolBoxes,
     ToolCatalog,
+    ToolPinStore,
+    McpToolBoxes,
+    ToolPinsService,
   ];
 }

@@ -7,6 +7,8 @@ export type RuntimeErrorCode =
   | 'TOOL_INVALID'
   | 'TOOL_NAME_TAKEN'
   | 'TOOL_UNKNOWN'
+  | 'TOOL_PIN_CHANGED'
+  | 'TOOL_PIN_NOT_FOUND'
   | 'TOOLBOX_NAME_TAKEN'
   | 'TOOLBOX_UNKNOWN'
   | 'RUN_MEMORY_REJECTED';

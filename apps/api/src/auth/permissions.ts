@@ -14,6 +14,7 @@ export const PERMISSIONS = [
   'models:read',
   'skills:read',
   'tools:read',
+  'tools:manage',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -48,6 +49,7 @@ const OPERATOR: Permission[] = [
   ...CALLER,
   'agents:operate',
   'budgets:write',
+  'tools:manage',
   'webhooks:manage',
   'audit:read',
 ];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
-import { byteSize, DURATION_FORMAT, duration, integer, list, setting } from './setting.js';
+import { McpServersSchema } from '#rollcall/providers';
+import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
@@ -47,4 +48,13 @@ const tools = z.strictObject({
 });
 
 /** The agents that Rollcall runs itself. */
-export const runtime = z.strictObject({ tools: tools.prefault({}) });
+export const runtime = z.strictObject({
+  tools: tools.prefault({}),
+  mcpServers: setting(json().pipe(McpServersSchema).default({}), {
+    env: 'ROLLCALL_MCP_SERVERS',
+    about:
+      'MCP servers whose tools agents may use, by name (see runtime-mcp.md). In the environment: one line of JSON.',
+    expects: 'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
+    defaultText: 'none',
+  }),
+});

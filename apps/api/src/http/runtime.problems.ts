@@ -5,6 +5,8 @@ export const RUNTIME_PROBLEMS = {
   SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
   SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
   TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
+  TOOL_PIN_NOT_FOUND: { status: 404, title: 'The tool of an MCP server is unknown' },
+  TOOL_PIN_CHANGED: { status: 409, title: 'The definition of the tool has changed' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
   TOOL_INVALID: { status: 500, title: 'The definition of a tool is invalid' },
   TOOL_NAME_TAKEN: { status: 500, title: 'Two tools of a toolbox have the same name' },
