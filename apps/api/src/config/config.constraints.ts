@@ -29,7 +29,10 @@ export function constraintErrors(config: Config): string[] {
 function mcpErrors({ runtime, providers }: Config): string[] {
   return Object.entries(runtime.mcpServers)
     .filter(([, server]) => 'program' in server && !Object.hasOwn(providers.programs, server.program))
-    .map(([name]) => `runtime.mcpServers.${name}: its program is not in providers.programs (ROLLCALL_PROGRAMS); add it there`);
+    .map(
+      ([name]) =>
+        `runtime.mcpServers.${name}: its program is not in providers.programs (ROLLCALL_PROGRAMS); add it there`,
+    );
 }
 
 /** Reports a preset with an unknown vendor at the start instead of at its first call. */

@@ -54,7 +54,8 @@ export const runtime = z.strictObject({
     env: 'ROLLCALL_MCP_SERVERS',
     about:
       'MCP servers whose tools agents may use, by name (see runtime-mcp.md). In the environment: one line of JSON.',
-    expects: 'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
+    expects:
+      'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
     defaultText: 'none',
   }),
 });

@@ -34,7 +34,13 @@ export class ToolPinView {
     description: 'Who accepted it; null if it was trusted when it was first seen.',
   })
   acceptedBy: string | null;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null, description: 'When it was accepted.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'When it was accepted.',
+  })
   acceptedAt: string | null;
   @ApiProperty({ format: 'date-time', example: '2026-11-17T10:00:00.000Z', description: 'When it was first seen.' })
   firstSeenAt: string;
@@ -48,7 +54,10 @@ export class ToolPinView {
 
 export class DisabledToolView {
   @ApiProperty({ example: 'create_issue', description: 'The name of the tool at the server.' }) tool: string;
-  @ApiProperty({ example: 'Its input schema cannot be used: it refers to another document.', description: 'The reason.' })
+  @ApiProperty({
+    example: 'Its input schema cannot be used: it refers to another document.',
+    description: 'The reason.',
+  })
   reason: string;
 }
 

@@ -18,7 +18,10 @@ export class CallScope {
     return scopes.getStore();
   }
 
-  static async run<Result>(caller: AbortSignal | undefined, work: (scope: CallScope) => Promise<Result>): Promise<Result> {
+  static async run<Result>(
+    caller: AbortSignal | undefined,
+    work: (scope: CallScope) => Promise<Result>,
+  ): Promise<Result> {
     const scope = new CallScope(caller);
     const end = (): void => scope.ending.abort();
     if (caller?.aborted) throw aborted('The call of an MCP server');

@@ -101,7 +101,10 @@ export class TokenSource {
 function keyOf(env: string, secrets: SecretSource, origin: string): Secret {
   const secret = secrets(env, origin);
   if (secret) return secret;
-  throw new ProviderError('MCP_SETTINGS_INVALID', `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`);
+  throw new ProviderError(
+    'MCP_SETTINGS_INVALID',
+    `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`,
+  );
 }
 
 function parsed(text: string): unknown {

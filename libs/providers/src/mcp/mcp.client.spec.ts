@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { until } from '#rollcall/test-support';
 import { EgressClient } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
@@ -28,12 +29,20 @@ afterEach(async () => {
   await expectNoOpenResources(before);
 });
 
+/** Answers all requests in place of the server. */
+const answeredBy =
+  (answer: (response: ServerResponse) => unknown): FakeMcpServer['intercept'] =>
+  (_request, response) => {
+    answer(response);
+    return true;
+  };
+
 /** Creates the client of one server with this configuration. */
 function clientOf(config: object, { fetch }: EgressClient = egress): McpClient {
   const servers = McpServersSchema.parse({ one: config });
   const secretsOf = () => (name: string) => (KEYS[name] === undefined ? undefined : new Secret(KEYS[name]));
   clients = new McpClients({ servers, programs: {}, fetch, secretsOf });
-  return clients.all[0]!;
+  return clients.all[0];
 }
 
 describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era) => {
@@ -119,7 +128,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
   it('reports a server that dies during a call, and connects again when it is back', async () => {
     const one = client();
     await one.callTool(ECHO, {});
-    server.intercept = (_request, response) => void response.destroy() === undefined;
+    server.intercept = answeredBy((response) => response.destroy());
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE', retryable: true });
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
     server.intercept = () => false;
@@ -155,7 +164,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
 
   it('sends a static key to the server only, and removes it from everything the server returns', async () => {
     answering((input) => `your key is ${TOKEN} and ${Buffer.from(TOKEN).toString('base64')} ${JSON.stringify(input)}`);
-    server.tools[0]!.description = `Knows ${TOKEN}.`;
+    server.tools[0].description = `Knows ${TOKEN}.`;
     const one = client({ credential: { env: 'MCP_TOKEN' } });
     expect((await one.listTools())[0]?.description).toBe('Knows [secret].');
     expect((await one.callTool(ECHO, {})).text).not.toMatch(/static-token|c3RhdGlj/);
@@ -163,7 +172,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
   });
 
   it.each([401, 403])('reports a server that refuses the credential with %d', async (status) => {
-    server.intercept = (_request, response) => void response.writeHead(status).end(`not ${TOKEN}`) === undefined;
+    server.intercept = answeredBy((response) => response.writeHead(status).end(`not ${TOKEN}`));
     const call = client({ credential: { env: 'MCP_TOKEN' } }).listTools();
     await expect(call).rejects.toMatchObject({ code: 'MCP_CREDENTIAL_REFUSED', status });
     await expect(call).rejects.toMatchObject({ message: expect.not.stringContaining(TOKEN) as string });
@@ -171,8 +180,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
 
   it('does not follow a redirect, so the key stays at its origin', async () => {
     const other = await LocalServer.start((_request, response) => response.end());
-    server.intercept = (_request, response) =>
-      void response.writeHead(307, { location: `${other.url}/mcp` }).end() === undefined;
+    server.intercept = answeredBy((response) => response.writeHead(307, { location: `${other.url}/mcp` }).end());
     await expect(client({ credential: { env: 'MCP_TOKEN' } }).listTools()).rejects.toMatchObject({
       code: 'EGRESS_REDIRECTED',
     });
@@ -190,7 +198,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
   it('reports an answer that is not of the protocol', async () => {
     const one = client();
     await one.listTools();
-    server.intercept = (_request, response) => void response.writeHead(200).end('<html>') === undefined;
+    server.intercept = answeredBy((response) => response.writeHead(200).end('<html>'));
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
 
@@ -205,10 +213,10 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
   it('ends calls in progress when it is closed', async () => {
     answering(async () => await new Promise(() => undefined));
     const one = client();
-    const call = expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
+    const call = one.callTool(ECHO, {}).catch((error: unknown) => error);
     await until('the call has begun', () => server.calls.length === 1);
     await one.close();
-    await call;
+    expect(await call).toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
   });
 });
 
@@ -228,7 +236,9 @@ describe('a client with client credentials', () => {
     };
     tokens = await LocalServer.start((_request, response) => {
       issued += 1;
-      response.writeHead(status).end(JSON.stringify({ access_token: `token-${issued}-0123456789`, token_type: 'Bearer' }));
+      response
+        .writeHead(status)
+        .end(JSON.stringify({ access_token: `token-${issued}-0123456789`, token_type: 'Bearer' }));
     });
   });
   afterEach(async () => {
@@ -244,7 +254,7 @@ describe('a client with client credentials', () => {
     const one = client();
     await Promise.all([one.callTool(ECHO, {}), one.callTool(ECHO, {}), one.listTools()]);
     expect(issued).toBe(1);
-    const { headers, body } = tokens.requests[0]!;
+    const { headers, body } = tokens.requests[0];
     expect(Object.fromEntries(new URLSearchParams(String(body)))).toEqual({
       grant_type: 'client_credentials',
       resource: server.url,

@@ -101,11 +101,7 @@ export class McpClient {
     );
   }
 
-  private async call<Result>(
-    signal: AbortSignal | undefined,
-    work: Work<Result>,
-    isRepeated = false,
-  ): Promise<Result> {
+  private async call<Result>(signal: AbortSignal | undefined, work: Work<Result>, isRepeated = false): Promise<Result> {
     if (this.closed) throw this.closedError();
     if (signal?.aborted) throw aborted(`The call of ${this.source.label}`);
     const connection = await this.connected(signal);
@@ -122,7 +118,8 @@ export class McpClient {
     } catch (error) {
       await this.retireAfter(error, connection);
       if (error instanceof ProviderError) throw error;
-      if (isRepeated) throw new ProviderError('MCP_SERVER_UNREACHABLE', `${this.source.label} ends its sessions at once.`);
+      if (isRepeated)
+        throw new ProviderError('MCP_SERVER_UNREACHABLE', `${this.source.label} ends its sessions at once.`);
       return await this.call(signal, work, true); // the server did not process the request of an unknown session
     }
   }
@@ -196,7 +193,9 @@ export class McpClient {
   }
 
   private closedError(): ProviderError {
-    return new ProviderError('MCP_SERVER_UNREACHABLE', `The client of ${this.source.label} is closed.`, { retryable: false });
+    return new ProviderError('MCP_SERVER_UNREACHABLE', `The client of ${this.source.label} is closed.`, {
+      retryable: false,
+    });
   }
 }
 

@@ -31,7 +31,8 @@ export class McpClients {
 
   constructor(private readonly options: McpClientsOptions) {
     this.all = Object.entries(options.servers).map(
-      ([name, config]) => new McpClient(name, config, 'url' in config ? this.httpLink(config) : this.programLink(name, config)),
+      ([name, config]) =>
+        new McpClient(name, config, 'url' in config ? this.httpLink(config) : this.programLink(name, config)),
     );
   }
 
@@ -79,5 +80,8 @@ export class McpClients {
 function keyOf(env: string, secrets: SecretSource): Secret {
   const secret = secrets(env);
   if (secret) return secret;
-  throw new ProviderError('MCP_SETTINGS_INVALID', `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`);
+  throw new ProviderError(
+    'MCP_SETTINGS_INVALID',
+    `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`,
+  );
 }

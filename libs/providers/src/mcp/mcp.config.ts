@@ -37,7 +37,10 @@ const HttpServerSchema = z
     clientCredentials: ClientCredentialsSchema.optional(),
     ...COMMON,
   })
-  .refine((server) => !(server.credential && server.clientCredentials), 'use credential or clientCredentials, not both');
+  .refine(
+    (server) => !(server.credential && server.clientCredentials),
+    'use credential or clientCredentials, not both',
+  );
 
 /** `program` is the name of one of the programs that the operator allows. */
 const ProgramServerSchema = z.strictObject({ program: z.string().min(1), ...COMMON });

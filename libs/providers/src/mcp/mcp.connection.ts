@@ -1,4 +1,4 @@
-import { Client, type PriorDiscovery, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { Client, type PriorDiscovery, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type ProviderError } from '../errors.js';
 import { CallScope } from './call.scope.js';
 import type { ProgramTransport } from './program.transport.js';
@@ -23,15 +23,12 @@ export interface ConnectOptions {
 export class McpConnection {
   private inFlight = 0;
   private retired = false;
-  private ended = false;
   private closing?: Promise<void>;
 
   private constructor(
     readonly client: Client,
     private readonly transport: McpTransport,
-  ) {
-    client.onclose = () => void (this.ended = true);
-  }
+  ) {}
 
   static async open({ transport, timeoutMs, probeMs, prior }: ConnectOptions): Promise<McpConnection> {
     const client = new Client(IDENTITY, {
@@ -42,7 +39,7 @@ export class McpConnection {
     });
     const timer = setTimeout(() => void transport.close(), timeoutMs); // ends the attempt, whatever it waits for
     try {
-      await client.connect(transport as Transport, { timeout: timeoutMs, ...(prior && { prior }) });
+      await client.connect(transport, { timeout: timeoutMs, ...(prior && { prior }) });
     } catch (error) {
       await transport.close();
       throw error;
@@ -54,7 +51,7 @@ export class McpConnection {
 
   /** A connection that is not usable must be replaced. */
   get isUsable(): boolean {
-    return !this.retired && !this.ended;
+    return !this.retired && !this.hasEnded;
   }
 
   get isOldProtocol(): boolean {
@@ -68,6 +65,11 @@ export class McpConnection {
   /** Why a program ended. */
   get failure(): ProviderError | undefined {
     return 'failure' in this.transport ? this.transport.failure : undefined;
+  }
+
+  /** The SDK releases a transport that was closed. */
+  private get hasEnded(): boolean {
+    return this.client.transport === undefined;
   }
 
   async use<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
@@ -93,7 +95,7 @@ export class McpConnection {
   }
 
   private async end(): Promise<void> {
-    if ('terminateSession' in this.transport && !this.ended) await this.endSession(this.transport);
+    if ('terminateSession' in this.transport && !this.hasEnded) await this.endSession(this.transport);
     await this.client.close();
     await this.transport.close();
   }

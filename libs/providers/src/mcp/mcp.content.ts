@@ -9,7 +9,8 @@ export interface McpResult {
 
 export function toMcpResult({ content, structuredContent, isError }: CallToolResult): McpResult {
   const texts = content.map(toText).filter((text) => text !== '');
-  const text = texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join('\n');
+  const text =
+    texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join('\n');
   return { text, isError: isError === true };
 }
 

@@ -3,6 +3,13 @@ import { aborted, ProviderError, reasonOf } from '../errors.js';
 import type { CallScope } from './call.scope.js';
 
 const MAX_REASON = 300;
+const MAX_CAUSES = 10;
+const LOST = new Set([
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+  SdkErrorCode.EraNegotiationFailed,
+]);
 
 export interface ErrorSource {
   /** The server, for messages. */
@@ -19,21 +26,16 @@ export function toMcpError(error: unknown, source: ErrorSource, scope: CallScope
 
 function fromSdk(error: unknown, { label, redact }: ErrorSource): ProviderError {
   const reason = redact(reasonOf(error)).slice(0, MAX_REASON);
-  if (error instanceof ProtocolError) return new ProviderError('MCP_TOOL_FAILED', `${label} returned an error: ${reason}`);
+  if (error instanceof ProtocolError)
+    return new ProviderError('MCP_TOOL_FAILED', `${label} returned an error: ${reason}`);
   if (error instanceof SdkHttpError) return fromStatus(error.status, label);
   if (error instanceof UnauthorizedError) return fromStatus(401, label);
   if (!(error instanceof SdkError)) return unreadable(label, reason);
-  switch (error.code) {
-    case SdkErrorCode.RequestTimeout:
-      return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time.`);
-    case SdkErrorCode.ConnectionClosed:
-    case SdkErrorCode.NotConnected:
-    case SdkErrorCode.SendFailed:
-    case SdkErrorCode.EraNegotiationFailed:
-      return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached, or ended the connection.`);
-    default:
-      return unreadable(label, reason);
-  }
+  if (error.code === SdkErrorCode.RequestTimeout)
+    return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time.`);
+  if (LOST.has(error.code))
+    return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached, or ended the connection.`);
+  return unreadable(label, reason);
 }
 
 function fromStatus(status: number, label: string): ProviderError {
@@ -61,9 +63,10 @@ function unreadable(label: string, reason: string): ProviderError {
 
 function providerErrorIn(error: unknown): ProviderError | undefined {
   let at = error;
-  for (let depth = 0; depth < 10 && at !== undefined; depth += 1) {
+  for (let depth = 0; depth < MAX_CAUSES; depth += 1) {
     if (at instanceof ProviderError) return at;
-    at = (at as { cause?: unknown } | null)?.cause;
+    if (!(at instanceof Error)) return undefined;
+    at = at.cause;
   }
   return undefined;
 }

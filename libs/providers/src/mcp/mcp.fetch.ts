@@ -28,7 +28,8 @@ function limited(response: Response, scope: CallScope, host: string): Response {
     scope.fail(error as ProviderError); // the egress client throws only these
     return error as ProviderError;
   };
-  const body = response.body && guardedBody(response.body, { host, limit: MAX_ANSWER_BYTES, explain, end: () => undefined });
+  const body =
+    response.body && guardedBody(response.body, { host, limit: MAX_ANSWER_BYTES, explain, end: () => undefined });
   const { status, statusText, headers } = response;
   return new Response(body, { status, statusText, headers });
 }

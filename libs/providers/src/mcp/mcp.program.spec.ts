@@ -18,11 +18,16 @@ afterEach(async () => {
 });
 
 function clientOf(args: string[], more: object = {}): McpClient {
-  const fake = { command: process.execPath, args: [FAKE_MCP_PROGRAM, ...args], env: { LANG: 'C' }, secretEnv: ['PROGRAM_KEY'] };
+  const fake = {
+    command: process.execPath,
+    args: [FAKE_MCP_PROGRAM, ...args],
+    env: { LANG: 'C' },
+    secretEnv: ['PROGRAM_KEY'],
+  };
   const servers = McpServersSchema.parse({ local: { program: 'fake', ...more } });
   const secretsOf = () => () => new Secret(KEY);
   clients = new McpClients({ servers, programs: { fake }, fetch, secretsOf });
-  return clients.all[0]!;
+  return clients.all[0];
 }
 
 async function call(client: McpClient, name: string, input = {}, signal?: AbortSignal): Promise<string> {
@@ -76,9 +81,9 @@ describe('an MCP server that is a program', () => {
     const client = clientOf(['modern']);
     const pid = await call(client, 'pid');
     const abort = new AbortController();
-    const hanging = expect(call(client, 'hang', {}, abort.signal)).rejects.toMatchObject({ code: 'CALL_ABORTED' });
+    const hanging = call(client, 'hang', {}, abort.signal).catch((error: unknown) => error);
     abort.abort();
-    await hanging;
+    expect(await hanging).toMatchObject({ code: 'CALL_ABORTED' });
     expect(await call(client, 'pid')).toBe(pid);
   });
 
@@ -89,6 +94,7 @@ describe('an MCP server that is a program', () => {
   it('ends with the processes that it has started when the client closes', async () => {
     const client = clientOf(['modern']);
     const pids = [Number(await call(client, 'pid')), Number(await call(client, 'child'))];
+    expect(pids.map(isAlive)).toEqual([true, true]);
     await client.close();
     await until('both processes have ended', () => !pids.some(isAlive));
   });
@@ -97,6 +103,6 @@ describe('an MCP server that is a program', () => {
     const servers = McpServersSchema.parse({ local: { program: 'none' } });
     const programs = { none: { command: '/nonexistent/program' } };
     clients = new McpClients({ servers, programs, fetch, secretsOf: () => () => undefined });
-    await expect(clients.all[0]!.listTools()).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
+    await expect(clients.all[0].listTools()).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
   });
 });

@@ -46,7 +46,10 @@ export class ProgramTransport implements Transport {
     try {
       await process.read((line) => this.receive(line), MAX_ANSWER_BYTES);
     } catch {
-      this.fail('MCP_ANSWER_UNREADABLE', `sent more than ${MAX_ANSWER_BYTES} characters in one message and was stopped.`);
+      this.fail(
+        'MCP_ANSWER_UNREADABLE',
+        `sent more than ${MAX_ANSWER_BYTES} characters in one message and was stopped.`,
+      );
     }
     await process.group.stop(); // a program that has closed its output can answer no more calls
     const how = await process.group.exited;

@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import {
   type CallToolResult,
   createMcpHandler,
+  McpServer,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
   type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
@@ -31,7 +31,9 @@ const PAGE_SIZE = 2;
 
 /** An MCP server on a free loopback port. Tests change its tools and its behaviour while it runs. */
 export class FakeMcpServer {
-  tools: FakeMcpTool[] = [{ name: 'echo', description: 'Returns its input.', answer: (input) => JSON.stringify(input) }];
+  tools: FakeMcpTool[] = [
+    { name: 'echo', description: 'Returns its input.', answer: (input) => JSON.stringify(input) },
+  ];
   /** Replaces the answer to a request, if it returns true. */
   intercept: (request: RecordedRequest, response: ServerResponse) => boolean | Promise<boolean> = () => false;
   readonly calls: string[] = [];
@@ -103,8 +105,9 @@ export class FakeMcpServer {
     return await transport.handleRequest(request);
   }
 
-  private createServer(): Server {
-    const server = new Server({ name: 'fake', version: '1' }, { capabilities: { tools: {} } });
+  private createServer(): McpServer {
+    const mcp = new McpServer({ name: 'fake', version: '1' }, { capabilities: { tools: {} } });
+    const { server } = mcp;
     server.setRequestHandler('tools/list', ({ params }) => this.page(Number(params?.cursor ?? 0)));
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const tool = this.tools.find(({ name }) => name === params.name);
@@ -114,7 +117,7 @@ export class FakeMcpServer {
       const answer = (await tool.answer?.(params.arguments ?? {}, mcpReq.signal)) ?? 'done';
       return typeof answer === 'string' ? { content: [{ type: 'text', text: answer }] } : answer;
     });
-    return server;
+    return mcp;
   }
 
   private page(start: number): { tools: Tool[]; nextCursor?: string } {

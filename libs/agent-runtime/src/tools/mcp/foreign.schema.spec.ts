@@ -15,7 +15,9 @@ describe('a JSON Schema of a third party', () => {
     expect(schema.parse({ title: 'a', level: 'x' })).toMatchObject({
       problems: 'level: must be equal to one of the allowed values (["low","high"])',
     });
-    expect(schema.parse({ title: 'a', more: 1 })).toMatchObject({ problems: expect.stringContaining('("more")') as string });
+    expect(schema.parse({ title: 'a', more: 1 })).toMatchObject({
+      problems: expect.stringContaining('("more")') as string,
+    });
   });
 
   it.each(['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2020-12/schema', 'urn:unknown'])(
@@ -47,7 +49,10 @@ describe('a JSON Schema of a third party', () => {
       }),
     );
     const schema = ForeignSchema.compile(object({}, { $defs, $ref: '#/$defs/d0' }));
-    expect(schema.parse({})).toEqual({ ok: false, problems: 'checking it against the schema of the tool takes too long' });
+    expect(schema.parse({})).toEqual({
+      ok: false,
+      problems: 'checking it against the schema of the tool takes too long',
+    });
   });
 
   it.each([

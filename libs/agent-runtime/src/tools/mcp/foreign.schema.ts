@@ -47,7 +47,8 @@ export class ForeignSchema {
       const isValid = withinBudget(VALIDATE_MS, () => this.validate(input));
       return isValid ? { ok: true, value: input } : { ok: false, problems: joinProblems(problemsOf(this.validate)) };
     } catch (error) {
-      if (isOverBudget(error)) return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
+      if (isOverBudget(error))
+        return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
       throw error;
     }
   }

@@ -155,7 +155,8 @@ export class McpToolBox implements ToolBox {
     if (this.usable.get(tool)?.hash === hash) return;
     const reason = this.disabled.find((one) => one.tool === tool)?.reason;
     throw new Error(
-      reason ?? `The MCP server ${this.server} no longer offers this tool. It may have been renamed; do not call it again.`,
+      reason ??
+        `The MCP server ${this.server} no longer offers this tool. It may have been renamed; do not call it again.`,
     );
   }
 

@@ -26,7 +26,8 @@ export function toSeenTool({ name, description, inputSchema }: McpToolDefinition
   const definition = { description: storable(description), inputSchema };
   const problem = jsonProblem(definition, { maxBytes: MAX_DEFINITION_BYTES, rejectsReservedNames: true });
   if (problem !== undefined) return `Its definition ${problem}.`;
-  if (JSON.stringify(inputSchema).includes('\\u0000')) return 'Its definition contains a character that cannot be stored.';
+  if (JSON.stringify(inputSchema).includes('\\u0000'))
+    return 'Its definition contains a character that cannot be stored.';
   return { tool: name, hash: inputHashOf({ name, ...definition }), definition };
 }
 

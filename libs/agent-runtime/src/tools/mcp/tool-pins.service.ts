@@ -27,7 +27,10 @@ export class ToolPinsService {
   /** Accepts exactly the definition with this hash. This replica offers it at once, the others after their next refresh. */
   async accept(server: string, tool: string, { hash, by }: { hash: string; by: string }): Promise<ToolPin> {
     const accepted = await this.pins.accept(server, tool, hash, by);
-    if (!accepted) throw (await this.pins.find(server, tool)) ? new ToolPinChangedError(server, tool) : new ToolPinNotFoundError(server, tool);
+    if (!accepted)
+      throw (await this.pins.find(server, tool))
+        ? new ToolPinChangedError(server, tool)
+        : new ToolPinNotFoundError(server, tool);
     const refresh = (): void =>
       void this.boxes.refreshServer(server).catch((error: unknown) => this.faults.report('mcp.refresh', error));
     if (this.db.inTransaction) this.db.afterCommit(refresh);

@@ -4,10 +4,7 @@ import { ProviderError } from '../../errors.js';
 export const MAX_LINE_LENGTH = 1 << 20;
 
 /** Yields the lines of a byte stream. It skips empty lines and throws if a line is too long. */
-export async function* linesOf(
-  bytes: AsyncIterable<Uint8Array>,
-  maxLength = MAX_LINE_LENGTH,
-): AsyncGenerator<string> {
+export async function* linesOf(bytes: AsyncIterable<Uint8Array>, maxLength = MAX_LINE_LENGTH): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of bytes) {

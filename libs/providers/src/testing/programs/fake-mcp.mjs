@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Server } from '@modelcontextprotocol/server';
+import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const [, , kind = 'modern', startMs = '0'] = process.argv;
@@ -27,12 +27,13 @@ const tools = {
 };
 
 function createServer() {
-  const server = new Server({ name: 'fake', version: '1' }, { capabilities: { tools: {} } });
+  const mcp = new McpServer({ name: 'fake', version: '1' }, { capabilities: { tools: {} } });
+  const { server } = mcp;
   server.setRequestHandler('tools/list', () => ({
     tools: Object.keys(tools).map((name) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' } })),
   }));
   server.setRequestHandler('tools/call', async ({ params }) => await tools[params.name](params.arguments));
-  return server;
+  return mcp;
 }
 
 await delay(Number(startMs));
@@ -49,7 +50,10 @@ function serveOld() {
     if (method === 'initialize') {
       started = true;
       const { protocolVersion } = params;
-      write({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } } });
+      write({
+        id,
+        result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } },
+      });
     } else if (!started) process.exit(1);
     else if (method === 'tools/list')
       write({ id, result: { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] } });
