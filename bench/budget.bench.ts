@@ -8,7 +8,7 @@ import { startPostgres } from './support/postgres.js';
 /**
  * Compares pairs of reserve and settle on the ledger with a bare `UPDATE … RETURNING` of the same rows, in alternating rounds on
  * the same Postgres, with the same number of connections and callers. A pair is two durable operations with a reservation and
- * a line of the ledger; the bare statement changes one counter. Each counts as one.
+ * a line of the ledger; the bare statement changes one counter. A pair and a bare statement each count as one.
  */
 const CONNECTIONS = 20;
 const CALLERS = [64, 256];

@@ -81,7 +81,7 @@ try {
   const events = await writingReplica(db);
   events.start();
 
-  await compareWriters('32 writers, one change each transaction', events);
+  await compareWriters('32 writers, one change in each transaction', events);
   rollcall = await startRollcall({ DATABASE_URL: postgres.url });
   await compareWriters('the same, while another replica on this machine follows', events);
 

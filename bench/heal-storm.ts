@@ -46,7 +46,7 @@ async function storm(deployment: Deployment): Promise<FaultWindow[]> {
   return windows;
 }
 
-/** Repeats the comparison until every consumer has received this log, or a timeout. */
+/** Repeats the comparison until every consumer has received this log, or until a timeout. */
 async function compare(clients: Clients, log: readonly LoggedEvent[]): Promise<string[]> {
   const ids = log.map(({ id }) => id);
   let differences: string[] = [];

@@ -20,7 +20,7 @@ const [seconds = '60', findings = 'all'] = process.argv.slice(2);
 const CLIENTS = 50;
 const LIMIT_MS = 250;
 const EVENTS = 5_000;
-/** Resets the limits that benchmarks raise to their defaults: an empty variable counts as not set. */
+/** Restores the default limits, which other benchmarks raise: an empty variable counts as not set. */
 const DEFAULTS = {
   ROLLCALL_RATE_LIMIT: '',
   ROLLCALL_CONCURRENT_REQUESTS: '',
@@ -44,7 +44,7 @@ function show(name: string, { count, failed, p50, p99, max }: Probe): boolean {
   return isFine;
 }
 
-/** Every replica must cache the credential of the agent first: an address that sends unknown credentials gets no look-ups. */
+/** Makes every replica cache the credential of the agent, because hostile clients use up the look-ups of their address, which is the same. */
 async function warmUp(url: string, agent: BenchAgent): Promise<void> {
   const { path, headers, body } = beat(agent);
   for (let count = 0; count < 4; count++) await fetch(url + path, { method: 'POST', headers, body });

@@ -8,15 +8,15 @@ import { requireAtLeast, requireRatio } from './support/target.js';
 import { startNginx, throughNginx } from './support/through-nginx.js';
 
 /**
- * Compares registrations and updates, each durable and with its event, with the lease grant and put of etcd over HTTP, with 32
- * callers. Then measures registrations in batches.
+ * Compares the registrations and updates of 32 callers, each durable and with its event, to lease grants and puts of etcd over
+ * HTTP. Then measures registrations in batches.
  */
 const CALLERS = 32;
 const AGENTS_PER_CALLER = 8;
 const TIMES_ETCD = 0.8;
 const BATCH = 1_000;
 const BATCH_CALLERS = 2;
-/** One batch takes a good part of a second. */
+/** Longer than the other rounds, because one batch takes almost a second. */
 const BATCH_ROUND_S = 5;
 const BATCHED_PER_SECOND = 5_000;
 

@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url';
 /** @typedef {'beat' | 'retry' | 'register' | 'leave' | 'stop'} Next */
 /** @typedef {{ status: number, body: Record<string, any> }} ApiResponse */
 
-/** With these reasons of REGISTER_AGAIN, the registration was ended intentionally: do not register again. */
+/** If REGISTER_AGAIN has one of these reasons, the registration was ended intentionally: do not register again. */
 const FINAL_REASONS = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
 /**
@@ -78,7 +78,7 @@ class Agent {
     return 'leave';
   }
 
-  /** Sends one heartbeat over HTTP, because its response explains errors precisely, and then uses the socket until it ends. */
+  /** Sends one heartbeat over HTTP, because its response explains errors precisely, and then uses the socket until the socket ends. */
   async stayAlive() {
     const { transport, report, log } = this.options;
     const { generation, leaseToken } = this.current();

@@ -26,7 +26,7 @@ const SILENT_MS = 45_000;
  * @property {(events: Event[], cursor: string) => void | Promise<void>} onEvents
  *   Store the cursor together with the results of the events, if possible in one transaction.
  * @property {(agents: object[], cursor: string) => void | Promise<void>} [onSnapshot]
- *   Called instead of `onEvents` when the cursor is too old: all agents as of this cursor. Replace all stored agents by them.
+ *   Called instead of `onEvents` when the cursor is too old, with all agents at this cursor. Replace all stored agents by these.
  * @property {string} [after] The stored cursor, `oldest` or `latest`.
  * @property {string[]} [types]
  * @property {'websocket' | 'sse' | 'rest'} [transport]
@@ -78,7 +78,7 @@ class Consumer {
     return false;
   }
 
-  /** The events after the cursor are no longer kept, or the cursor belongs to another log. @param {string} path */
+  /** For a cursor whose next events are no longer kept, or that belongs to another log. @param {string} path */
   async readSnapshot(path) {
     this.options.log('the cursor cannot be continued; reading the snapshot');
     const { status, body } = await this.request(path, 60_000);

@@ -17,7 +17,7 @@ export class ClientDelay {
     }, WINDOW_MS);
   }
 
-  /** The longest delay of this and the last window. */
+  /** The longest delay of this window and the previous one. */
   get ms(): number {
     return Math.max(this.previousMs, this.histogram.max / MS);
   }

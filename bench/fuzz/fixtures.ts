@@ -15,12 +15,13 @@ interface AgentSlot {
 
 const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'];
 const PREFIX = 'fuzz-agent-';
+const NAMESPACES = '/v1/namespaces';
 /** The maximum number of objects that fuzzed requests may have created and that are not deleted yet. */
 const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
 
 /**
- * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets and reservations. Requests delete and
+ * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets, reservations and namespaces. Requests delete and
  * change them, so each call of `maintain` restores some of them.
  */
 export class Fixtures {
@@ -28,11 +29,12 @@ export class Fixtures {
   private readonly api: ApiClient;
   private readonly secrets: Record<string, string> = {};
   private readonly agents: AgentSlot[] = [];
-  private readonly ids: Record<'key' | 'webhook' | 'budget' | 'reservation', string[]> = {
+  private readonly ids: Record<'key' | 'webhook' | 'budget' | 'reservation' | 'namespace', string[]> = {
     key: [],
     webhook: [],
     budget: [],
     reservation: [],
+    namespace: [],
   };
   private readonly cursors = new Map<string, string>();
   /** The paths of objects that fuzzed requests created. */
@@ -84,8 +86,9 @@ export class Fixtures {
     const path = operationId.split(' ')[1] ?? '';
     const fields = parse(body);
     if (typeof fields['nextCursor'] === 'string') this.cursors.set(path, fields['nextCursor']);
-    const id = fields['agentId'] ?? fields['id'];
+    const id = path === NAMESPACES ? fields['name'] : (fields['agentId'] ?? fields['id']);
     if (head.status !== 201 || typeof id !== 'string' || id.startsWith(PREFIX)) return;
+    if (path === NAMESPACES) this.ids.namespace[this.created.length % OTHERS] = id;
     const undo = this.operations.find(({ method, path: other }) => method === 'DELETE' && isBelow(other, path));
     if (undo) this.created.push(undo.path.replace(/\{\w+\}$/, encodeURIComponent(id)));
   }
@@ -113,6 +116,7 @@ export class Fixtures {
       case 'webhook':
       case 'budget':
       case 'reservation':
+      case 'namespace':
         return this.ids[slot][at] ?? '1';
     }
   }
@@ -148,6 +152,7 @@ export class Fixtures {
     if (ids.webhook[at] !== undefined) await api.call('DELETE', `/v1/webhooks/${ids.webhook[at]}`);
     const hook = await api.call('POST', '/v1/webhooks', { url: this.valueOf('receiver', '0') });
     ids.webhook[at] = String(hook.body['id']);
+    await this.renewNamespace(at);
     const key = `fuzz-reservation-${this.round}-${at}`;
     const spender = new ApiClient(this.server.url, this.secrets['admin'] ?? '');
     await spender.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });
@@ -157,6 +162,14 @@ export class Fixtures {
     this.ticket = String((await api.call('POST', '/v1/events/tickets')).body['ticket']);
     const { body: events } = await api.call('GET', '/v1/events?after=latest');
     this.head = /^\d+/.exec(String(events['head']))?.[0] ?? '1';
+  }
+
+  /** A request may have deleted the namespace, and the name of a deleted one cannot be used again. */
+  private async renewNamespace(at: number): Promise<void> {
+    const { namespace } = this.ids;
+    if (namespace[at] !== undefined) await this.api.call('DELETE', `${NAMESPACES}/${namespace[at]}`);
+    const { body } = await this.api.call('POST', NAMESPACES, { name: `fuzz-${this.round}-${at}` });
+    namespace[at] = String(body['name'] ?? 'none');
   }
 
   /** Removes the limits of budgets that requests opened: they would reject all later reservations. */

@@ -28,7 +28,7 @@ interface Attempt {
 const TRIES = 3;
 const WAIT_MS = 8_000;
 const LONG_POLL_MS = 300;
-/** The log line arrives on another pipe than the response. */
+/** The wait for the log line of a request, which may arrive after the response. */
 const LOG_DELAY_MS = 200;
 const CONNECT_FAILED = 'ECONNREFUSED';
 
@@ -42,9 +42,9 @@ export class Fuzzer {
   /** Without a response at the first try, because the server closed the connection while the client was sending. */
   brokenPipeOnce = 0;
   readonly statuses: Record<string, number> = {};
-  /** Error codes with their number: they show where requests are rejected. */
+  /** How often each error code was returned. The codes show where requests are rejected. */
   readonly codes: Record<string, number> = {};
-  /** Operations with the number of 2xx responses. */
+  /** The number of 2xx responses of each operation. */
   readonly succeeded = new Map<string, number>();
   /** The indexes of the cases in progress. */
   readonly inFlight = new Set<number>();

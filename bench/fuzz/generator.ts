@@ -8,7 +8,7 @@ import { socketCase } from './socket-cases.js';
 import { type SweepStep, sweepOf, sweptBody } from './sweep.js';
 import { type Draft, validRequest } from './valid-request.js';
 
-/** Weights of the number of mutations. It is small, because a request is rejected for its first error. */
+/** Weights of the number of mutations. The number is small, because a request is rejected for its first error. */
 const MUTATIONS = [
   [2, 0],
   [5, 1],

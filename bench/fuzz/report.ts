@@ -10,7 +10,7 @@ interface Found extends Fault {
 }
 
 const MAX_SHOWN_LENGTH = 700;
-/** This many faults of one kind are printed in full. The others only have a line at the end. */
+/** This many faults of one kind are printed in full. For further faults, only a line at the end is printed. */
 const PRINTED_IN_FULL = 6;
 
 /** Collects faults, one entry for each operation, kind and detail, and prints each when it first occurs. */

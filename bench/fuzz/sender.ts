@@ -59,7 +59,7 @@ export async function send(wire: Wire, options: SendOptions): Promise<Exchange> 
 export async function open(port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
   await once(socket, 'connect');
-  socket.on('error', () => socket.destroy()); // a response was already read
+  socket.on('error', () => socket.destroy()); // a response that arrived before the error is already read
   return socket;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A lock with shared and exclusive mode: any number of requests run at once, or a single one alone. A late request is repeated
- * alone, so that other requests cannot be the cause.
+ * A lock with shared and exclusive mode: any number of requests run at once, or one request runs alone. A late request is repeated
+ * alone, so that other requests cannot delay it.
  */
 export class SharedLock {
   private running = 0;

@@ -7,6 +7,7 @@ const SLOTS = [
   'webhook',
   'budget',
   'reservation',
+  'namespace',
   'sequence',
   'ticket',
   'cursor',

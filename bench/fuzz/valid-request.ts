@@ -43,6 +43,7 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/budgets\/$/, (random) => slot('budget', random.below(OTHERS))],
   [/\/deliveries\/$/, () => slot('sequence', 0)],
   [/\/webhooks\/$/, (random) => slot('webhook', random.below(OTHERS))],
+  [/\/namespaces\/$/, (random) => slot('namespace', random.below(OTHERS))],
   [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 

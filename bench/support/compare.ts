@@ -24,7 +24,7 @@ export interface Score extends LoadResult {
 const ROUNDS = 5;
 const MEASURE_S = 2;
 
-/** Compares rates under the same number of connections, in rounds of so many seconds. */
+/** Compares the rates of the contestants with the same number of connections. */
 export async function compare(
   contestants: readonly Contestant[],
   connections: number,

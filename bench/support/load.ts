@@ -26,7 +26,7 @@ export interface LoadResult {
 /**
  * Keeps a number of connections busy, each with one request at a time. The load shares two cores with the measured servers, so it
  * must be cheap: autocannon needs as much CPU time for a request as the servers do. Here, repeated requests are serialised
- * once, and only the status and the length of a response are read. The time ends with the last response:
+ * once, and only the status and the length of a response are read. The measured time ends with the last response:
  * requests that are cut off would not be counted, and the server would still work on them in the next round.
  */
 export async function load({ url, requestsOf }: Load, connections: number, seconds: number): Promise<LoadResult> {

@@ -22,7 +22,7 @@ export class NginxProxy {
 
   static async start(replicas: readonly [string, string]): Promise<NginxProxy> {
     const folder = mkdtempSync(join(tmpdir(), 'rollcall-nginx-'));
-    chmodSync(folder, 0o755); // under root, the workers run as another user
+    chmodSync(folder, 0o755); // if nginx is started by root, its workers run as another user and must read the folder
     const port = await freePort();
     const file = join(folder, 'nginx.conf');
     writeFileSync(file, configuration(folder, port, replicas));

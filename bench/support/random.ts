@@ -1,4 +1,4 @@
-/** A seeded generator of numbers from 0 to 1, so that every run measures the same. */
+/** A seeded generator of numbers from 0 to 1, so that every run measures the same load. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -50,7 +50,7 @@ export class ReconnectingConsumer {
       socket.send(JSON.stringify({ event: 'subscribe', data: { after: String(this.cursor) } }));
     });
     socket.on('message', (text: Buffer) => this.onFrame(JSON.parse(text.toString()) as Frame, socket));
-    socket.on('error', () => socket.terminate()); // rejected while the server cannot reach its database: try again
+    socket.on('error', () => socket.terminate()); // the server rejects connections while it cannot reach its database; the consumer tries again
     socket.on('close', over.resolve);
     const watch = setInterval(() => this.stopped && socket.terminate(), 50);
     await over.promise;

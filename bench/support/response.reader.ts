@@ -6,12 +6,12 @@ const NOTHING = Buffer.alloc(0);
 /** Finds the end of each response on a connection. It reads the status and the length, or the last chunk, and nothing else. */
 export class ResponseReader {
   private head: Buffer = NOTHING;
-  /** The number of bytes that are missing of a body with a known length. */
+  /** The number of bytes that are still missing from a body with a known length. */
   private missing = 0;
-  /** The last bytes of a chunked body so far; undefined outside one. */
+  /** The last bytes so far of a chunked body; undefined if no chunked body is being read. */
   private tail: Buffer | undefined;
 
-  /** Returns whether the response is complete. Throws if the server rejected the request. The reader keeps no reference. */
+  /** Returns whether the response is complete. Throws if the server rejected the request. The reader keeps no reference to the bytes. */
   accept(bytes: Buffer): boolean {
     if (this.tail) return this.acceptChunks(this.tail, bytes);
     if (this.missing === 0) return this.acceptHead(this.head.length > 0 ? Buffer.concat([this.head, bytes]) : bytes);

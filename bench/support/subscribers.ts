@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 export interface SubscribersReport {
   /** The time from the first frame to the last, over all consumers. */
   ms: number;
-  /** For each event, the time from before its commit to its arrival. */
+  /** For each event, the time from just before its commit to its arrival. */
   latencies: number[];
   /** The frames of the first consumer. */
   frames: string[];

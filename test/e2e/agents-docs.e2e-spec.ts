@@ -103,7 +103,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'shutdown' });
   });
 
-  it('D2 the documented agent is back at once after its predecessor crashed', async () => {
+  it('D2 the documented agent is listed again at once when it starts after a crash', async () => {
     const crashed = examples.program('agent.js');
     await nextBeat(crashed);
     crashed.child.kill('SIGKILL');
@@ -113,7 +113,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });
   });
 
-  it('D2 the documented agent does not take over again when another process has replaced it, and waits until that one leaves', async () => {
+  it('D2 the documented agent does not take over again when another process has replaced it, and waits until that process leaves', async () => {
     const first = examples.program('agent.js');
     await nextBeat(first);
     const second = examples.program('agent.js');
@@ -129,7 +129,7 @@ describe('the agent of docs/agents.md', () => {
     await nextBeat(first);
   });
 
-  it('D2 sends heartbeats again after failures of the database, of the proxy and of its registration', async () => {
+  it('D2 the documented agent sends heartbeats again after failures of the database, of the proxy and of its registration', async () => {
     database.cut();
     const agent = examples.program('agent.js');
     await until('the registration fails', () => agent.output().includes('not registered yet: DATABASE_UNAVAILABLE\n'));

@@ -65,7 +65,7 @@ describe('the endpoint of an agent', () => {
     expect(audit.body.items).toMatchObject([{ target: 'builder-1', details: { endpoint } }]);
   });
 
-  it('rejects an endpoint that resolves to a closed address, and stores neither the agent nor the Idempotency-Key', async () => {
+  it('rejects an endpoint that resolves to a forbidden address, and stores neither the agent nor the Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'k-2' };
     const denied = api.call('POST', '/v1/agents', { body, headers });
     await until('a lookup is pending', () => waiting.length > 0);
@@ -94,7 +94,7 @@ describe('the endpoint of an agent', () => {
     expect(waiting).toEqual([]);
   });
 
-  it('rejects the registrations of a batch whose host names are not resolved in time, and registers the others', async () => {
+  it('rejects the registrations of a batch whose host names are not checked in time, and registers the others', async () => {
     Object.assign(endpointCheck(), { timeoutMs: 20, totalTimeoutMs: 1 });
     const agent = (agentId: string, endpoint = `https://${agentId}.example`): object => ({
       ...body,

@@ -21,7 +21,7 @@ async function resetLog(): Promise<void> {
 }
 
 describe('a replica whose cursor is beyond the head of a restored log', () => {
-  it('S3.11 B4 finds new agents and forwards operator actions to its sockets, also when the database is unavailable meanwhile', async () => {
+  it('S3.11 B4 finds new agents and forwards operator actions to its sockets, even if the database was unavailable in the meantime', async () => {
     const other = await api.replica();
     const registration = await api.given.agent({ agentId: 'builder-01' });
     const agent = await AgentClient.connect(api.url, registration);

@@ -61,7 +61,7 @@ describe('a registration', () => {
     expect(JSON.stringify(answer.body)).not.toContain('secret');
   });
 
-  it('S3.2 rejects an endpoint in a closed network with the name of the setting that opens the network', async () => {
+  it('S3.2 rejects an endpoint in a forbidden network, and the error names the setting that allows the network', async () => {
     const { body } = await register({ endpoint: 'http://10.8.0.1:5091' });
     expect(JSON.stringify(body)).toContain('ROLLCALL_EGRESS_ALLOW');
     expect((await register({ endpoint: 'http://10.7.0.1:5091' })).status).toBe(201);
@@ -86,7 +86,7 @@ describe('a heartbeat', () => {
     expect(await beat(agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('S3.4 rejects a heartbeat with a generation that does not exist yet with GENERATION_AHEAD', async () => {
+  it('S3.4 a heartbeat with a generation that does not exist yet is rejected with GENERATION_AHEAD', async () => {
     const { body: agent } = await register();
     const { status, body } = await beat(agent, { generation: 2 });
     expect({ status, code: body['code'] }).toEqual({ status: 409, code: 'GENERATION_AHEAD' });
@@ -259,7 +259,7 @@ describe('an invalid agentId', () => {
 });
 
 describe('a deregistration', () => {
-  it('S3.3 answers the deregistration of an unknown agent with 404, and one with an unknown reason or without a generation with 400', async () => {
+  it('S3.3 a deregistration gets 404 if the agent is unknown, and 400 if the reason is unknown or the generation is missing', async () => {
     const { body: agent } = await register();
     const leave = async (id: string, query: string): Promise<Answer> =>
       await api.call('DELETE', `/v1/agents/${id}${query}`, { key: agent.leaseToken });

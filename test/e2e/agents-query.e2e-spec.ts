@@ -93,7 +93,7 @@ describe('a query', () => {
 });
 
 describe('operators', () => {
-  it('S3.3 an operator drains an agent, which leaves as drained, and quarantines and evicts another', async () => {
+  it('S3.3 an operator drains an agent, which leaves with the reason drained, and quarantines and evicts another agent', async () => {
     const { leaseToken: key } = await api.given.agent({ agentId: 'tired', capabilities: ['leave'] });
     await api.given.agent({ agentId: 'bad', capabilities: ['leave'] });
     expect((await api.call('POST', '/v1/agents/tired/drain', { body: {} })).body).toMatchObject({ status: 'draining' });
@@ -108,7 +108,7 @@ describe('operators', () => {
     expect((await api.call('POST', '/v1/agents/bad/quarantine', { body: { evict: 'yes' } })).status).toBe(400);
   });
 
-  it('B4 an operator deregisters an agent without its generation, which the audit log records', async () => {
+  it('B4 an operator deregisters an agent without its generation, and the audit log records it', async () => {
     await api.given.agent({ agentId: 'foundling', capabilities: ['leave'] });
     expect((await api.call('DELETE', '/v1/agents/foundling', { key: await api.given.key('operator') })).status).toBe(
       204,

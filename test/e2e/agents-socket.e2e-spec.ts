@@ -55,7 +55,7 @@ describe('the WebSocket of an agent', () => {
     await (await AgentClient.connect(api.url, registration)).received('welcome');
   });
 
-  it('B4 opens only for the current generation of the agent, and a rejection has its own code', async () => {
+  it('B4 opens only for the current generation of the agent, and each kind of rejection has its own code', async () => {
     const registration = await register();
     const other = await register({ agentId: 'other' });
     const refused = async (path: string, key?: string): Promise<unknown> => await refusal(api.url, path, { key });

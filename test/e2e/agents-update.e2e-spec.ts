@@ -72,7 +72,7 @@ describe('PATCH /v1/agents/{id}', () => {
     expect(found.body.candidates).toHaveLength(1);
   });
 
-  it('B4 requires the lease token and the current generation, the owner, or an operator', async () => {
+  it('B4 requires the lease token with the current generation, the key of the owner, or an operator', async () => {
     expect(await patch({ name: 'x' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     expect(await patch({ name: 'x', generation: 2 })).toMatchObject({
       status: 409,

@@ -94,7 +94,7 @@ describe('budgets of a namespace', () => {
     });
   });
 
-  it('are not found from another namespace, on every route and replica, with the text of a missing budget', async () => {
+  it('are not found from another namespace, on any route or replica; the response is the same as for a missing budget', async () => {
     const foreign = (await list('kind=run', { key: keyOfB }))[0]?.id ?? '';
     const before = (await api.call<BudgetView>('GET', `/v1/budgets/${foreign}`, { key: keyOfB })).body;
     const missing = '999999999';
@@ -134,7 +134,7 @@ describe('budgets of a namespace', () => {
     expect((await api.call('GET', '/v1/agents/only-b/budget', { key: keyOfA })).status).toBe(404);
   });
 
-  it('an operator of one namespace reconciles its own budgets only', async () => {
+  it('an operator of one namespace reconciles only the budgets of that namespace', async () => {
     const checkedIn = async (options: CallOptions): Promise<unknown> =>
       (await api.call<{ checked: number }>('GET', '/v1/budgets/reconciliation', options)).body.checked;
     expect(await checkedIn({ key: keyOfA })).toBe((await list('', { key: keyOfA })).length);
@@ -156,7 +156,7 @@ describe('budgets of a namespace', () => {
 });
 
 describe('reservations in a namespace', () => {
-  it('one credential uses the same key in several namespaces, and settles each reservation in its own', async () => {
+  it('one credential uses the same key in several namespaces, and settles each reservation in its own namespace', async () => {
     for (const [index, namespace] of ['team-a', 'team-b'].entries()) {
       const body = { key: 'call-1', runId: 'run-1', tokens: 10 + index };
       expect(await reserve(body, inNamespace(namespace))).toMatchObject({
@@ -190,7 +190,7 @@ describe('reservations in a namespace', () => {
     await at('POST', '/release', 'team-b');
   });
 
-  it('held reservations keep a namespace from being deleted; budgets do not', async () => {
+  it('a namespace with held reservations cannot be deleted; a namespace with budgets can', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'brief' } });
     await open({ kind: 'namespace', limit: { tokens: 5 } }, inNamespace('brief'));
     await reserve({ key: 'x', tokens: 5 }, inNamespace('brief'));
@@ -206,7 +206,7 @@ describe('reservations in a namespace', () => {
 });
 
 describe('the budget of a namespace and of the fleet', () => {
-  it('the subject is the namespace of the request', async () => {
+  it('the subject of a budget of the kind namespace is the namespace of the request', async () => {
     expect(await open({ kind: 'namespace', subject: 'team-b' }, { key: keyOfA })).toMatchObject({
       status: 400,
       body: { code: 'VALIDATION_FAILED' },

@@ -68,7 +68,7 @@ describe('an Authorization header', () => {
 });
 
 describe('a lease token', () => {
-  it('A7 answers a lease token that was never issued in the same way for a live, a former and an unknown agent', async () => {
+  it('A7 a lease token that was never issued gets the same answer for a live, a former and an unknown agent', async () => {
     const alive = await register();
     const left = await register();
     await api.call('POST', `/v1/agents/${left.agentId}/evict`);
@@ -87,7 +87,7 @@ describe('a lease token', () => {
     }
   });
 
-  it('A7 the lease token of an evicted agent gets REGISTER_AGAIN, and of an old generation STALE_GENERATION, on every replica', async () => {
+  it('A7 the lease token of an evicted agent gets REGISTER_AGAIN, and that of an old generation gets STALE_GENERATION, on every replica', async () => {
     const evicted = await register();
     await api.call('POST', `/v1/agents/${evicted.agentId}/evict`);
     const first = await register({ agentId: 'twice' });
@@ -101,7 +101,7 @@ describe('a lease token', () => {
     await other.stop();
   });
 
-  it('A7 a caller cannot choose the lease token of a new agent, nor use that of another agent', async () => {
+  it('A7 a caller cannot choose the lease token of a new agent, nor use the lease token of another agent', async () => {
     const other = await register();
     for (const chosen of [randomToken(), other.leaseToken]) {
       const agent = await register({ leaseToken: chosen });

@@ -10,7 +10,7 @@ import { rawHttp } from '../support/raw-http.js';
 let api: TestApi;
 afterEach(async () => await api.stop());
 
-/** Holds a lock that requests for API keys wait for, until it is released. */
+/** Locks the table of API keys, so that requests for keys wait. Returns a function that releases the lock. */
 async function lockKeys(): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: api.database.url });
   await client.connect();
@@ -141,7 +141,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);
   });
 
-  it('A3 answers requests for more snapshots than a replica can read at once with 429', async () => {
+  it('A3 answers a request for a snapshot with 429 if the replica already reads the maximum number of snapshots', async () => {
     api = await startApi();
     const refused: Answer[] = [];
     await until('a request is rejected', async () => {

@@ -62,7 +62,7 @@ describe('an error message', () => {
     expect(await detailOf('POST', '/v1/keys', gzip)).toEqual([415, expect.stringContaining('uncompressed')]);
   });
 
-  it('names the parameter of a delivery that is no sequence', async () => {
+  it('names the path parameter of a delivery if it is not a sequence', async () => {
     for (const sequence of ['zz', '-1', '1.5'])
       expect(await messagesOf('GET', `/v1/webhooks/wh_1/deliveries/${sequence}`)).toEqual([
         'sequence must be a whole number such as 1042',

@@ -45,7 +45,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect((await api.call('GET', '/v1/events?after=20')).status).toBe(200);
   });
 
-  it('D9 a cursor of the original gets 410 CURSOR_FOREIGN with the path of the snapshot over REST and server-sent events', async () => {
+  it('D9 a cursor of the original log gets 410 CURSOR_FOREIGN with the path of the snapshot over REST and server-sent events', async () => {
     const refused = { status: 410, body: { code: 'CURSOR_FOREIGN', snapshot: '/v1/events/snapshot' } };
     expect(await restored.call('GET', `/v1/events?after=${cursor}`)).toMatchObject(refused);
     expect(await restored.call('GET', `/v1/events?after=${cursor}&waitMs=1000`)).toMatchObject(refused);
@@ -53,7 +53,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     expect(await restored.call('GET', '/v1/events/stream', { headers })).toMatchObject(refused);
   });
 
-  it('D9 a cursor of the original closes the WebSocket with 4410', async () => {
+  it('D9 a cursor of the original log closes the WebSocket with 4410', async () => {
     const client = await EventClient.connect(restored.url, { key: restored.adminKey });
     client.send('subscribe', { after: cursor });
     const { code, reason } = await client.closed();

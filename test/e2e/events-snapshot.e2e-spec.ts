@@ -62,7 +62,7 @@ describe('GET /v1/events/snapshot', () => {
     await other.stop();
   });
 
-  it('CURSOR_EXPIRED names the snapshot, whose cursor continues the feed', async () => {
+  it('the error CURSOR_EXPIRED has the path of the snapshot, and the feed continues from the cursor of the snapshot', async () => {
     await api.given.agent({ agentId: 'a-1' });
     await until(
       'the event is in the log',
@@ -76,7 +76,7 @@ describe('GET /v1/events/snapshot', () => {
     expect((await api.call('GET', `/v1/events?after=${body.cursor}`)).status).toBe(200);
   });
 
-  it('the snapshot of an empty registry is empty, and HEAD has no body', async () => {
+  it('the snapshot of an empty registry is empty, and the response to HEAD has no body', async () => {
     const cursor = expect.stringMatching(/^0-[0-9a-f]{8}$/) as string;
     expect(await readSnapshot()).toEqual({ sequence: '0', cursor, items: [], count: 0 });
     const headers = { authorization: `Bearer ${api.adminKey}` };
@@ -89,7 +89,7 @@ describe('GET /v1/events/snapshot', () => {
     const headers = { authorization: `Bearer ${api.adminKey}` };
     for (let round = 0; round < 10; round++) {
       const call = request(`${api.url}/v1/events/snapshot`, { agent: false, headers });
-      call.on('error', () => undefined); // `destroy` ends the request
+      call.on('error', () => undefined); // `destroy` causes this error
       call.end();
       if (round % 2) await once(call, 'response');
       call.destroy();

@@ -11,7 +11,7 @@ interface Page {
   head: string;
 }
 
-/** Shorter than the default, because two tests must wait longer. */
+/** Shorter than the default, because two tests must wait until it has passed. */
 const HANDLER_TIMEOUT_MS = 3_000;
 const LIMITS = { ROLLCALL_HANDLER_TIMEOUT: `${HANDLER_TIMEOUT_MS}ms`, ROLLCALL_DATABASE_TIMEOUT: '2500ms' };
 
@@ -103,7 +103,7 @@ describe('GET /v1/events', () => {
     expect(await page('?after=x')).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('A8 answers a filter that matches nothing in bounded steps whose cursor advances', async () => {
+  it('A8 each page searches a limited number of events, and the cursor advances even if the filter matches nothing', async () => {
     await api.database.db.query(`WITH logged AS (
         INSERT INTO event_log (seq, id, type, subject, capabilities, data, at)
         SELECT n, gen_random_uuid(), 'agent.resumed', 'a-' || n, '{}', '{"by": "test"}', clock_timestamp()
@@ -146,7 +146,7 @@ async function openStream(query = '', headers: Record<string, string> = {}, key 
     for await (const chunk of response.body ?? []) stream.text += decoder.decode(chunk as Uint8Array, { stream: true });
   };
   void read()
-    .catch(() => undefined) // `close` aborts the request
+    .catch(() => undefined) // `close` aborts the request, which causes this error
     .finally(() => (stream.ended = true));
   return stream;
 }

@@ -33,7 +33,7 @@ describe('an Idempotency-Key', () => {
     await other.stop();
   });
 
-  it('rejects a key that is used again with another body or another path with 422', async () => {
+  it('rejects with 422 a key that is used again for another body or another path', async () => {
     const key = randomUUID();
     await issue(key, 'first');
     expect(await issue(key, 'other')).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
@@ -74,7 +74,7 @@ describe('an Idempotency-Key', () => {
     expect((await issue(key, 'after-failure')).status).toBe(201);
   });
 
-  it('stores no readable secret of the answer in the database', async () => {
+  it('the database contains no readable secret of a stored answer', async () => {
     const { body } = await issue(randomUUID(), 'sealed');
     const secret = String(body['key']).slice(14);
     const rows = await api.database.db.query<{ answer: Buffer }>('SELECT answer FROM idempotency_key');
@@ -134,7 +134,7 @@ describe('a stored answer', () => {
     await Promise.all([before.stop(), after.stop()]);
   });
 
-  it('A12 decrypts an answer that is older than the sealing key with the credential', async () => {
+  it('A12 an answer that was stored before the sealing key was set is decrypted with the credential', async () => {
     const first = await issue('tour-3', 'unsealed');
     const after = await api.replica({ ROLLCALL_SEALING_KEY: 's'.repeat(32) });
     expect((await issue('tour-3', 'unsealed', after)).body).toEqual(first.body);

@@ -34,7 +34,7 @@ describe('API keys', () => {
     expect(rows.map(({ row }) => row).join()).not.toContain(key.slice(14));
   });
 
-  it('rejects a missing, unknown or malformed key with the expected scheme', async () => {
+  it('rejects a missing, unknown or malformed key, and the response names the expected scheme', async () => {
     for (const key of [null, 'rk_nope_nope', 'a.b.c', 'x y']) {
       const answer = await api.call('GET', '/v1/me', { key });
       expect(answer).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } });
@@ -152,7 +152,7 @@ describe('API keys', () => {
     expect((await api.call('POST', `/v1/keys/${me}/rotate`, { headers })).body).toEqual(first.body);
   });
 
-  it('an admin key counts as the last one when all others expire', async () => {
+  it('an admin key cannot be revoked if all other admin keys have an expiry', async () => {
     const me = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     await issue('ends soon', ['admin'], { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     expect(await api.call('DELETE', `/v1/keys/${me}`)).toMatchObject({ status: 409, body: { code: 'LAST_ADMIN_KEY' } });
@@ -191,7 +191,7 @@ describe('the rate limit', () => {
     await limited.stop();
   });
 
-  it('requests for a namespace that does not exist count, because each looks up its name', async () => {
+  it('requests for a namespace that does not exist count against the rate limit, because each needs a look-up', async () => {
     const limited = await startApi({ ROLLCALL_RATE_LIMIT: '20' });
     const ask = async (index: number): Promise<number> =>
       (await limited.call('GET', '/v1/me', { headers: { 'rollcall-namespace': `no-such-${index}` } })).status;
@@ -237,7 +237,7 @@ describe('the audit log', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/audit?action=nothing')).body.items).toHaveLength(0);
   });
 
-  it('the audit log cannot be changed, also not with SQL', async () => {
+  it('the audit log cannot be changed, not even with SQL', async () => {
     await issue();
     for (const sql of ['UPDATE audit_entry SET action = $1', 'DELETE FROM audit_entry WHERE action <> $1']) {
       await expect(api.database.db.query(sql, ['x'])).rejects.toThrow('append-only');

@@ -1,4 +1,5 @@
-import type { CloudEvent } from '#rollcall/platform';
+import { type CloudEvent, EventFeed } from '#rollcall/platform';
+import { testEvents } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
@@ -64,7 +65,7 @@ async function streamUntil(last: string, options: CallOptions & { after: string 
 }
 
 describe('events of a namespace', () => {
-  it('a page has the events of the namespace; with `*` it has all of them, with local ids', async () => {
+  it('a page has the events of the namespace; with `*` it has all events; ids are local', async () => {
     await appendOfEach();
     expect(named((await page('', { key: keyOfA })).items)).toEqual(['team-a twin']);
     expect(named((await page('', { key: keyOfB })).items)).toEqual(['team-b twin']);
@@ -83,7 +84,7 @@ describe('events of a namespace', () => {
     expect((await other.call('GET', '/v1/events', { key: viewer, ...ALL })).status).toBe(404);
   });
 
-  it('a registration appears in the events of its namespace, without the name of another one', async () => {
+  it('a registration appears in the events of its own namespace only', async () => {
     await api.call('POST', '/v1/agents', { key: keyOfA, body: registrationBody({ agentId: 'secret' }) });
     await until('the event is logged', async () => (await page('', { key: keyOfA })).items.length === 1);
     expect((await page('', { key: keyOfA })).items[0]).toMatchObject({ subject: 'secret', namespace: 'team-a' });
@@ -121,7 +122,7 @@ describe('events of a namespace', () => {
 });
 
 describe('the cursor of a quiet namespace', () => {
-  it('advances with the log in pages, also in a page that waits', async () => {
+  it('advances with the log from page to page, also when a page waits', async () => {
     await appendEvents(api, ...many(2_500));
     await until('the events are logged', async () => seqOf((await page('?after=latest', {})).head) === '2500');
     let cursor = 'oldest';
@@ -144,12 +145,14 @@ describe('the cursor of a quiet namespace', () => {
     });
   });
 
-  it('advances over a stream and a WebSocket, so that it outlives the events of others', async () => {
+  it('advances over a stream and a WebSocket, so that it does not expire when events of other namespaces are deleted', async () => {
     const client = await (await EventClient.connect(other.url, { key: keyOfA })).subscribe({ after: 'latest' });
     const stream = streamUntil('id: 50-', { key: keyOfA, after: '0' });
     const connections = other.app.nest.get(StreamConnections, { strict: false });
     await until('both are connected', () => connections.count === 2);
     await appendEvents(api, ...many(50));
+    const feed = other.app.nest.get(EventFeed, { strict: false });
+    await until('the replica has read the events', () => feed.position === 50); // a client may not answer many beats in a short time
     await until('the position is sent', () => {
       connections.beat();
       return client.of('position').at(-1)?.['sequence'] === '50';
@@ -159,6 +162,69 @@ describe('the cursor of a quiet namespace', () => {
     const cursor = String(client.of('position').at(-1)?.['cursor']);
     expect((await other.call('GET', `/v1/events?after=${cursor}`, { key: keyOfA })).status).toBe(200);
     client.socket.terminate();
+  });
+});
+
+describe('the limit of events of a namespace', () => {
+  /** Appends three events of each team, and lets all but the newest of team-a expire. */
+  async function expire(): Promise<void> {
+    const body = { limits: { eventsKept: 1 } };
+    expect((await api.call('PATCH', '/v1/namespaces/team-a', { body })).body).toMatchObject(body);
+    for (let round = 1; round <= 3; round++)
+      await appendEvents(api, joined(`team-a/a-${round}`), joined(`team-b/b-${round}`));
+    await until('the events are logged', async () => seqOf((await page('?after=latest', {})).head) === '6');
+    const { pruner } = await testEvents(api.database.db);
+    expect(await pruner.expire()).toEqual({ expired: 2 });
+  }
+  const problem = { code: 'CURSOR_EXPIRED', oldest: '3', snapshot: '/v1/events/snapshot' };
+
+  it('is shown with the present use, and does not prevent the deletion', async () => {
+    await expire();
+    const { body } = await other.call('GET', '/v1/namespaces/team-a', { key: keyOfA });
+    expect(body).toMatchObject({ limits: { eventsKept: 1 }, use: { eventsKept: 1 } });
+    expect((await other.call('GET', '/v1/namespaces/team-b')).body).toMatchObject({ use: { eventsKept: 3 } });
+    const keys = await api.call<{ items: { id: string }[] }>('GET', '/v1/keys', { key: keyOfA });
+    for (const { id } of keys.body.items) await api.call('DELETE', `/v1/keys/${id}`, { headers: ALL.headers });
+    expect((await api.call('DELETE', '/v1/namespaces/team-a')).status).toBe(204);
+  });
+
+  it('a page, a stream and a WebSocket of the namespace that are behind get CURSOR_EXPIRED', async () => {
+    await expire();
+    for (const path of ['?after=0', '?after=2', '/stream?after=2'])
+      expect(await other.call('GET', `/v1/events${path}`, { key: keyOfA })).toMatchObject({
+        status: 410,
+        body: problem,
+      });
+    const client = await EventClient.connect(other.url, { key: keyOfA });
+    client.send('subscribe', { after: '0' });
+    await until('the subscription is rejected', () => JSON.stringify(client.frames).includes('CURSOR_EXPIRED'));
+    client.socket.terminate();
+    expect(named((await page('', { key: keyOfA })).items)).toEqual(['team-a a-3']);
+    expect(named((await page('?after=3', { key: keyOfA })).items)).toEqual(['team-a a-3']);
+  });
+
+  it('another namespace has all its events, and a consumer of all namespaces has a sequence without a gap', async () => {
+    await expire();
+    const ofB = await page('?after=0', { key: keyOfB });
+    expect([named(ofB.items), seqOf(ofB.next)]).toEqual([['team-b b-1', 'team-b b-2', 'team-b b-3'], '6']);
+    const { items } = await page('?after=0', ALL);
+    expect(items.map(({ sequence, type }) => `${sequence} ${type}`)).toEqual([
+      '1 event.expired',
+      '2 agent.joined',
+      '3 event.expired',
+      '4 agent.joined',
+      '5 agent.joined',
+      '6 agent.joined',
+    ]);
+    expect(items[0]).toMatchObject({ namespace: 'team-a', subject: 'team-a', data: {} });
+  });
+
+  it('a webhook of the namespace cannot start before an expired event', async () => {
+    await expire();
+    const create = async (key: string): Promise<Answer> =>
+      await api.call('POST', '/v1/webhooks', { key, body: { url: receiver.url, after: '0' } });
+    expect(await create(keyOfA)).toMatchObject({ status: 410, body: problem });
+    expect(await create(keyOfB)).toMatchObject({ status: 201 });
   });
 });
 
@@ -199,7 +265,7 @@ describe('webhooks of a namespace', () => {
     expect(receiver.subjects).toEqual(['mine', 'seen']);
   });
 
-  it('are neither listed nor found nor changed from another namespace, with the text of a missing webhook', async () => {
+  it('are neither listed nor found nor changed from another namespace; the response is the same as for a missing webhook', async () => {
     const { body } = await subscribe({ key: keyOfB });
     await appendEvents(api, joined('team-b/mine'));
     await until('the event is received', () => receiver.received.length === 1);
@@ -227,7 +293,7 @@ describe('webhooks of a namespace', () => {
     expect((await api.call('GET', `/v1/webhooks/${body.id}`, ALL)).status).toBe(200);
   });
 
-  it('count towards the limit of the namespace, and keep it from being deleted', async () => {
+  it('count towards the limit of the namespace, and prevent the deletion of the namespace', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'small', limits: { webhooks: 1 } } });
     const inSmall = { headers: { 'rollcall-namespace': 'small' } };
     const { body } = await subscribe(inSmall);
@@ -259,7 +325,7 @@ describe('what concerns the whole installation', () => {
     expect(await api.call('GET', path, { key: keyOfA })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('an administrator of one namespace does not override self-preservation', async () => {
+  it('an administrator of one namespace cannot override self-preservation', async () => {
     const body = { override: 'protect' };
     expect((await api.call('PUT', '/v1/registry/protection', { key: keyOfA, body })).status).toBe(403);
   });

@@ -65,7 +65,7 @@ describe('namespaces', () => {
     });
   });
 
-  it('an administrator of one namespace sees that one, and manages none', async () => {
+  it('an administrator of one namespace sees only that namespace, and cannot list, create or delete namespaces', async () => {
     expect((await api.call('GET', '/v1/namespaces/team-a', { key: keyOfA })).status).toBe(200);
     const foreign = await api.call('GET', '/v1/namespaces/team-b', { key: keyOfA });
     const missing = await api.call('GET', '/v1/namespaces/no-such', { key: keyOfA });
@@ -80,14 +80,14 @@ describe('namespaces', () => {
 describe('the namespace of a request', () => {
   const me = async (options: CallOptions = {}): Promise<Answer> => await api.call('GET', '/v1/me', options);
 
-  it('is the only one of the key; with access to all it is `default`, or what the header names', async () => {
+  it('is the only namespace of the key; for a key for all namespaces, it is `default` or the value of the header', async () => {
     expect((await me({ key: keyOfA })).body).toMatchObject({ namespace: 'team-a', namespaces: ['team-a'] });
     expect((await me()).body).toMatchObject({ namespace: 'default', namespaces: ['*'] });
     expect((await me(inNamespace('team-b'))).body).toMatchObject({ namespace: 'team-b' });
     expect((await me(inNamespace('*'))).body).toMatchObject({ namespace: '*' });
   });
 
-  it('is not found if it does not exist or belongs to others, with the same answer', async () => {
+  it('is not found if it does not exist or if the key gives no access to it', async () => {
     for (const namespace of ['team-b', 'no-such', 'default', '*', 'Ä', '../x', 'x'.repeat(500)]) {
       const answer = await me({ key: keyOfA, ...inNamespace(encodeURIComponent(namespace)) });
       expect({ namespace, ...answer }).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
@@ -105,7 +105,7 @@ describe('keys of a namespace', () => {
   const issue = async (key: string | undefined, body: object, options: CallOptions = {}): Promise<Answer> =>
     await api.call('POST', '/v1/keys', { key, body: { name: 'x', roles: ['viewer'], ...body }, ...options });
 
-  it('belong to the namespace of the request, and only a key for all namespaces issues others', async () => {
+  it('belong to the namespace of the request, and only a key for all namespaces issues keys for other namespaces', async () => {
     expect((await issue(keyOfA, {})).body).toMatchObject({ namespace: 'team-a' });
     expect((await issue(undefined, {}, inNamespace('team-b'))).body).toMatchObject({ namespace: 'team-b' });
     expect((await issue(undefined, { namespace: '*' })).body).toMatchObject({ namespace: '*' });
@@ -161,7 +161,7 @@ describe('agents of a namespace', () => {
     }
   });
 
-  it('send heartbeats and change their own registration only', async () => {
+  it('send heartbeats for their own registration and change it, but not a registration with the same agentId in another namespace', async () => {
     const { body } = await register(keyOfA, { agentId: 'beater' });
     await register(keyOfB, { agentId: 'beater' });
     const key = String(body['leaseToken']);
@@ -231,7 +231,7 @@ describe('agents of a namespace', () => {
 });
 
 describe('limits of a namespace', () => {
-  it('limits its live agents exactly, also when registrations arrive at the same time on two replicas', async () => {
+  it('the limit of live agents is exact, also when registrations arrive at the same time on two replicas', async () => {
     await create('small', { limits: { agents: 5 } });
     const key = await api.issueKeyIn('small', 'admin');
     const attempts = Array.from({ length: 20 }, async (_, index) => {
@@ -251,7 +251,7 @@ describe('limits of a namespace', () => {
     expect((await register(key, { agentId: 'next' })).status).toBe(201);
   });
 
-  it('limits its active keys; a revoked key makes room', async () => {
+  it('the limit of keys counts active keys; a revoked key no longer counts', async () => {
     await create('two-keys', { limits: { keys: 2 } });
     const issue = async (): Promise<Answer> =>
       await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...inNamespace('two-keys') });
@@ -297,7 +297,7 @@ describe('limits of a namespace', () => {
     expect((await api.call('POST', '/v1/keys', { body })).body).toMatchObject({ namespace: 'default' });
   });
 
-  it('limits its requests per second, and no other namespace', async () => {
+  it('the limit of requests per second applies to its own namespace, and to no other namespace', async () => {
     await create('slow', { limits: { requestsPerSecond: 3 } });
     const keys = [await api.issueKeyIn('slow', 'viewer'), await api.issueKeyIn('slow', 'viewer')];
     const codes = async (): Promise<unknown[]> => {

@@ -97,7 +97,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     ]);
   });
 
-  it('the sink of NATS is visible and can be replayed with access to all namespaces only', async () => {
+  it('the sink of NATS is visible and can be replayed only with access to all namespaces', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'team-a' } });
     const key = await api.issueKeyIn('team-a', 'admin');
     expect((await api.call('GET', '/v1/sinks', { key })).body).toEqual({ items: [] });
@@ -106,7 +106,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     expect(await status()).toMatchObject({ id: 'nats', namespace: '*' });
   });
 
-  it('the NATS sink continues after an outage, which its status shows and which does not make the replica unready', async () => {
+  it('the NATS sink shows an outage in its status and continues after it; the replica stays ready', async () => {
     await appendEvents(api, ...many(3));
     await untilCursor(3);
     await nats.down();

@@ -66,7 +66,7 @@ async function me(token: string): Promise<{ status: number; body: Record<string,
 }
 
 describe('a JWT of the configured issuer', () => {
-  it('a token is accepted with those of its roles that Rollcall knows', async () => {
+  it('a token is accepted, and its unknown roles are ignored', async () => {
     expect(await me(await sign(claims()))).toMatchObject({
       status: 200,
       body: { id: 'oidc:alice', kind: 'oidc', name: 'Alice', roles: ['viewer'] },
@@ -234,7 +234,7 @@ describe('the namespaces of a JWT', () => {
     expect((await meIn({ groups: ['platform'] })).body).toMatchObject({ namespace: 'default', roles: ['admin'] });
   });
 
-  it('a stronger role in one namespace reaches nothing outside it, also if the token has a role for all', async () => {
+  it('a stronger role in one namespace reaches nothing outside it, even if the token has another role for all namespaces', async () => {
     const key = await sign(claims({ groups: ['everyone', 'team-a-admins'] }));
     const inTeamA = { key, headers: { 'rollcall-namespace': 'team-a' } };
     expect((await teams.call('GET', '/v1/me', inTeamA)).body).toMatchObject({ roles: ['viewer', 'admin'] });

@@ -85,7 +85,7 @@ describe('when Postgres freezes', () => {
     expect(await serves()).toBe(true);
     postgres.freeze();
     try {
-      expectUnavailable(await ask('GET', '/v1/events/snapshot')); // first, while the key is known: it connects on its own
+      expectUnavailable(await ask('GET', '/v1/events/snapshot')); // sent first, while the key is cached; a snapshot opens a connection of its own
       const reads = await Promise.all(Array.from({ length: 60 }, async () => await ask('GET', '/v1/keys')));
       for (const answer of reads) expectUnavailable(answer);
       expectUnavailable(await ask('POST', '/v1/keys', { name: 'x', roles: ['viewer'] }));

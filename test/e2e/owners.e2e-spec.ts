@@ -100,14 +100,17 @@ describe('spending', () => {
 
   it('the owner reserves on the budget of its agent; another agent key gets NOT_THE_OWNER, and nothing is held', async () => {
     const { agentId } = await api.given.agent({ agentId: newId(), budget: { totalTokens: 100 } }, owner);
-    expect(await reserve(stranger, { agentId, tokens: 100 })).toMatchObject(NOT_THE_OWNER);
+    const foreign = await reserve(stranger, { agentId, tokens: 100 });
+    expect(foreign).toMatchObject(NOT_THE_OWNER);
+    expect(foreign.body['detail']).toMatch(/budgets:spend-any/);
+    expect(foreign.body['detail']).not.toMatch(/lease token/); // a lease token cannot reserve
     expect(await reserve(owner, { agentId, tokens: 60 })).toMatchObject({ status: 201 });
     expect(await reserve(operator, { agentId, tokens: 40 })).toMatchObject({ status: 201 });
     expect(await reserve(owner, { agentId: 'unknown' })).toMatchObject({ status: 404 });
     expect(await reserve(stranger, {})).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('concurrent reservations of the owner and of a stranger hold only those of the owner', async () => {
+  it('of concurrent reservations by the owner and by a stranger, only those of the owner are held', async () => {
     const { agentId } = await api.given.agent({ agentId: newId(), budget: { totalTokens: 100 } }, owner);
     const answers = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => await reserve(index % 2 ? owner : stranger, { agentId })),
@@ -169,7 +172,7 @@ describe('a takeover', () => {
     expect(await register(owner, { agentId })).toMatchObject({ status: 201, body: { generation: 2 } });
   });
 
-  it('a batch takes over the agents of its owner, and only these', async () => {
+  it('a batch takes over only the agents of its sender', async () => {
     const [mine, foreign] = [newId(), newId()];
     await api.given.agent({ agentId: mine }, owner);
     await api.given.agent({ agentId: foreign }, stranger);

@@ -35,6 +35,7 @@ describe('providers', () => {
       ['agent', 'a2a', 'remote'],
       ['agent', 'claude-sdk', 'sdk'],
       ['agent', 'http', 'api'],
+      ['agent', 'native', 'in-process'],
       ['agent', 'subprocess', 'subprocess'],
       ['model', 'anthropic', undefined],
       ['model', 'openai', undefined],
@@ -60,7 +61,7 @@ describe('providers', () => {
   it('S1.1 providers require a URL, programs and keys when nothing is configured', async () => {
     const bare = await startApi();
     const items = await list(bare);
-    expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'scripted']);
+    expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'native', 'scripted']);
     expect(named(items, 'openai-compatible')?.needs[0]?.how).toContain('baseUrl');
     expect(named(items, 'subprocess')?.needs[0]?.how).toContain('providers.programs');
     await bare.stop();
@@ -88,7 +89,7 @@ describe('providers', () => {
     const agent = await registry.get('subprocess').createAgent({ name: 'ada', settings: { program: 'coder' } });
     expect(agent.state).toBe('idle');
     await agent.shutdown();
-    expect(() => registry.get('toaster')).toThrow(/Known: a2a, claude-sdk, http, subprocess/);
+    expect(() => registry.get('toaster')).toThrow(/Known: a2a, claude-sdk, http, native, subprocess/);
   });
 
   it('a provider sends a key only to the origin that the operator has configured for it', async () => {

@@ -41,7 +41,7 @@ async function allowedTo(...roles: Role[]): Promise<Action[]> {
 }
 
 describe('the roles', () => {
-  it('A10 an agent registers, but neither queries agents nor reports outcomes nor spends without an own agent or run', async () => {
+  it('A10 an agent registers, but neither queries agents nor reports outcomes nor spends without an agent or run of its own', async () => {
     expect(await allowedTo('agent')).toEqual(['read', 'register']);
   });
 

@@ -58,7 +58,7 @@ describe('spending with an agent key', () => {
     expect(await settle('absurd', { tokens: 10 })).toMatchObject({ status: 200, body: { overdraft: true } });
   });
 
-  it('A5 limits money that was not reserved in proportion to the reserved tokens', async () => {
+  it('A5 if no money was reserved, the reserved tokens limit the money that can be settled', async () => {
     await reserve({ key: 'money', tokens: 10 });
     const refused = await settle('money', { tokens: 10, microUsd: 1_000_000_000_000 });
     expect(refused).toMatchObject({

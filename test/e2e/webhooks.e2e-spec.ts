@@ -146,7 +146,7 @@ describe('a webhook', () => {
     await until('no delivery is parked', async () => (await read(id)).status.parked === 0);
   });
 
-  it('treats null like a missing field: it replays no past events, and a rotation keeps its overlap', async () => {
+  it('treats null like a missing field: no past events are replayed, and a rotation keeps its overlap', async () => {
     await appendEvents(api, joined('a-0'));
     await until(
       'the events are in the log',
@@ -216,7 +216,7 @@ describe('a webhook', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
-  it('rejects a webhook, also in an update, when its URL is invalid or in a closed network', async () => {
+  it('rejects a webhook, also in an update, when its URL is invalid or in a forbidden network', async () => {
     const { id } = await subscribe();
     for (const url of [
       'http://169.254.169.254/latest',
@@ -250,7 +250,7 @@ describe('a webhook', () => {
     expect((await api.call('GET', '/v1/webhooks', { key: await api.given.key('operator') })).status).toBe(200);
   });
 
-  it('another replica delivers the events of a webhook when one stops', async () => {
+  it('when a replica stops, another one delivers the events of its webhooks', async () => {
     const { id } = await subscribe();
     await until('a replica holds the webhook', async () => (await read(id)).status.held);
     const other = await api.replica();

@@ -48,7 +48,7 @@ it(`A8 ${PAGES} concurrent pages of events do not block the liveness check until
   const keys = await Promise.all(Array.from({ length: CALLERS }, newKey));
   const callers = keys.flatMap((key) => Array.from({ length: PAGES_PER_CALLER }, () => key));
   const statuses: string[] = [];
-  const pagesRead = (): number => statuses.filter((status) => status === '200').length; // a rejection costs nothing
+  const pagesRead = (): number => statuses.filter((status) => status === '200').length; // rejected requests read no page
   const pages = Promise.all(callers.map(async (key) => statuses.push(await readPage(key))));
   const duringOneCheck: number[] = [];
   while (statuses.length < PAGES) {

@@ -47,8 +47,8 @@ beforeAll(async () => {
     ROLLCALL_RATE_LIMIT: '0',
     ROLLCALL_CONCURRENT_REQUESTS: '0',
     ROLLCALL_CIRCUIT_FAILURES: '3',
-    ROLLCALL_CIRCUIT_COOL_DOWN: '5m', // circuits stay open
-    ROLLCALL_FLAPPING_SUPPRESS_AT: '100', // agents register again often
+    ROLLCALL_CIRCUIT_COOL_DOWN: '5m', // longer than the test, so that circuits stay open
+    ROLLCALL_FLAPPING_SUPPRESS_AT: '100', // agents register again often, and must not be suppressed
   });
   teams = await createTeams(Given.at(replicas.nextUrl(), KEY), NAMESPACES, (namespace) => ({
     fails: (index) => namespace === FAILING && index % 2 === 0,

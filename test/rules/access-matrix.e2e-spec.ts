@@ -1,7 +1,7 @@
 import { type Role, ROLES } from '../../apps/api/src/auth/permissions.js';
 import { ACCESS, type AccessRow, type Target, type TargetKind } from '../support/access-matrix.js';
+import { AccessTargets, pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { registrationBody } from '../support/given.js';
 import { declaredRoutes } from '../support/route-census.js';
 
 const OWN = 'team-a';
@@ -15,7 +15,7 @@ const keys = new Map<Role, string>();
 let colleague: string;
 let neighbour: string;
 let invalid: Record<'revoked' | 'expired', string>;
-let made = 0;
+let targets: AccessTargets;
 
 beforeAll(async () => {
   api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) });
@@ -23,6 +23,7 @@ beforeAll(async () => {
   for (const role of ROLES) keys.set(role, await api.issueKeyIn(OWN, role));
   colleague = await api.issueKeyIn(OWN, 'admin');
   neighbour = await api.issueKeyIn(OTHER, 'admin');
+  targets = new AccessTargets(api, (key) => (key === keys.get('caller') ? colleague : key));
   invalid = { revoked: await invalidKey('revoked_at'), expired: await invalidKey('expires_at') };
 });
 afterAll(async () => await api.stop());
@@ -35,52 +36,10 @@ async function invalidKey(column: 'revoked_at' | 'expires_at'): Promise<string> 
   return key;
 }
 
-/** Creates an object with the key, and returns what a route needs to name it. */
-async function make(kind: TargetKind, key: string): Promise<Target> {
-  const name = `t-${(made += 1)}`;
-  const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
-    const answer = await api.call('POST', path, { key, body });
-    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return answer.body;
-  };
-  switch (kind) {
-    case 'agent': {
-      const { leaseToken } = await post('/v1/agents', registrationBody({ agentId: name }));
-      return { id: name, leaseToken: String(leaseToken) };
-    }
-    case 'budget':
-      return idOf(await post('/v1/budgets', { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
-    case 'key':
-      return idOf(await post('/v1/keys', { name, roles: ['viewer'] }));
-    case 'namespace':
-      await api.call('POST', '/v1/namespaces', { body: { name } });
-      return { id: name };
-    case 'reservation': {
-      const { id: agentId } = await make('agent', key === keys.get('caller') ? colleague : key);
-      await post('/v1/budgets/reservations', { key: name, agentId, tokens: 1 });
-      return { id: name };
-    }
-    case 'webhook':
-      return idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:8089/hook' }));
-    case 'delivery': {
-      const target = idOf(await post('/v1/webhooks', { url: 'http://127.0.0.1:8089/hook' }));
-      await api.database.db.query(
-        `INSERT INTO event_delivery (sink_id, seq, state, attempts, event_id, type, subject, took_ms)
-         VALUES ($1, 1, 'parked', 1, gen_random_uuid(), 'agent.joined', 'a', 1)`,
-        [target.id],
-      );
-      return { ...target, sequence: '1' };
-    }
-  }
-}
-
-const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']) });
-
 async function statusOf(route: string, row: AccessRow, target: Target, key: string | null): Promise<number> {
   const [method = '', pattern = ''] = route.split(' ');
-  const path = pattern.replace(/:(id|name|key)\b/, target.id).replace(':sequence', target.sequence ?? '1');
   const body = row.body?.(target);
-  const response = await fetch(api.url + path + (row.query ?? ''), {
+  const response = await fetch(api.url + pathTo(pattern, target) + (row.query ?? ''), {
     method,
     headers: {
       ...(key !== null && { authorization: `Bearer ${key}` }),
@@ -131,7 +90,7 @@ describe('the matrix of access', () => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
       for (const role of ROLES) {
-        const target = await make(row.target ?? 'agent', colleague);
+        const target = await targets.make(row.target ?? 'agent', colleague);
         const visible = row.target === 'namespace' ? 404 : (row.others?.[role] ?? row.ok);
         actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
         wanted[role] = expected(row, role, visible);
@@ -145,9 +104,9 @@ describe('the matrix of access', () => {
     async (route, row) => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
-      const isBatch = route === 'POST /v1/heartbeats'; // has a result for each agent
+      const isBatch = route === 'POST /v1/heartbeats'; // the status is 200, with a result for each agent
       for (const role of ROLES) {
-        const target = await make(row.target ?? 'agent', neighbour);
+        const target = await targets.make(row.target ?? 'agent', neighbour);
         actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
         wanted[role] = expected(row, role, isBatch ? 200 : 404);
       }
@@ -158,8 +117,8 @@ describe('the matrix of access', () => {
   it.each(ROWS)(
     '%s: a lease token, an invalid credential, none, and a credential for all namespaces',
     async (route, row) => {
-      const target = row.target ? await make(row.target, colleague) : NOTHING;
-      const lease = await make('agent', colleague);
+      const target = row.target ? await targets.make(row.target, colleague) : NOTHING;
+      const lease = await targets.make('agent', colleague);
       const own = target.leaseToken ?? lease.leaseToken ?? '';
       const { revoked, expired } = invalid;
       const actual = {
@@ -168,7 +127,7 @@ describe('the matrix of access', () => {
         expired: await statusOf(route, row, target, expired),
         otherLease: await statusOf(route, row, target, lease.leaseToken ?? ''),
         lease: await statusOf(route, row, target, own),
-        all: await statusOf(route, row, row.lease ? await make('agent', colleague) : target, api.adminKey),
+        all: await statusOf(route, row, row.lease ? await targets.make('agent', colleague) : target, api.adminKey),
       };
       expect(actual).toEqual({
         none: 401,
@@ -184,5 +143,5 @@ describe('the matrix of access', () => {
 
 async function makeOwn(row: AccessRow, role: Role): Promise<Target> {
   if (row.target === 'namespace') return { id: OWN };
-  return await make(row.target ?? 'agent', ownKey(row, role));
+  return await targets.make(row.target ?? 'agent', ownKey(row, role));
 }

@@ -6,8 +6,8 @@ const LIBRARIES = readdirSync(join(ROOT, 'libs'));
 const WITH_TEST_HELPERS = LIBRARIES.filter((library) =>
   existsSync(join(ROOT, 'libs', library, 'src/testing/index.ts')),
 );
-/** The code in the how-to pages, which imports test helpers as the code of a library does. */
-const EXAMPLES = textsUnder('docs/how-to', /\.md$/);
+/** The documentation, whose code imports the libraries as an application or another library does. */
+const EXAMPLES = textsUnder('docs', /\.md$/);
 const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap((folder) => textsUnder(folder));
 
 function textsUnder(folder: string, names = /\.[jt]s$/): string[] {
@@ -44,14 +44,17 @@ describe('the entry point of a library', () => {
   it.each(LIBRARIES)('exports each name explicitly, and only names that are imported elsewhere: %s', (library) => {
     const entry = textOf(library, 'index.ts');
     expect(entry).not.toContain('export *');
-    const imported = importedFrom(`#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js`, SOURCES);
+    const imported = importedFrom(`#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js`, [
+      ...SOURCES,
+      ...EXAMPLES,
+    ]);
     expect(exportedBy(entry).filter((name) => !imported.has(name))).toEqual([]);
   });
 
   it.each(WITH_TEST_HELPERS)('exports only test helpers that are imported from it: %s', (library) => {
     const entry = textOf(library, 'testing/index.ts');
     expect(entry).not.toContain('export *');
-    const outside = importedFrom(`#rollcall/${library}/testing`, SOURCES);
+    const outside = importedFrom(`#rollcall/${library}/testing`, [...SOURCES, ...EXAMPLES]);
     const inside = importedFrom('[./]*testing/index\\.js', [...textsUnder(`libs/${library}`), ...EXAMPLES]);
     expect(exportedBy(entry).filter((name) => !outside.has(name) && !inside.has(name))).toEqual([]);
   });

@@ -1,11 +1,12 @@
-import type { DynamicModule } from '@nestjs/common';
+import { type DynamicModule, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Client } from 'pg';
-import { AgentRuntimeModule, GuardedAgents } from '#rollcall/agent-runtime';
+import { AgentRuntimeModule, defineTool, GuardedAgents, Tool, toolBox, ToolCatalog } from '#rollcall/agent-runtime';
 import {
   Database,
   EventCatalog,
   EventLog,
+  PLATFORM_EVENTS,
   EventOutbox,
   joinSchemas,
   migrate,
@@ -15,7 +16,7 @@ import {
 } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase, SOME_EVENTS } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import { ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
+import { message, ProvidersModule, type ProvidersOptions, VendorRegistry } from '#rollcall/providers';
 import { startFakeHttpAgent } from '#rollcall/providers/testing';
 import {
   AgentsService,
@@ -28,13 +29,24 @@ import {
 import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
-const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS });
+const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS, ...PLATFORM_EVENTS });
 const NO_PROVIDERS: ProvidersOptions = {
   egress: {},
   models: { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } } },
   agents: { programs: {}, credentials: {}, claude: {} },
   secrets: () => undefined,
 };
+
+@Injectable()
+class GreetingTools {
+  @Tool({ description: 'Greets.' })
+  greet(): string {
+    return 'hello';
+  }
+}
+
+@Module({ providers: [GreetingTools] })
+class GreetingModule {}
 
 let url: string;
 let module: TestingModule | undefined;
@@ -133,10 +145,27 @@ describe('on a new database', () => {
       .create('ada', 'http', { name: 'ada', settings: { url: server.url } });
     const types: string[] = [];
     const text = JSON.stringify({ does: 'answer', pieces: ['hello'] });
-    for await (const { type } of agent.handle({ text })) types.push(type);
+    for await (const { type } of agent.handle(message(text))) types.push(type);
     expect(types.at(-1)).toBe('finished');
     await agent.shutdown();
     await server.close();
+    expect(await leftOpen()).toEqual([]);
+  });
+
+  it('S2.2 AgentRuntimeModule finds the tools of other modules, and accepts further toolboxes', async () => {
+    const others = [
+      platform(EVERY_EVENT),
+      RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
+      ProvidersModule.forRoot(NO_PROVIDERS),
+    ];
+    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot(), { module: GreetingModule });
+    const catalog = context.get(ToolCatalog);
+    catalog.add(toolBox('farewell', [defineTool({ name: 'part', description: 'Parts.', execute: () => 'bye' })]));
+    const own = catalog.list('default').slice(0, 2);
+    expect(own.map(({ tool, toolbox }) => [tool.name, toolbox])).toEqual([
+      ['greet', 'greeting-tools'],
+      ['part', 'farewell'],
+    ]);
     expect(await leftOpen()).toEqual([]);
   });
 });

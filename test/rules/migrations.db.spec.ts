@@ -20,7 +20,7 @@ async function drift(schema: Schema): Promise<string[]> {
   return upQueries.map((statement) => statement.query);
 }
 
-/** The schema with the migrations up to this timestamp, which is the end of their names. */
+/** The schema with the migrations up to this timestamp. The name of a migration ends with its timestamp. */
 function schemaAt(timestamp: number): Schema {
   return { ...SCHEMA, migrations: SCHEMA.migrations.filter(({ name }) => Number(name.slice(-13)) <= timestamp) };
 }

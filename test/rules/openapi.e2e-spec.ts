@@ -7,7 +7,7 @@ import { startApi, type TestApi } from '../support/api.js';
 import { documentOf, type OpenApiDocument, operationsOf, type Schema } from '../support/openapi.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-/** Linting needs no network. */
+/** Keeps the linter from sending requests. */
 const OFFLINE = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
 const PROBLEM = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
 
@@ -30,13 +30,13 @@ function properties(): [name: string, property: Schema][] {
   );
 }
 
-/** Refers to other schemas, whose properties have the examples. */
+/** Whether a schema refers to other schemas, whose properties have the examples. */
 function isComposed({ $ref, allOf, items }: Schema): boolean {
   return $ref !== undefined || allOf !== undefined || items?.$ref !== undefined;
 }
 
 describe('the OpenAPI document', () => {
-  it('gives each operation a unique id of a resource and a verb', () => {
+  it('gives each operation a unique id that consists of a resource and a verb', () => {
     const ids = operationsOf(document).map(({ operationId }) => operationId);
     expect(ids.filter((id) => !/^[a-z]+\.[a-z][A-Za-z]*$/.test(id))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);

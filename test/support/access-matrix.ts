@@ -7,7 +7,7 @@ export interface Target {
   id: string;
   /** The parameter `:sequence`. */
   sequence?: string;
-  /** Of an agent. */
+  /** Set if the object is an agent. */
   leaseToken?: string;
 }
 
@@ -15,18 +15,18 @@ export interface Target {
 export interface AccessRow {
   /** The roles with the permission; every other role gets 403. */
   roles: string;
-  /** For a role with the permission and an object of its own. */
+  /** The status for a role with the permission and an object of its own. */
   ok: number;
   target?: TargetKind;
   body?: (target: Target) => unknown;
   query?: string;
-  /** For an object of another principal in the same namespace, by role. Absent: like an object of its own. */
+  /** The status for an object of another principal in the same namespace, by role. Absent: as for an object of its own. */
   others?: Partial<Record<Role, number>>;
-  /** For a credential of one namespace, if the route concerns the whole installation; a credential for all gets `ok`. */
+  /** The route concerns the whole installation: a credential for all namespaces gets `ok`, any other credential 403. */
   installation?: true;
-  /** With the lease token of the agent. Absent: 403, because a lease token has no other permission. */
+  /** The status with the lease token of the agent. Absent: 403, because a lease token has no other permission. */
   lease?: number;
-  /** With the lease token of another agent of the namespace. */
+  /** The status with the lease token of another agent of the namespace. */
   otherLease?: number;
 }
 

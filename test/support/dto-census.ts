@@ -39,7 +39,7 @@ function parameterIndexes(owner: DtoClass, method: string): number[] {
     .map(([, index = 0]) => index);
 }
 
-/** Returns the types that a handler which reads its body itself declares with `@ApiBody`. */
+/** Returns the types that `@ApiBody` declares for a handler that reads its body itself. */
 function documentedBodies(handler: object | undefined): unknown[] {
   const declared = handler && (Reflect.getMetadata('swagger/apiParameters', handler) as { type?: unknown }[]);
   return (declared ?? []).map(({ type }) => type);

@@ -16,8 +16,8 @@ export function factsOf(agent: Omit<AgentView, 'agentCard'>): object {
 }
 
 /**
- * An agent, and a caller that uses it. It sends one request at a time and repeats a request without a response, so it knows which
- * state the registry must have in the end.
+ * An agent, and a caller that uses it. Together they send one request at a time, and repeat a request without a response. So the test
+ * knows which state the registry must have in the end.
  */
 export class LoadedAgent {
   steps = 0;
@@ -117,7 +117,7 @@ export class LoadedAgent {
     this.check(answer, 200, answer.body.namespace);
   }
 
-  /** Reserves, and settles half of it; every third reservation is released. */
+  /** Reserves tokens and settles half of them, or releases the reservation (every third time). */
   private async reserve(key: string): Promise<void> {
     const amount = this.team.mark * 100;
     const body = { key, agentId: this.agentId, tokens: amount * 2, microUsd: amount * 2 };

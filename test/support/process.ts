@@ -55,7 +55,7 @@ export class RollcallProcess {
     return this;
   }
 
-  /** Read from the log event of the start, or from the text that is printed for people. */
+  /** Undefined before the start is announced. Read from the log event of the start, or from the text that is printed for people. */
   get started(): { url: string; adminKeyFile?: string } | undefined {
     const url = /^ {2}API {4}(\S+)$/m.exec(this.output)?.[1];
     if (url !== undefined) return { url };

@@ -26,7 +26,7 @@ export interface AppParts {
   database: PlatformOptions['database'];
   pino: Pino;
   fastifyPlugins?: unknown[];
-  /** Reads secrets by name, such as the API keys of model vendors. The default has none. */
+  /** Reads secrets by name, such as the API keys of model vendors. The default source has no secrets. */
   secrets?: SecretSource;
 }
 

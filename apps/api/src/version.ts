@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
-/** Searches package.json upwards, because the sources and dist/ have different depths. */
+/** Searches for package.json in the parent folders, because the sources and dist/ have different depths. */
 function readVersion(): string {
   for (let folder = new URL('./', import.meta.url); folder.pathname !== '/'; folder = new URL('../', folder)) {
     const version = tryRead(fileURLToPath(new URL('package.json', folder)));

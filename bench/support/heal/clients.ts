@@ -21,7 +21,7 @@ export interface ClientsStart {
 
 export type ClientsOrder = { start: ClientsStart } | { status: true } | { compare: string[] };
 
-/** `compared` has null for each consumer that equals the log, or else the difference. */
+/** `compared` has null for each consumer whose events equal the log, or else the difference. */
 export type ClientsReport = { status: ClientsStatus } | { compared: (string | null)[] };
 
 /** A query returns at most this many agents, so each group of agents has its own capability. */

@@ -17,7 +17,7 @@ export interface FaultWindow {
 }
 
 const MIN_FAULT_MS = 1_000;
-/** In lease times. A fault can last longer than a lease. */
+/** The maximum duration of a fault, in lease times. A fault can last longer than a lease. */
 const MAX_FAULT = 1.5;
 /** The pause between two faults, in lease times. Agents have at least one lease time to recover. */
 const MIN_PAUSE = 1;

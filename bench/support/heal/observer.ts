@@ -81,7 +81,7 @@ export async function keepChanging(url: string, replica: Replica, agents: number
       body: JSON.stringify({ labels: { tick: String(tick) } }),
       signal: AbortSignal.timeout(2_000),
     });
-    await change.then(async (response) => await response.body?.cancel()).catch(() => undefined); // the next change follows
+    await change.then(async (response) => await response.body?.cancel()).catch(() => undefined); // a failed change is not repeated
     await delay(200);
   }
 }

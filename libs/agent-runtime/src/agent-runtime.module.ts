@@ -1,7 +1,12 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
+import { AgentTools } from './agents/agent.tools.js';
+import { NativeAgentProvider } from './agents/native.agent-provider.js';
+import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
+import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
 import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
@@ -11,22 +16,22 @@ import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-/** Calls agents and runs them, with their tools and skills. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
+/** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ skills, tools }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot({ tools, skills }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
       global: true,
-      providers: [
-        GuardedAgents,
-        { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) },
-        ...toolProviders(tools),
-      ],
-      exports: [GuardedAgents, SkillLibrary, ToolCatalog, ToolExecutor, ToolPinsService],
+      imports: [DiscoveryModule],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
+      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor, ToolPinsService],
     };
   }
 }
+
+const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [

@@ -4,7 +4,6 @@ export { PLATFORM_SCHEMA } from './schema.js';
 export { PlatformModule } from './platform.module.js';
 export type { PlatformOptions } from './platform.options.js';
 export { BackgroundFaults } from './lifecycle/background.faults.js';
-export { DecoratedMethods } from './lifecycle/decorated.methods.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';
@@ -36,6 +35,7 @@ export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
 export { EventSequencer } from './events/event.sequencer.js';
 export { EventLog } from './events/event.log.js';
+export { isExpired, PLATFORM_EVENTS } from './events/expired.event.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
 export type { EventSink } from './sinks/event.sink.js';
@@ -55,6 +55,7 @@ export {
   qualifiedId,
   type VisibleNamespaces,
 } from './namespaces/namespace.js';
+export { NamespaceAdmission } from './namespaces/namespace.admission.js';
 export { NamespaceCatalog } from './namespaces/namespace.catalog.js';
 export { NamespaceContents } from './namespaces/namespace.contents.js';
 export { NamespaceFullError, NamespaceNotFoundError } from './namespaces/namespace.errors.js';

@@ -6,8 +6,10 @@ import { EventFeed } from './events/event.feed.js';
 import { EventLog } from './events/event.log.js';
 import { EventOutbox } from './events/event.outbox.js';
 import { EventPruner } from './events/event.pruner.js';
+import { EventRetentionStore } from './events/event-retention.store.js';
 import { EventSequencer } from './events/event.sequencer.js';
 import { EventStore } from './events/event.store.js';
+import { KeptEvents } from './events/kept.events.js';
 import { LogIdentity } from './events/log.identity.js';
 import { BackgroundFaults } from './lifecycle/background.faults.js';
 import { DecoratedMethods } from './lifecycle/decorated.methods.js';
@@ -30,7 +32,8 @@ import { SinkSupervisor } from './sinks/sink.supervisor.js';
 import { SinksService } from './sinks/sinks.service.js';
 
 const POSTGRES = [PgListener];
-const EVENTS = [EventStore, LogIdentity, EventLog, EventFeed, EventSequencer, EventOutbox, EventPruner];
+const EVENTS = [EventStore, LogIdentity, EventLog, EventFeed, EventSequencer, EventOutbox];
+const RETENTION = [EventRetentionStore, EventPruner, KeptEvents];
 const SINKS = [SinkStore, DeliveryStore, DeliveryCounts, SinkFactories, SinkRelays, SinkSupervisor, SinksService];
 const NAMESPACES = [NamespaceStore, NamespaceCatalog, NamespaceContents, NamespaceAdmission, NamespacesService];
 const LIFECYCLE = [BackgroundFaults, DecoratedMethods, PeriodicExplorer, Shutdown];
@@ -52,7 +55,7 @@ export class PlatformModule {
       module: PlatformModule,
       global: true,
       imports: [ScheduleModule.forRoot(), DiscoveryModule],
-      providers: [...given, ...POSTGRES, ...EVENTS, ...SINKS, ...NAMESPACES, ...LIFECYCLE],
+      providers: [...given, ...POSTGRES, ...EVENTS, ...RETENTION, ...SINKS, ...NAMESPACES, ...LIFECYCLE],
       exports: [
         Database,
         EventCatalog,
@@ -65,7 +68,6 @@ export class PlatformModule {
         SinkFactories,
         DeliveryCounts,
         BackgroundFaults,
-        DecoratedMethods,
         NamespaceAdmission,
         NamespaceCatalog,
         NamespaceContents,

@@ -15,6 +15,8 @@ import { NamespaceEntity } from './namespaces/namespace.entity.js';
 import { DeliveryEntity } from './sinks/delivery.entity.js';
 import { SinkEntity } from './sinks/sink.entity.js';
 import { WebhookEntity } from './webhooks/webhook.entity.js';
+import { EventNamespaceEntity } from './events/event-namespace.entity.js';
+import { EventsKept1763400000000 } from './migrations/1763400000000-events-kept.js';
 
 /** The tables of the platform: namespaces, API keys, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {
@@ -27,6 +29,7 @@ export const PLATFORM_SCHEMA: Schema = {
     WebhookEntity,
     KeyEntity,
     NamespaceEntity,
+    EventNamespaceEntity,
   ],
   migrations: [
     Access1763251200000,
@@ -37,5 +40,6 @@ export const PLATFORM_SCHEMA: Schema = {
     KeyOrigin1763300200000,
     Namespaces1763300000000,
     EventNamespaces1763300030000,
+    EventsKept1763400000000,
   ],
 };

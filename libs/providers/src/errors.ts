@@ -39,8 +39,6 @@ const TRAITS = {
   AGENT_PACKAGE_MISSING: { retryable: false, fault: 'operator' },
   AGENT_CREDENTIAL_REFUSED: { retryable: false, fault: 'operator' },
   AGENT_REQUEST_REFUSED: { retryable: false, fault: 'caller' },
-  /** The agent has reached the limit of its turns or of its budget. */
-  AGENT_LIMIT_REACHED: { retryable: false, fault: 'caller' },
   AGENT_CLOSED: { retryable: false, fault: 'caller' },
   AGENT_RATE_LIMITED: { retryable: true, fault: 'remote' },
   AGENT_UNREACHABLE: { retryable: true, fault: 'remote' },

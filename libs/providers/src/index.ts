@@ -1,23 +1,48 @@
-export { ProviderError, type ProviderErrorCode } from './errors.js';
+export { aborted, ProviderError, type ProviderErrorCode } from './errors.js';
 export { Secret, type SecretSource } from './secret.js';
-export type { Need } from './provider.description.js';
+export { type Need, type ProviderDescription, settingsView } from './provider.description.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';
 export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './retry-after.js';
-export type { ModelMessage, ToolCallPart } from './models/message.js';
-export type { ModelProvider, ModelReply, ModelRequest, ToolDeclaration } from './models/model.provider.js';
-export type { ModelUsage } from './models/usage.js';
+export {
+  type AssistantPart,
+  type FilePart,
+  type ModelMessage,
+  type TextPart,
+  textOf,
+  type ToolCallPart,
+  type ToolResultPart,
+  userMessage,
+} from './models/message.js';
+export type {
+  ModelProvider,
+  ModelReply,
+  ModelRequest,
+  ModelSettings,
+  ToolDeclaration,
+} from './models/model.provider.js';
+export { addUsage, type ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
-export { ModelCatalog } from './presets/model.catalog.js';
+export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
 export { type ResolvedModel, resolveModel } from './presets/model.resolver.js';
 export { PresetCatalog, type PresetView } from './presets/preset.catalog.js';
-export { type ModelsConfig, ModelsConfigSchema } from './presets/preset.js';
+export { InlineChoiceSchema, type ModelsConfig, ModelsConfigSchema } from './presets/preset.js';
+export { costOf, type Prices } from './presets/prices.js';
 export { priceUsage } from './presets/usage.price.js';
-export type { Agent, AgentEvent, AgentMessage, HandleOptions } from './agents/agent.js';
-export type { ContentPart } from './agents/content.part.js';
-export type { AgentConfig } from './agents/agent.provider.js';
+export type {
+  Agent,
+  AgentEvent,
+  AgentMessage,
+  AgentResult,
+  AgentUsage,
+  CallContext,
+  HandleOptions,
+} from './agents/agent.js';
+export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
+export { type AgentConfig, type AgentProvider, readSettings } from './agents/agent.provider.js';
+export { TrackedAgent } from './agents/tracked.agent.js';
 export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';

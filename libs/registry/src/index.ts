@@ -51,6 +51,7 @@ export {
   namespaceOfBudget,
   DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
+export { BudgetExhaustedError, BudgetNotFoundError } from './budgets/budget.errors.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
 export type { BudgetReading } from './budgets/budget.store.js';
 export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
@@ -70,8 +71,11 @@ export type { BudgetSource } from './budgets/usage.refresher.js';
 export {
   type CircuitPhase,
   type CircuitPolicy,
+  type CircuitState,
   CLOSED_CIRCUIT,
   DEFAULT_CIRCUIT_POLICY,
+  nextCircuitChange,
+  stepCircuit,
 } from './circuit/circuit.breaker.js';
 export { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
 export type { CandidateMark } from './discovery/assessment.js';

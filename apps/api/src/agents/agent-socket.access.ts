@@ -8,7 +8,7 @@ import { readClaim } from './beat.reader.js';
 
 export const AGENT_SOCKET = '/v1/agents/ws';
 
-/** The socket of an agent is opened with its lease token, by its owner or by an operator. */
+/** Declares who may open the socket of an agent: the holder of its lease token, its owner, and operators. */
 @Injectable()
 export class AgentSocketAccess {
   constructor(access: SocketAccess, agents: AgentsService) {

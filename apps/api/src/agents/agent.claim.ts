@@ -4,8 +4,8 @@ import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation.error.js';
 
 /**
- * The registration that a caller acts on. With a lease token, the caller must send its generation; for the owner and for operators,
- * the current one is the default.
+ * The registration that a caller acts on. A caller with a lease token must send the generation; the owner and operators may leave it
+ * out, which means the current generation.
  */
 export function claimOf(id: string, generation: number | null | undefined, caller: Principal): AgentClaim {
   const { leaseHash } = caller;
@@ -15,7 +15,7 @@ export function claimOf(id: string, generation: number | null | undefined, calle
   throw validationFailed([{ field: 'generation', message: 'generation must be the generation of your registration' }]);
 }
 
-/** The owner of the agents that the caller may act for. Undefined if its lease token decides, or if it is an operator. */
+/** The owner whose agents the caller may act for. Undefined for a lease token, which belongs to one agent, and for operators. */
 export function requiredOwner(caller: Principal): string | undefined {
   return caller.leaseHash !== undefined || mayActForAll(caller) ? undefined : caller.owner;
 }

@@ -6,11 +6,11 @@ import { heartbeatJson } from './liveness.view.js';
 import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../events/stream.end.js';
 import type { StreamConnection } from '../events/stream.connections.js';
 
-/** A request to an agent. */
+/** An action that the server requests from the agent. */
 export type Control =
   { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register' | 'stop'; reason: string };
 
-/** Close codes: 1013 means "try again later"; codes from 4000 are for applications and end with the matching HTTP status. */
+/** Close codes: 1013 means "try again later"; codes from 4000 are for applications, and their last three digits are the matching HTTP status. */
 const CLOSE_CODES: Record<string, number> = {
   ...STREAM_CLOSE_CODES,
   TRY_AGAIN: TRY_AGAIN_LATER,

@@ -13,7 +13,7 @@ import { SocketEvacuation } from './socket.evacuation.js';
  */
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap {
-  /** By qualified id. */
+  /** The key is the qualified id of the agent. */
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
   private readonly evacuation: SocketEvacuation;
 
@@ -55,7 +55,7 @@ export class AgentSockets implements OnApplicationBootstrap {
     this.follow(await this.log.head());
   }
 
-  /** If the log cannot be continued from there, it continues from the nearest possible position. */
+  /** Follows the log after this position or, if the log does not contain it, after the nearest position. */
   private follow(after: number): void {
     this.feed.subscribe(after, {
       accept: (events) => {
@@ -69,7 +69,7 @@ export class AgentSockets implements OnApplicationBootstrap {
   }
 }
 
-/** With these reasons, the registration ended intentionally: the agent should not register again by itself. */
+/** If an agent left for one of these reasons, its registration ended intentionally: it should not register again by itself. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['deregistered', 'shutdown', 'drained', 'budget_exhausted']);
 
 function forward(event: RegistryEvent, socket: AgentSocket): void {

@@ -79,17 +79,23 @@ class AgentLatencyView implements AgentLatency {
     type: Number,
     nullable: true,
     example: 1_200,
-    description: 'As the agent states it: in its last heartbeat with `latencyMs`, or else in its declaration.',
+    description:
+      'Stated by the agent: the `latencyMs` of its last heartbeat that had one, or else the `declaredMs` of its registration.',
   })
   declaredMs: number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'The average of what its callers report.' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 850,
+    description: 'The average of the latencies that callers report.',
+  })
   observedMs: number | null;
 }
 
 export class AgentView implements AgentRecord {
   @ApiProperty({ example: 'builder-01', description: 'Unique within its namespace, and case-sensitive.' })
   agentId: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it belongs to.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace of the agent.' }) namespace: string;
   @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' }) name: string;
   @ApiProperty({
     enum: AGENT_STATUSES,
@@ -167,7 +173,7 @@ export class AgentView implements AgentRecord {
   @ApiProperty({
     example: 'key:4fT9sKq2Lm',
     description:
-      'The principal that registered the agent. Only it, operators and the lease token may act for the agent.',
+      'The principal that registered the agent. Only this principal, operators and the holder of the lease token may act for the agent.',
   })
   owner: string;
   @ApiProperty({
@@ -208,7 +214,11 @@ class HeartbeatPlanView {
 export class RegistrationView {
   @ApiProperty({ example: 'builder-01', description: 'The agentId of the request, or a generated one.' })
   agentId: string;
-  @ApiProperty({ type: 'integer', example: 1, description: 'Send it with every write of this agent.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 1,
+    description: 'The number of this registration. Send it with every write of this agent.',
+  })
   generation: number;
   @ApiProperty({
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',

@@ -117,7 +117,7 @@ export class RegisterBody {
     example: 'rl_3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
     description:
       'The lease token of the previous registration of this agentId, to replace that registration while it is live. The agent ' +
-      'keeps the token. Any other token is ignored: the response has a new one.',
+      'keeps the token. Any other token is ignored, and the response contains a new one.',
   })
   @IsOptional()
   @Matches(/^rl_[\w-]{43}$/, { message: 'leaseToken must be the lease token of a registration' })
@@ -252,7 +252,7 @@ class BatchBeat extends BeatBody {
 }
 
 export class BatchBody {
-  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000.' }) beats: BatchBeat[];
+  @ApiProperty({ type: [BatchBeat], description: 'Up to 1,000 heartbeats.' }) beats: BatchBeat[];
 }
 
 export class LeaveQuery {

@@ -43,7 +43,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     void this.welcome(agent);
   }
 
-  /** The desired state is read after the socket was added: the event feed reports all later changes. */
+  /** Reads the desired state after the socket was added, so that no change is missed: the event feed reports all later changes. */
   private async welcome(agent: AgentSocket): Promise<void> {
     try {
       const { intervalMs } = this.lease;
@@ -72,7 +72,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-/** Returns the data of a beat. It is optional: `{"event":"beat"}` is a complete frame. */
+/** Returns the data of a beat. The data is optional: `{"event":"beat"}` is a complete frame. */
 function readFrame(data: RawData | undefined): object {
   const frame = parse(data);
   if (frame?.event !== 'beat')

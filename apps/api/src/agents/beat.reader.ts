@@ -20,20 +20,20 @@ interface BatchBeat extends Beat {
 }
 
 export interface InvalidBeat {
-  /** The position in the request. */
+  /** The position of the heartbeat in the request. */
   index: number;
   agentId: string;
   detail: string;
 }
 
-/** The valid heartbeats of a batch in their order, and the others. */
+/** The valid heartbeats of a batch in their order, and the invalid ones. */
 export interface BeatBatch {
   beats: Heartbeat[];
   invalid: InvalidBeat[];
 }
 
 export const MAX_BEATS = 1_000;
-/** Errors of one invalid heartbeat that the response names. */
+/** The response names at most this many errors of one heartbeat. */
 const MAX_REPORTED = 3;
 
 const BEAT_RULES: Record<keyof Beat, Rule> = {
@@ -65,7 +65,7 @@ export function readClaim(agentId: string | null, generation: string | null, tok
   return { ...(claim as { agentId: string; generation: number }), tokenHash };
 }
 
-/** Throws if there is no list of heartbeats. An invalid heartbeat in the list does not affect the others. The agentIds of heartbeats are qualified. */
+/** Throws if the body has no list of heartbeats. An invalid heartbeat does not affect the others. The result has qualified ids. */
 export function readBatch(body: unknown, namespace: string): BeatBatch {
   const outer = errorsOf(body, BATCH_RULES, '');
   if (outer.length > 0) throw validationFailed(outer);
@@ -78,7 +78,7 @@ export function readBatch(body: unknown, namespace: string): BeatBatch {
   return batch;
 }
 
-/** `beat` has passed no rule. */
+/** `beat` can be any JSON value, because it is invalid. */
 function toInvalidBeat(index: number, beat: unknown, errors: readonly FieldError[]): InvalidBeat {
   const { agentId } = (beat ?? {}) as { agentId?: unknown };
   const messages = errors.slice(0, MAX_REPORTED).map(({ message }) => message);

@@ -45,20 +45,24 @@ export class ProbeView implements ProbeClaim {
 
 class ReporterView implements Reporter {
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as in the audit log.' }) id: string;
-  @ApiProperty({ example: 'planner', description: 'The name of its credential.' }) name: string;
+  @ApiProperty({ example: 'planner', description: 'The name of the credential.' }) name: string;
 }
 
 export class OutcomeView {
   @ApiProperty({ type: 'integer', example: 42, description: 'Counts the outcomes of the agent, from 1.' })
   number: number;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When it was reported.' })
+  @ApiProperty({
+    format: 'date-time',
+    example: '2026-02-24T10:30:00.000Z',
+    description: 'When the outcome was reported.',
+  })
   at: string;
   @ApiProperty({ type: 'integer', example: 1, description: 'The generation of the agent at that time.' })
   generation: number;
   @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) ok: boolean;
   @ApiProperty({ type: Number, nullable: true, example: 850, description: 'How long the call took; null if unknown.' })
   latencyMs: number | null;
-  @ApiProperty({ type: ReporterView, description: 'The caller that reported it.' }) reporter: ReporterView;
+  @ApiProperty({ type: ReporterView, description: 'The caller that reported the outcome.' }) reporter: ReporterView;
 }
 
 export class OutcomePage extends PageView {

@@ -69,7 +69,7 @@ export class CircuitsController {
   @ApiOperation({
     operationId: 'agents.claimProbe',
     summary: 'Claim the probe of a half-open circuit',
-    description: 'Only one of all callers on all replicas gets the probe.',
+    description: 'Among all callers on all replicas, only one gets the probe.',
   })
   @ApiParam(AGENT_ID)
   @ApiOkResponse({ type: ProbeView, description: '`claimed` is true if this caller has the probe.' })

@@ -44,7 +44,7 @@ export class DiscoveryController {
     void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));
   }
 
-  /** If the directory cannot catch up with the event log, the response has its age in seconds. */
+  /** If the directory cannot catch up with the event log, the response has the age of the directory in seconds. */
   private async refresh(reply: FastifyReply): Promise<void> {
     await this.follower.refresh();
     if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));

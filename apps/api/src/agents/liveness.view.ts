@@ -23,7 +23,10 @@ export function heartbeatJson({ beatAt, nextIntervalMs }: HeartbeatView): string
 }
 
 export class HeartbeatResultView {
-  @ApiProperty({ example: 'builder-01', description: 'The agent of this heartbeat; empty if it names none.' })
+  @ApiProperty({
+    example: 'builder-01',
+    description: 'The agent of this heartbeat; empty if the heartbeat names no agent.',
+  })
   agentId: string;
   @ApiProperty({ example: true, description: 'False: the heartbeat is rejected with `code`.' }) ok: boolean;
   @ApiPropertyOptional({
@@ -42,7 +45,7 @@ export class HeartbeatResultView {
 }
 
 export class HeartbeatBatchView {
-  @ApiProperty({ type: [HeartbeatResultView], description: 'One for each heartbeat, in the same order.' })
+  @ApiProperty({ type: [HeartbeatResultView], description: 'One result for each heartbeat, in the same order.' })
   results: HeartbeatResultView[];
   @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
 }

@@ -23,7 +23,11 @@ export class OperatorActionsController {
   @HttpCode(204)
   @Permit('agents:operate')
   @Mutation({ audit: 'agent.evicted' })
-  @ApiOperation({ operationId: 'agents.evict', summary: 'Evict an agent', description: 'It may register again.' })
+  @ApiOperation({
+    operationId: 'agents.evict',
+    summary: 'Evict an agent',
+    description: 'The agent may register again.',
+  })
   @ApiNoContentResponse({ description: 'The agent has left.' })
   async evict(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<void> {
     await this.agents.remove(qualifiedId(namespace, id), 'evicted');

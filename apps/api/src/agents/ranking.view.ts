@@ -108,7 +108,7 @@ export class RankingView implements Ranking {
     nullable: true,
     example: null,
     description:
-      'Only without candidates: milliseconds until an excluded agent becomes routable by waiting alone; null if waiting does not help.',
+      'If there are no candidates: milliseconds until an excluded agent becomes routable. Null if there are candidates, or if waiting does not help.',
   })
   retryAfterMs: number | null;
   @ApiPropertyOptional({

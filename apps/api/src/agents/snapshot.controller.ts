@@ -46,7 +46,7 @@ export class SnapshotController {
     const timer = setTimeout(() => body.destroy(new Error('the snapshot was read too slowly')), MAX_READ_MS).unref();
     body.once('close', () => {
       clearTimeout(timer);
-      void snapshot.close(); // also if the client never started to read
+      void snapshot.close(); // runs even if the client reads nothing
     });
     void reply.send(body);
   }

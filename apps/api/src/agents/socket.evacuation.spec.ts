@@ -54,7 +54,7 @@ describe('evacuation of agent sockets', () => {
     expect(open()).toBe(remaining);
   });
 
-  it('D3 starts again for sockets that were opened during the evacuation', () => {
+  it('D3 evacuates sockets that were opened after the first evacuation began', () => {
     evacuation.onBeat(UNAVAILABLE);
     jest.advanceTimersByTime(INTERVAL_MS);
     sockets.push(new FakeSocket());

@@ -41,7 +41,7 @@ class AuditView {
     description: 'The object of the action, if there is one.',
   })
   target: string | null;
-  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal that did it.' }) actorId: string;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal that did the action.' }) actorId: string;
   @ApiProperty({ example: 'admin', description: 'The name of the principal at that time.' }) actorName: string;
   @ApiProperty({ example: '9f86d081884c7d65', description: 'Distinguishes the credentials of one principal.' })
   fingerprint: string;

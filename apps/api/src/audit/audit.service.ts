@@ -34,7 +34,7 @@ export class AuditService implements KeyChanges {
     });
   }
 
-  /** Records an action of the start, which has no request. */
+  /** Records an action of the process during its start, where there is no request. */
   async recordAtStartup(action: string, target: string): Promise<void> {
     const noRequest = { requestId: '', ip: '', fingerprint: '', namespace: ALL_NAMESPACES };
     await this.store.append({ action, target, details: {}, actorId: 'system:start', actorName: 'start', ...noRequest });

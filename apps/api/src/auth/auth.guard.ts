@@ -40,7 +40,7 @@ export class AuthGuard implements CanActivate {
     return permit(principal, access);
   }
 
-  /** Returns the principal of a request, and throws if it lacks the permission. Synchronous when the credential is cached. */
+  /** Returns the principal of a request, and throws if the principal lacks the permission. Synchronous when the credential is cached. */
   authorize(request: RequestCredentials, access: Permission): Principal | Promise<Principal> {
     const principal = this.authenticator.authenticate(request);
     if (!(principal instanceof Promise)) return this.admit(principal, access);
@@ -69,7 +69,7 @@ export class AuthGuard implements CanActivate {
   /** Call this once for each request, and once for each message on a socket: it counts against the rate limit. */
   allow(principal: Principal, access: Permission): boolean {
     this.limiter.count(principal);
-    if (principal.kind !== 'lease') this.namespaceLimiter.count(principal.namespace); // heartbeats must arrive
+    if (principal.kind !== 'lease') this.namespaceLimiter.count(principal.namespace); // other callers must not be able to block heartbeats
     return permit(principal, access);
   }
 }
@@ -78,7 +78,7 @@ function permit(principal: Principal, access: Permission): true {
   if (principal.permissions.includes(access)) return true;
   throw new ApiError(
     'FORBIDDEN',
-    `This requires the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}. ` +
+    `This request requires the permission ${access}; ${principal.name} has the roles ${principal.roles.join(', ') || '(none)'}. ` +
       adviceFor(principal, access),
   );
 }

@@ -93,7 +93,7 @@ export class Authenticator {
     return this.pending.get(authorization) ?? this.lookUp(request, authorization, cached !== undefined);
   }
 
-  /** Concurrent requests with the same credential share one look-up. A credential that was valid before is not limited. */
+  /** Concurrent requests with the same credential share one look-up. The limiter applies only to credentials that were not valid before. */
   private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Identity> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);

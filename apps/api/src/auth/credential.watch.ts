@@ -12,7 +12,7 @@ interface Watched {
 
 /**
  * Closes the connections of a credential that is no longer valid: immediately when it is revoked on this replica, within two
- * seconds when it is revoked on another one or expires. While the database is unavailable, connections stay open.
+ * seconds when it is revoked on another replica or expires. While the database is unavailable, connections stay open.
  */
 @Injectable()
 export class CredentialWatch implements OnApplicationBootstrap {

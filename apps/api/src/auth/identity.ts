@@ -1,7 +1,7 @@
 import { ALL_NAMESPACES } from '#rollcall/platform';
 import { type Permission, permissionsOf, type Role } from './permissions.js';
 
-/** What a credential permits in one namespace; in all of them if the namespace is `*`. */
+/** What a credential permits in one namespace, or in all namespaces if `namespace` is `*`. */
 export interface Grant {
   namespace: string;
   roles: readonly Role[];
@@ -13,7 +13,7 @@ export interface Identity {
   /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   readonly id: string;
   kind: 'key' | 'oidc' | 'lease';
-  /** Owns the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
+  /** The owner of the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
   owner: string;
   /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
   leaseHash?: string;

@@ -4,7 +4,7 @@ import { LeaseTokenVerifier } from './lease-token.verifier.js';
 
 const database: Pick<Database, 'detached'> = { detached: (work) => work() };
 
-/** Contains one token. While `isUnavailable` is set, it fails. */
+/** A store with one token. Its look-ups fail while `isUnavailable` is set. */
 class OneToken {
   readonly lookups: (readonly string[])[] = [];
   isUnavailable = false;

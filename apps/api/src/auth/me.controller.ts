@@ -18,7 +18,12 @@ class MeView {
       'The namespaces that the credential gives access to; `*` for all. Choose one with `Rollcall-Namespace`.',
   })
   namespaces: readonly string[];
-  @ApiProperty({ enum: ROLES, isArray: true, example: ['admin'], description: 'Its roles in this namespace.' })
+  @ApiProperty({
+    enum: ROLES,
+    isArray: true,
+    example: ['admin'],
+    description: 'The roles of the credential in this namespace.',
+  })
   roles: readonly string[];
   @ApiProperty({
     enum: PERMISSIONS,

@@ -4,7 +4,7 @@ import { RateLimiter } from './rate.limiter.js';
 
 const ADVICE = 'ask an administrator of all namespaces to raise requestsPerSecond of this namespace';
 
-/** Limits the requests that arrive for one namespace on this replica, of all its credentials together. */
+/** Limits the requests that all credentials of one namespace together send to this replica. */
 @Injectable()
 export class NamespaceRateLimiter {
   private readonly limiter = new RateLimiter(0);

@@ -15,8 +15,8 @@ export const NAMESPACE_HEADER = 'rollcall-namespace';
 const MAX_SHOWN = 63;
 
 /**
- * Determines the namespace of a request, and what its credential permits there. A namespace that does not exist and one that the
- * credential gives no access to have the same answer, so that names of other teams cannot be guessed.
+ * Determines the namespace of a request, and what its credential permits there. The response is the same for a
+ * namespace that does not exist and for one to which the credential gives no access, so that callers cannot guess names of other teams.
  */
 @Injectable()
 export class NamespaceResolver {
@@ -27,13 +27,13 @@ export class NamespaceResolver {
     private readonly limiter: RateLimiter,
   ) {}
 
-  /** `wanted` is the value of the header. Synchronous when the namespace is known to this replica. */
+  /** `wanted` is the value of the header `Rollcall-Namespace`. Synchronous when this replica knows the namespace. */
   resolve(identity: Identity, wanted: string | undefined): Principal | Promise<Principal> {
     const known = this.resolved.get(identity)?.get(wanted);
     if (known && this.isKnown(known.namespace)) return known;
     const principal = principalIn(identity, wanted ?? defaultOf(identity));
     if (this.isKnown(principal.namespace)) return this.remember(identity, wanted, principal);
-    this.limiter.count({ id: identity.id }); // each look-up counts, also if the name does not exist
+    this.limiter.count({ id: identity.id }); // each look-up counts as a request, even if the name does not exist
     return this.lookUp(identity, wanted, principal);
   }
 
@@ -66,7 +66,7 @@ function defaultOf({ grants }: Identity): string {
   if (others.length === 0) return first;
   throw new ApiError(
     'NAMESPACE_REQUIRED',
-    `Your credential gives access to several namespaces. Choose one with the header Rollcall-Namespace: ${names.join(', ')}.`,
+    `Your credential gives access to several namespaces. Choose one of them with the header Rollcall-Namespace: ${names.join(' or ')}.`,
   );
 }
 

@@ -4,8 +4,8 @@ import { routeConfig } from '../http/route.config.js';
 import type { Principal } from './principal.js';
 
 /**
- * What a route concerns: one namespace; the namespace of the request, or all of them with `Rollcall-Namespace: *`; or the whole
- * installation, which requires a credential with access to all namespaces.
+ * What a route concerns. `one`: the namespace of the request. `any`: the same, or all namespaces with `Rollcall-Namespace: *`.
+ * `installation`: the whole installation, which requires a credential for all namespaces.
  */
 export type NamespaceScope = 'one' | 'any' | 'installation';
 
@@ -22,10 +22,13 @@ export function Scope(scope: NamespaceScope): ClassDecorator & MethodDecorator {
 
 export function checkScope(scope: NamespaceScope, principal: Principal): void {
   if (scope === 'installation' && !principal.hasAllNamespaces)
-    throw new ApiError('FORBIDDEN', 'This concerns all namespaces, so it requires a credential for all of them.');
+    throw new ApiError(
+      'FORBIDDEN',
+      'This request concerns all namespaces, so it requires a credential for all of them.',
+    );
   if (scope === 'one' && principal.namespace === ALL_NAMESPACES)
     throw new ApiError(
       'NAMESPACE_REQUIRED',
-      'This concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
+      'This request concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
     );
 }

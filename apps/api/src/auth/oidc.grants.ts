@@ -10,8 +10,8 @@ type GrantSettings = Pick<Config['auth'], 'oidcRolesClaim' | 'oidcNamespaceClaim
 
 /**
  * The access that a token gives: the roles of its claim in each namespace of its claim, and what the configuration grants to its
- * groups. A token without the claim and without a known group gives access to `default`; one whose claim names no valid namespace does
- * not.
+ * groups. A token without the claim and without a known group gives access to `default`. A claim without a valid namespace gives
+ * access to nothing.
  */
 export function grantsOf(payload: JWTPayload, settings: GrantSettings): Grant[] {
   const roles = claimAt(payload, settings.oidcRolesClaim).filter(isRole);

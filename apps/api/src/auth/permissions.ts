@@ -12,7 +12,6 @@ export const PERMISSIONS = [
   'budgets:spend-any',
   'budgets:write',
   'models:read',
-  'skills:read',
   'tools:read',
   'tools:manage',
   'events:read',
@@ -30,15 +29,7 @@ export type Role = (typeof ROLES)[number];
 
 /** Every role may read these. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
-const VIEWER: Permission[] = [
-  ...READ,
-  'agents:query',
-  'models:read',
-  'skills:read',
-  'tools:read',
-  'events:read',
-  'metrics:read',
-];
+const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'tools:read', 'events:read', 'metrics:read'];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /** For services that use agents. */
@@ -49,7 +40,6 @@ const CALLER: Permission[] = [
   'budgets:spend',
   'budgets:spend-any',
   'models:read',
-  'skills:read',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,

@@ -11,8 +11,8 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, 
   /** The namespaces that the credential gives access to; `*` for all. */
   namespaces: readonly string[];
   /**
-   * Whether these permissions apply in all namespaces. False if the credential has a permission only in the namespace of the request:
-   * that permission must not reach objects of all namespaces.
+   * Whether all these permissions apply in all namespaces. False if the credential has one of them only in the namespace of the
+   * request: that permission must not reach objects outside this namespace.
    */
   hasAllNamespaces: boolean;
   roles: readonly Role[];

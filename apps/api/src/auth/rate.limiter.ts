@@ -28,7 +28,7 @@ export class RateLimiter {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Throws when the caller has sent more requests in this second than it may; 0 means no limit. */
+  /** Throws when the caller has sent more than `perSecond` requests in this second; 0 means no limit. */
   count(caller: RateLimitedCaller, perSecond = this.perSecond, advice = ADVICE): void {
     if (perSecond === 0) return;
     const now = this.now();

@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** The permission that a route requires. Without `Permit` or `Public`, a route is always rejected and fails the census test. */
+/** The permission that a route requires. A route without `Permit` or `Public` rejects every request and fails the census test. */
 export function Permit(permission: Permission): ClassDecorator & MethodDecorator {
   return applyDecorators(
     SetMetadata(ROUTE_ACCESS, permission),

@@ -48,7 +48,7 @@ export class RouteAdmission {
     });
   }
 
-  /** Also used for a handler that declares no access: the guard rejects its requests. */
+  /** For public routes, and for handlers that declare no access: the guard rejects requests to these handlers. */
   private publicHook(): onRequestHookHandler {
     return (_request, reply, done) => {
       try {

@@ -13,7 +13,7 @@ export interface AdminKey {
   file?: string;
 }
 
-/** Ensures that there is an admin key: the one from the configuration, or a new one on the first start. */
+/** Ensures that there is an admin key: the key from the configuration, or a new key on the first start. */
 export async function ensureAdminKey(keys: AdminKeys, config: Config, embedded: boolean): Promise<AdminKey> {
   const { auth, data, log } = config;
   const file = join(resolve(data.dir), 'admin.key');

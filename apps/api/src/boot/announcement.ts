@@ -31,7 +31,7 @@ export function announcement({ url, embedded, adminKey }: Running): string {
 
 function keyLines({ created, file, shell }: Running['adminKey']): string[] {
   const advice = shell.startsWith('<')
-    ? ['  Key    not stored here; if it is lost, start with ROLLCALL_ADMIN_KEY set to a new one']
+    ? ['  Key    not stored here; if you lost it, start with ROLLCALL_ADMIN_KEY set to a new key']
     : [];
   const lines = file ? [`  Key    ${file}`] : advice;
   return created ? [...lines, `         ${created}  (shown only once)`] : lines;

@@ -1,4 +1,5 @@
 import type { Logger as Pino } from 'pino';
+import { UnknownToolBoxError } from '#rollcall/agent-runtime';
 import { AdminKeyError, DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
 import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
@@ -8,7 +9,14 @@ import { announce } from './announcement.js';
 import { ListenError, type Running, start, type StartOptions } from './start.js';
 
 /** Errors that the operator can fix. Their message is printed without a stack trace. */
-const OPERATOR_ERRORS = [AdminKeyError, ConfigError, DataFolderError, DatabaseRefusedError, ListenError];
+const OPERATOR_ERRORS = [
+  AdminKeyError,
+  ConfigError,
+  DataFolderError,
+  DatabaseRefusedError,
+  ListenError,
+  UnknownToolBoxError,
+];
 
 /** Runs the process: start, announce the address, and shut down in order on a signal. */
 export async function run(environment: NodeJS.ProcessEnv, folder: string, tracing?: Tracing): Promise<void> {
@@ -27,7 +35,7 @@ export async function run(environment: NodeJS.ProcessEnv, folder: string, tracin
   }
 }
 
-/** Only webhooks need the key, so the process starts without it. With the embedded Postgres, a key file is created. */
+/** Only webhooks need the sealing key, so the process starts without it. With the embedded Postgres, a key file is created. */
 function warnOfMissingKey({ database, auth }: Config, pino: Pino): void {
   if (!database.url || auth.sealingKey.length > 0) return;
   const advice = 'Set it to the same value on every replica (openssl rand -hex 32).';

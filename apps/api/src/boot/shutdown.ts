@@ -5,9 +5,9 @@ import type { Config } from '../config/config.schema.js';
 /**
  * Stops the application in this order:
  * 1. readiness reports 503, so that the proxy stops sending requests here;
- * 2. the proxy gets `drainDelay` to notice;
+ * 2. for `drainDelay`, the replica still serves requests, so that the proxy can notice the 503;
  * 3. new requests are rejected;
- * 4. the parts stop in the order of `SHUTDOWN_ORDER` (libs/platform), which Nest starts from its shutdown hooks.
+ * 4. the shutdown hooks of Nest stop the parts in the order of `SHUTDOWN_ORDER` (libs/platform).
  * After `timeout` the process stops waiting for requests in progress.
  */
 export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {

@@ -20,7 +20,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** What the process passes to the start beside its configuration. */
+/** What the process passes to the start in addition to its configuration. */
 export interface StartOptions {
   tracing?: Tracing;
   secrets?: SecretSource;

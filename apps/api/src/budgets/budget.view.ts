@@ -18,8 +18,8 @@ import { AmountView, LimitView } from './amount.view.js';
 const CONDITIONS: BudgetCondition[] = ['ample', 'low', 'exhausted'];
 
 class BudgetUsageView {
-  @ApiProperty({ type: AmountView, description: 'By the subject itself.' }) own: AmountView;
-  @ApiProperty({ type: AmountView, description: 'By the subject and all runs below it.' }) subtree: AmountView;
+  @ApiProperty({ type: AmountView, description: 'Spent by the subject itself.' }) own: AmountView;
+  @ApiProperty({ type: AmountView, description: 'Spent by the subject and all runs below it.' }) subtree: AmountView;
 }
 
 /** How current the count of a polled usage source is. */
@@ -32,7 +32,12 @@ class FreshnessView {
     description: 'The last successful poll; null before the first.',
   })
   refreshedAt: string | null;
-  @ApiProperty({ type: 'integer', nullable: true, example: 60_000, description: 'The time since then.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 60_000,
+    description: 'The time since the last successful poll.',
+  })
   ageMs: number | null;
   @ApiProperty({ example: false, description: 'Whether the count is too old to be trusted.' }) stale: boolean;
   @ApiProperty({
@@ -46,9 +51,9 @@ class FreshnessView {
 
 export class BudgetView {
   @ApiProperty({ example: '42', description: 'The id of the budget.' }) id: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it belongs to; `*` for the fleet.' })
+  @ApiProperty({ example: 'default', description: 'The namespace of the budget; `*` for the fleet.' })
   namespace: string;
-  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) kind: string;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' }) kind: string;
   @ApiProperty({ example: 'builder-01', description: 'The agent, caller, run or namespace; `fleet` for the fleet.' })
   subject: string;
   @ApiProperty({ enum: BUDGET_WINDOWS, example: 'daily', description: 'How often the usage starts again at 0.' })
@@ -61,7 +66,7 @@ export class BudgetView {
     format: 'date-time',
     nullable: true,
     example: '2026-02-25T00:00:00.000Z',
-    description: 'End of the window; null if it has none.',
+    description: 'End of the window; null if the window has no end.',
   })
   windowEnd: string | null;
   @ApiProperty({ enum: CONDITIONS, description: 'How much is left.' }) condition: BudgetCondition;
@@ -74,7 +79,7 @@ export class BudgetView {
   available: LimitView;
   @ApiProperty({ type: [String], example: [], description: 'The budgets of the runs above, the root first.' })
   path: string[];
-  @ApiProperty({ example: 'ledger', description: 'Who counts: `ledger`, `reported` or a usage source.' })
+  @ApiProperty({ example: 'ledger', description: 'Who counts the usage: `ledger`, `reported` or a usage source.' })
   source: string;
   @ApiProperty({
     type: FreshnessView,
@@ -82,12 +87,13 @@ export class BudgetView {
     description: 'For a usage source that is polled: how current its count is. Null for other sources.',
   })
   freshness: FreshnessView | null;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When it was opened.' })
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:00:00.000Z', description: 'When the budget was opened.' })
   createdAt: string;
 }
 
 export class BudgetPage extends PageView {
-  @ApiProperty({ type: [BudgetView], description: 'In the order they were opened.' }) items: BudgetView[];
+  @ApiProperty({ type: [BudgetView], description: 'Budgets in the order in which they were opened.' })
+  items: BudgetView[];
 }
 
 export class AgentBudgetsView {

@@ -48,7 +48,7 @@ export class BudgetsController {
     operationId: 'budgets.open',
     summary: 'Open a budget',
     description:
-      'Each agent, caller, run and namespace can have one budget for each window, and so can the fleet: all namespaces together. ' +
+      'Each agent, caller, run and namespace, and the fleet (all namespaces together), can have one budget for each window. ' +
       'A budget belongs to the namespace of the request; the budget of the fleet requires a credential for all namespaces.',
   })
   @ApiBody({ type: OpenBudgetBody, examples: OPEN_BUDGET_EXAMPLES })

@@ -8,7 +8,9 @@ import { QueryNumber } from '../http/query-number.js';
 import { AmountBody, LimitBody } from './amount.dto.js';
 
 export class OpenBudgetBody {
-  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending it limits.' }) @IsIn(BUDGET_KINDS) kind: BudgetKind;
+  @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' })
+  @IsIn(BUDGET_KINDS)
+  kind: BudgetKind;
   @ApiPropertyOptional({
     example: 'builder-01',
     description:
@@ -54,7 +56,7 @@ export class OpenBudgetBody {
   @ApiPropertyOptional({
     example: 'ledger',
     default: 'ledger',
-    description: 'Who counts: `ledger`, or a usage source such as `langfuse`.',
+    description: 'Who counts the usage: `ledger`, or a usage source such as `langfuse`.',
   })
   @Optional()
   @IsString()
@@ -70,14 +72,17 @@ export class OpenRunBody {
   @IsString()
   @Length(1, 200)
   runId: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run that delegated it. Absent: it is a root.' })
+  @ApiPropertyOptional({
+    example: 'run-7',
+    description: 'The run that delegated this run. Absent: this run is a root.',
+  })
   @Optional()
   @IsString()
   @Length(1, 200)
   parentRunId?: string;
   @ApiPropertyOptional({
     type: LimitBody,
-    description: 'For the run and all runs below it. Absent: only the limits of the runs above apply.',
+    description: 'The limit for the run and all runs below it. Absent: only the limits of the runs above apply.',
   })
   @Optional()
   @Nested(() => LimitBody)

@@ -26,7 +26,10 @@ export const OPEN_BUDGET_EXAMPLES = {
 
 export const OPEN_RUN_EXAMPLES = {
   root: { summary: 'A root run', value: { runId: 'run-7', limit: { tokens: 200_000 } } satisfies OpenRunBody },
-  child: { summary: 'A run it delegates', value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody },
+  child: {
+    summary: 'A run that the root delegates',
+    value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody,
+  },
 };
 
 export const TOP_UP_EXAMPLES = {
@@ -47,7 +50,7 @@ export const RESERVE_EXAMPLES = {
 export const SETTLE_EXAMPLES = {
   counted: { summary: 'A known usage', value: { tokens: 1_500, microUsd: 22_500 } satisfies SettleBody },
   vendor: {
-    summary: 'As the vendor reports it',
+    summary: 'The usage as the vendor reports it',
     value: { usage: { inputTokens: 1_200, outputTokens: 300, cacheReadTokens: 900 } } satisfies SettleBody,
   },
   unknown: { summary: 'An unknown usage', value: {} satisfies SettleBody },

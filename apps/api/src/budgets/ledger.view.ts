@@ -12,21 +12,31 @@ import { LimitView } from './amount.view.js';
 
 export class LedgerEntryView {
   @ApiProperty({ example: '1207', description: 'The position in the ledger.' }) seq: string;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When it was written.' })
+  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When the entry was written.' })
   at: string;
   @ApiProperty({ enum: ENTRY_KINDS, example: 'charged', description: 'What changed.' }) kind: string;
   @ApiProperty({ type: 'integer', example: 1_500, description: 'Tokens charged.' }) tokens: number;
   @ApiProperty({ type: 'integer', example: 22_500, description: 'Micro-dollars charged.' }) microUsd: number;
-  @ApiProperty({ example: true, description: 'Whether the subject itself spent it, not a run below it.' }) own: boolean;
+  @ApiProperty({ example: true, description: 'True if the subject itself spent this, false if a run below it did.' })
+  own: boolean;
   @ApiProperty({ type: LimitView, nullable: true, description: 'The new limit, if this entry changed it; else null.' })
   limit: LimitView | null;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T00:00:00.000Z', description: 'The window it counts for.' })
+  @ApiProperty({
+    format: 'date-time',
+    example: '2026-02-24T00:00:00.000Z',
+    description: 'Start of the window that the entry counts for.',
+  })
   windowStart: string;
   @ApiProperty({ type: String, nullable: true, example: 'call-1', description: 'The reservation, if any.' })
   reservation: string | null;
   @ApiProperty({ type: [String], example: [], description: '`overdraft`, `late`, `estimated` or `reported`.' })
   marks: string[];
-  @ApiProperty({ type: String, nullable: true, example: 'key:4fT9sKq2Lm', description: 'Who caused it, if known.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'key:4fT9sKq2Lm',
+    description: 'Who caused the entry, if known.',
+  })
   by: string | null;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The note of the operator, if any.' })
   note: string | null;
@@ -64,7 +74,7 @@ const RUNS_OUT = {
 } as const;
 
 class UnitForecastView {
-  @ApiProperty({ type: 'integer', example: 12_000, description: 'The average rate.' }) perHour: number;
+  @ApiProperty({ type: 'integer', example: 12_000, description: 'The average amount per hour.' }) perHour: number;
   @ApiProperty({ type: 'integer', nullable: true, example: 372_544, description: 'What is left. Null is unlimited.' })
   available: number | null;
   @ApiProperty(RUNS_OUT) runsOutAt: string | null;
@@ -75,7 +85,7 @@ export class ForecastView {
   @ApiProperty({ type: UnitForecastView, description: 'Micro-dollars.' }) microUsd: UnitForecastView;
   @ApiProperty({ type: 'integer', example: 86_400_000, description: 'The period that the rates are taken from.' })
   overMs: number;
-  @ApiProperty({ ...RUNS_OUT, description: 'The earlier of the two.' }) runsOutAt: string | null;
+  @ApiProperty({ ...RUNS_OUT, description: 'The earlier `runsOutAt` of tokens and money.' }) runsOutAt: string | null;
 }
 
 export function toForecastView({ tokens, microUsd, overMs, runsOutAt }: Forecast): ForecastView {
@@ -85,7 +95,12 @@ export function toForecastView({ tokens, microUsd, overMs, runsOutAt }: Forecast
 }
 
 const COUNT = { example: '1500', description: 'A whole number as text.' };
-const NULLABLE_COUNT = { ...COUNT, type: String, nullable: true, description: 'As text. Null is unlimited.' } as const;
+const NULLABLE_COUNT = {
+  ...COUNT,
+  type: String,
+  nullable: true,
+  description: 'A whole number as text. Null is unlimited.',
+} as const;
 
 class BudgetNumbersView {
   @ApiProperty(COUNT) usedTokens: string;

@@ -3,27 +3,39 @@ import { localIdOf, namespaceOf } from '#rollcall/platform';
 import type { Reservation, ReservationState } from '#rollcall/registry';
 import { AmountView } from './amount.view.js';
 
-const BUDGETS = 'The budgets it counts against. The budget of the fleet is visible with access to all namespaces only.';
+const BUDGETS =
+  'The budgets that the reservation counts against. The budget of the fleet is visible only with access to all namespaces.';
 const STATES: ReservationState[] = ['held', 'settled', 'released', 'expired'];
 
 export class ReservationView {
   @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' }) key: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it was opened in.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace of the reservation.' }) namespace: string;
   @ApiProperty({ enum: STATES, description: 'Only `held` reservations count against budgets.' })
   state: ReservationState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that spends, if any.' })
   agentId: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'run-7', description: 'The run it spends in, if any.' })
+  @ApiProperty({ type: String, nullable: true, example: 'run-7', description: 'The run that spends, if any.' })
   runId: string | null;
   @ApiProperty({ type: [String], example: ['3', '41', '42'], description: BUDGETS })
   budgets: string[];
   @ApiProperty({ type: AmountView, description: 'What is reserved.' }) held: AmountView;
-  @ApiProperty({ type: AmountView, nullable: true, description: 'What was charged; null before it is settled.' })
+  @ApiProperty({
+    type: AmountView,
+    nullable: true,
+    description: 'What was charged; null before the reservation is settled.',
+  })
   used: AmountView | null;
-  @ApiProperty({ example: false, description: 'More was charged than reserved.' }) overdraft: boolean;
-  @ApiProperty({ example: false, description: 'The usage was unknown, so the reserved amount was charged.' })
+  @ApiProperty({ example: false, description: 'Whether more was charged than reserved.' }) overdraft: boolean;
+  @ApiProperty({
+    example: false,
+    description: 'Whether the usage was unknown, so that the reserved amount was charged.',
+  })
   estimated: boolean;
-  @ApiProperty({ format: 'date-time', example: '2026-02-24T10:45:00.000Z', description: 'When it expires.' })
+  @ApiProperty({
+    format: 'date-time',
+    example: '2026-02-24T10:45:00.000Z',
+    description: 'When the reservation expires.',
+  })
   expiresAt: string;
 }
 

@@ -14,7 +14,7 @@ import { maySpendOnAll } from './budgets.access.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
 
-/** Reservations for other runtimes. Each caller has its own keys in each namespace. */
+/** Reservations for runtimes outside Rollcall. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')
 @Controller('budgets/reservations')
 @Permit('budgets:spend')
@@ -32,14 +32,14 @@ export class ReservationsController {
     operationId: 'budgets.reserve',
     summary: 'Reserve before a call',
     description:
-      'Reserves on all budgets concerned, or on none: of the agent, of the caller, of the run and all runs above it, of the ' +
-      'namespace, and of the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
+      'Reserves on all these budgets, or on none: the budgets of the agent, the caller, the run and all runs above it, the ' +
+      'namespace, and the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
   @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
   @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND', {
-    NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and owns neither the agent nor the run.',
+    NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and does not own the agent or the run.',
   })
   async reserve(@Body() body: ReserveBody, @Caller() caller: Principal): Promise<ReservationView> {
     const owner = ownerOf(caller);
@@ -69,13 +69,13 @@ export class ReservationsController {
     operationId: 'budgets.settle',
     summary: 'Charge what a call used',
     description:
-      'Charges the full amount, also above the reservation and after it expired, and frees the rest. An amount far above ' +
+      'Charges the full amount, even above the reservation or after its expiry, and frees the rest. An amount far above ' +
       'the reservation requires the permission `budgets:write`.',
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is settled.' })
   @Problems({
-    RESERVATION_CLOSED: 'It is released, or was settled with another amount: `used`.',
+    RESERVATION_CLOSED: 'The reservation is released, or was settled with another amount, which is in `used`.',
     SETTLEMENT_TOO_LARGE: 'Nothing is charged, and the reservation stays open.',
   })
   async settle(
@@ -107,7 +107,8 @@ export class ReservationsController {
   @ApiOperation({
     operationId: 'budgets.renew',
     summary: 'Extend a reservation',
-    description: 'It expires `ttlSeconds` from now, but never earlier than before. An expired one cannot be extended.',
+    description:
+      'The new end is `ttlSeconds` from now, but never earlier than the old end. An expired reservation cannot be extended.',
   })
   @ApiOkResponse({ type: ReservationView, description: 'The reservation is extended.' })
   @Problems('RESERVATION_CLOSED')
@@ -133,7 +134,7 @@ function unnamed(): ApiError {
   return new ApiError('FORBIDDEN', detail);
 }
 
-/** A caller that uses several namespaces is another owner in each, so it cannot settle a reservation of another namespace. */
+/** A caller is a different owner in each namespace, so it cannot settle a reservation of another namespace. */
 function ownerOf({ namespace, id }: Principal): string {
   return qualifiedId(namespace, id);
 }

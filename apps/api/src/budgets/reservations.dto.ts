@@ -15,11 +15,19 @@ class ModelUsageBody {
   @Optional()
   @IsAmount()
   outputTokens?: number;
-  @ApiPropertyOptional({ ...AMOUNT, example: 900, description: 'Of these, read from the cache.' })
+  @ApiPropertyOptional({
+    ...AMOUNT,
+    example: 900,
+    description: 'How many of the input tokens were read from the cache.',
+  })
   @Optional()
   @IsAmount()
   cacheReadTokens?: number;
-  @ApiPropertyOptional({ ...AMOUNT, example: 0, description: 'Of these, written to the cache.' })
+  @ApiPropertyOptional({
+    ...AMOUNT,
+    example: 0,
+    description: 'How many of the input tokens were written to the cache.',
+  })
   @Optional()
   @IsAmount()
   cacheWriteTokens?: number;
@@ -47,7 +55,7 @@ export class RenewBody {
 export class ReserveBody extends RenewBody {
   @ApiProperty({
     example: 'call-1',
-    description: 'A name that you choose. Reserving twice with it reserves once.',
+    description: 'A name that you choose. A repeated request with the same key reserves only once.',
   })
   @IsKey()
   key: string;
@@ -56,7 +64,7 @@ export class ReserveBody extends RenewBody {
   @IsString()
   @Length(1, 128)
   agentId?: string;
-  @ApiPropertyOptional({ example: 'run-7', description: 'The run it spends in. The runs above it are charged too.' })
+  @ApiPropertyOptional({ example: 'run-7', description: 'The run that spends. The runs above it are charged too.' })
   @Optional()
   @IsString()
   @Length(1, 200)

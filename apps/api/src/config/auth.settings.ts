@@ -14,7 +14,7 @@ export const auth = z.strictObject({
     {
       env: 'ROLLCALL_ADMIN_KEY',
       about:
-        'The admin API key, for deployments. A new value revokes the previous one. Without it, the first start creates a key.',
+        'The admin API key, for deployments. A new value revokes the previous key. Without this setting, the first start creates a key.',
       expects: '32 to 200 random characters out of A-Z a-z 0-9 _ ~ + / = - (for example: openssl rand -hex 32)',
       secret: true,
     },

@@ -10,7 +10,6 @@ import { models } from './models.settings.js';
 import { log, shutdown } from './process.settings.js';
 import { quotas } from './quota.settings.js';
 import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
-import { skills } from './skills.settings.js';
 import { runtime } from './runtime.settings.js';
 import { natsConfig, webhooksConfig } from './sinks.config.js';
 
@@ -34,7 +33,6 @@ export const ConfigSchema = z.strictObject({
   langfuse: langfuse.prefault({}),
   egress: egress.prefault({}),
   providers: providers.prefault({}),
-  skills: skills.prefault({}),
   runtime: runtime.prefault({}),
   webhooks: webhooksConfig.prefault({}),
   nats: natsConfig.prefault({}),

@@ -42,7 +42,7 @@ export const database = z.strictObject({
   slowRoundTrip: setting(duration('500ms'), {
     env: 'ROLLCALL_DATABASE_SLOW_ROUND_TRIP',
     about:
-      'When three consecutive round trips to the database take longer than this, `/health/ready` returns 503 until three consecutive ones are faster.',
+      'When three consecutive round trips to the database take longer than this, `/health/ready` returns 503 until three consecutive round trips are faster.',
     expects: DURATION_FORMAT,
     defaultText: '500ms',
   }),

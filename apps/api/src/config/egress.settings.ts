@@ -5,13 +5,13 @@ export const egress = z.strictObject({
   allow: setting(networks(), {
     env: 'ROLLCALL_EGRESS_ALLOW',
     about:
-      'Networks that requests may be sent to beside the public Internet. Loopback addresses are also allowed with the embedded Postgres.',
+      'Networks that Rollcall may send requests to, in addition to the public Internet. Loopback addresses are also allowed with the embedded Postgres.',
     expects: NETWORKS_FORMAT,
   }),
   checkTimeout: setting(duration('10s'), {
     env: 'ROLLCALL_EGRESS_CHECK_TIMEOUT',
     about:
-      'Total time for resolving the host names in one batch of registrations, below `http.handlerTimeout`. Registrations with further host names are rejected with `ENDPOINT_NOT_CHECKED`.',
+      'Maximum time to check all host names in one batch of registrations, below `http.handlerTimeout`. Registrations whose host names are not checked in time are rejected with `ENDPOINT_NOT_CHECKED`.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),

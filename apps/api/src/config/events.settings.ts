@@ -22,7 +22,7 @@ export const events = z.strictObject({
   slowAfter: setting(duration('10s'), {
     env: 'ROLLCALL_EVENTS_SLOW_AFTER',
     about:
-      'How long the send buffer may stay full before the consumer is disconnected. It gets the cursor to resume from.',
+      'How long the send buffer may stay full before the consumer is disconnected. The consumer gets the cursor to resume from.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),

@@ -45,7 +45,7 @@ export const http = z.strictObject({
   }),
   rateLimit: setting(integer(0, 1_000_000, 1_000), {
     env: 'ROLLCALL_RATE_LIMIT',
-    about: 'Requests per second and credential, on each replica. `0` disables the limit.',
+    about: 'Requests per second of one credential, on each replica. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
   concurrentRequests: setting(integer(0, 1_000_000, 100), {

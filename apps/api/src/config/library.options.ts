@@ -36,22 +36,16 @@ export function registryOptions(config: Config): RegistryOptions {
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
   const { models, providers: agents, runtime } = config;
   const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
-  return {
-    egress,
-    checkTimeoutMs: config.egress.checkTimeout,
-    models,
-    agents,
-    mcpServers: runtime.mcpServers,
-    secrets,
-  };
+  const { mcpServers } = runtime;
+  return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, mcpServers, secrets };
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
-export function runtimeOptions({ runtime, egress, skills }: Config): AgentRuntimeOptions {
+export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
-  const folders = skills.folders.filter((folder) => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder));
+  const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    skills: { folders },
+    skills: { folders: runtime.skills.filter(isUsed) },
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },

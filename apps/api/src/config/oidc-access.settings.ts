@@ -25,7 +25,7 @@ export const oidcAccess = {
   oidcGroups: setting(json().pipe(z.array(GroupRule)).default([]), {
     env: 'ROLLCALL_OIDC_GROUPS',
     about:
-      'What members of a group may do, and where. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
+      'The roles that the members of a group have in a namespace. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
     expects: 'a list of objects with group, roles and namespace',
     defaultText: 'none',
   }),

@@ -25,7 +25,7 @@ export const shutdown = z.strictObject({
   drainDelay: setting(duration('0s'), {
     env: 'ROLLCALL_DRAIN_DELAY',
     about:
-      'How long a stopping replica serves requests after `/health/ready` returns 503, so that the proxy can notice (5s on Kubernetes).',
+      'How long a stopping replica serves requests after `/health/ready` returns 503, so that the proxy can notice this. Use `5s` on Kubernetes.',
     expects: DURATION_FORMAT,
     defaultText: '0s',
   }),

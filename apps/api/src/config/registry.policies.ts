@@ -26,7 +26,7 @@ export function registryPolicies(config: Config): Omit<RegistryOptions, 'retenti
     directory: directoryOptions(config),
     budgets: budgetRules(config),
     agentQuota: { limit: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
-    // Only the second clock continues while the machine sleeps.
+    // two clocks, because only Date.now() continues while the machine sleeps
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
   };
 }

@@ -10,7 +10,8 @@ export const registry = z.strictObject({
   }),
   missedBeats: setting(integer(3, 100, 3), {
     env: 'ROLLCALL_MISSED_BEATS',
-    about: 'Number of consecutive missed heartbeats after which an agent is evicted. After two it is suspect.',
+    about:
+      'Number of consecutive missed heartbeats after which an agent is evicted. After two missed heartbeats, the agent is suspect.',
     expects: 'a whole number from 3 to 100',
   }),
   keepLeft: setting(duration('7d'), {
@@ -57,7 +58,7 @@ export const circuit = z.strictObject({
   }),
   longestCoolDown: setting(duration('5m'), {
     env: 'ROLLCALL_CIRCUIT_LONGEST_COOL_DOWN',
-    about: 'Maximum cool-down.',
+    about: 'Maximum cool-down of a circuit.',
     expects: DURATION_FORMAT,
     defaultText: '5m',
   }),
@@ -90,7 +91,7 @@ export const protection = z.strictObject({
   }),
   evictionsPerMinute: setting(integer(1, 1_000_000, 60), {
     env: 'ROLLCALL_PROTECTION_EVICTIONS_PER_MINUTE',
-    about: 'The limited rate of evictions after self-preservation.',
+    about: 'Maximum number of evictions per minute after self-preservation.',
     expects: 'a whole number from 1 to 1000000',
   }),
 });
@@ -104,12 +105,12 @@ export const flapping = z.strictObject({
   }),
   reuseBelow: setting(decimal(0.01, 1_000, 1), {
     env: 'ROLLCALL_FLAPPING_REUSE_BELOW',
-    about: 'A suppressed agent is returned again when its count has fallen below this.',
+    about: 'Queries return a suppressed agent again when its count has fallen below this.',
     expects: 'a number from 0.01 to 1000',
   }),
   halfLife: setting(duration('1m'), {
     env: 'ROLLCALL_FLAPPING_HALF_LIFE',
-    about: 'After this time, the count has fallen to one half.',
+    about: 'Time after which the count of an agent has fallen to one half.',
     expects: DURATION_FORMAT,
     defaultText: '1m',
   }),

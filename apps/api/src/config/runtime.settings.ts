@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
 import { McpServersSchema } from '#rollcall/providers';
+import { skills } from './skills.settings.js';
 import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
@@ -50,6 +51,7 @@ const tools = z.strictObject({
 /** The agents that Rollcall runs itself. */
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
+  skills,
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
     about:

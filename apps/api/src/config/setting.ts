@@ -7,7 +7,7 @@ export interface SettingInfo {
   about: string;
   /** The valid values, as the end of the sentence "expected …". */
   expects: string;
-  /** The value never appears in messages or logs. */
+  /** If true, the value never appears in messages or logs. */
   secret?: boolean;
   /** The default as a user writes it, when the parsed form is unclear. */
   defaultText?: string;

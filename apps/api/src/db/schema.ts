@@ -5,8 +5,8 @@ import { IdempotencyEntity } from '../idempotency/idempotency.entity.js';
 import { EventTickets1763262060000 } from './migrations/1763262060000-event-tickets.js';
 
 /**
- * The tables of the application: audit log, stored idempotent responses, tickets. The migration `Access` of `libs/platform` creates the
- * first two, because it created them together with the API keys before the keys moved there.
+ * The tables of the application: audit log, stored idempotent responses, tickets. The migration `Access`, which moved to
+ * `libs/platform` together with the API keys, creates the first two.
  */
 export const API_SCHEMA: Schema = {
   entities: [AuditEntity, IdempotencyEntity, TicketEntity],

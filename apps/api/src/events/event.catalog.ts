@@ -1,5 +1,5 @@
-import { EventCatalog } from '#rollcall/platform';
+import { EventCatalog, PLATFORM_EVENTS } from '#rollcall/platform';
 import { REGISTRY_EVENTS } from '#rollcall/registry';
 
 /** All event types of this deployment. A type without an entry here does not compile. */
-export const EVENTS = new EventCatalog({ ...REGISTRY_EVENTS });
+export const EVENTS = new EventCatalog({ ...REGISTRY_EVENTS, ...PLATFORM_EVENTS });

@@ -6,7 +6,7 @@ interface CachedFrame {
   frame: Buffer;
 }
 
-/** By the first event of the frame. */
+/** The key is the first event of the frame. */
 const framed = new WeakMap<RegistryEvent, CachedFrame>();
 
 /** A WebSocket frame of events, with the cursor after the last one. Consumers that get the same events share one frame. */

@@ -26,7 +26,7 @@ export class EventStreams {
     query: SubscribeBody,
     visible: VisibleNamespaces,
   ): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
-    const after = await this.events.locate(query.after);
+    const after = await this.events.locate(query.after, visible);
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
     const options = { after, filter: toFilter(query, visible), window: query.window, buffer, slowAfterMs };
     return { after, open: (sink) => new EventStream(this.feed, sink, options) };

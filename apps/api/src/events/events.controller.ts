@@ -78,7 +78,10 @@ export class EventsController {
     schema: { type: 'string' },
   })
   @ApiProduces('text/event-stream')
-  @ApiOkResponse({ type: CloudEventView, description: 'A stream without an end. The `data` of each event is this.' })
+  @ApiOkResponse({
+    type: CloudEventView,
+    description: 'A stream without an end. The `data` of each event is this object.',
+  })
   @Problems(...CURSOR_PROBLEMS)
   async stream(
     @Query() query: StreamQuery,
@@ -108,7 +111,7 @@ export class EventsController {
     operationId: 'events.createTicket',
     summary: 'Create a ticket for one WebSocket',
     description:
-      'For browsers, which cannot send headers with a WebSocket. Valid once, for 30 seconds, on any replica. The WebSocket ' +
+      'For browsers, which cannot send headers with a WebSocket. The ticket is valid once, for 30 seconds, on any replica. The WebSocket ' +
       'shows the events of the namespace of this request.',
   })
   @ApiCreatedResponse({ type: TicketView, description: 'The ticket.' })

@@ -56,7 +56,8 @@ const EVENT_DOCS: EventDocs = {
   'circuit.closed': { about: 'The agent gets calls again.', data: {} },
   'budget.low': { about: 'The remaining amount of a budget fell below its threshold.', data: BUDGET },
   'budget.exhausted': {
-    about: 'Nothing is left of a budget. An agent finishes its task and leaves the ranking.',
+    about:
+      'Nothing is left of a budget. If it is the budget of an agent, the agent finishes its task and leaves the ranking.',
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': {
@@ -70,6 +71,11 @@ const EVENT_DOCS: EventDocs = {
   'protection.entered': {
     about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
+  },
+  'event.expired': {
+    about:
+      'The event at this position was deleted, because its namespace has more events than its limit `eventsKept`. Only consumers of all namespaces receive it, whatever their filter.',
+    data: {},
   },
   'protection.left': { about: 'Self-preservation ended. Agents are evicted again.', data: { fleet: 118 } },
 };

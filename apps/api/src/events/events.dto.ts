@@ -167,17 +167,20 @@ const EVENT_TIME = '2026-02-24T10:30:00.000Z';
 
 export class CloudEventView implements CloudEvent {
   @ApiProperty({ enum: ['1.0'], description: 'The version of CloudEvents.' }) specversion: '1.0';
-  @ApiProperty({ example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11', description: 'Unique. Use it to drop duplicates.' })
+  @ApiProperty({
+    example: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11',
+    description: 'Unique. Use the id to drop duplicates.',
+  })
   id: string;
   @ApiProperty({ example: 'urn:rollcall:registry', description: 'Always the same.' }) source: string;
   @ApiProperty({ enum: EVENTS.types, example: 'agent.left', description: 'What happened.' }) type: CloudEvent['type'];
   @ApiProperty({ example: 'builder-01', description: 'The object of the event, usually an agentId.' }) subject: string;
   @ApiProperty({
     example: 'default',
-    description: 'The namespace of the subject; `*`: the event concerns all of them.',
+    description: 'The namespace of the subject; `*` if the event concerns all namespaces.',
   })
   namespace: string;
-  @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When it happened.' }) time: string;
+  @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When the event happened.' }) time: string;
   @ApiProperty({ enum: ['application/json'], description: 'The media type of `data`.' })
   datacontenttype: 'application/json';
   @ApiProperty({ example: '1042', description: 'The position in the log, without gaps.' }) sequence: string;
@@ -210,7 +213,8 @@ export class EventsPage {
 }
 
 export class TicketView {
-  @ApiProperty({ example: 'Xq3vT0c8', description: 'For one connection to /v1/events/ws?ticket=…' }) ticket: string;
-  @ApiProperty({ type: String, format: 'date-time', example: EVENT_TIME, description: 'When it expires.' })
+  @ApiProperty({ example: 'Xq3vT0c8', description: 'The ticket, for one connection to /v1/events/ws?ticket=…' })
+  ticket: string;
+  @ApiProperty({ type: String, format: 'date-time', example: EVENT_TIME, description: 'When the ticket expires.' })
   expiresAt: Date;
 }

@@ -26,7 +26,7 @@ const PATH = '/v1/events/ws';
 
 interface OpenSocket {
   connection: SocketConnection;
-  /** The namespaces whose events it may send. */
+  /** The namespaces whose events the socket may send. */
   visible: VisibleNamespaces;
 }
 
@@ -89,7 +89,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-/** A filter or a cursor in the URL would have no effect. */
+/** Rejects filters and cursors in the URL, where they would have no effect. */
 function checkQuery(query: URLSearchParams): void {
   const others = [...query.keys()].filter((name) => name !== 'ticket');
   if (others.length === 0) return;

@@ -22,7 +22,7 @@ export interface SearchResult {
   epoch: string;
 }
 
-/** A page that would wait longer is rejected with `EVENTS_BUSY`. */
+/** A page that would wait longer than this for earlier pages is rejected with `EVENTS_BUSY`. */
 const MAX_WAIT_MS = 3_000;
 
 /** Reads pages of the event log, and waits for new events. */
@@ -36,8 +36,8 @@ export class EventsService implements OnModuleDestroy {
   ) {}
 
   /** Returns the position of `after`. Throws when the log cannot be continued from there. */
-  async locate(after: string): Promise<LogPosition> {
-    return await this.log.locate(after);
+  async locate(after: string, visible: VisibleNamespaces): Promise<LogPosition> {
+    return await this.log.locate(after, visible);
   }
 
   /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances also if the page is empty. */
@@ -54,7 +54,8 @@ export class EventsService implements OnModuleDestroy {
 
   private async search(query: EventsQuery, filter: EventFilter): Promise<SearchResult> {
     const { log } = this;
-    const cursor = CURSOR_PATTERN.test(query.after) ? parseCursor(query.after) : await log.locate(query.after);
+    const isCursor = CURSOR_PATTERN.test(query.after);
+    const cursor = isCursor ? parseCursor(query.after) : await log.locate(query.after, filter.namespaces ?? null);
     const { events, upTo, head, epoch } = await log.search(cursor, query.limit, filter, MAX_WAIT_MS);
     return { items: [...events], next: upTo, head, epoch };
   }

@@ -15,7 +15,7 @@ export interface StreamEnd {
 /** The close code "try again later" of the IANA registry. */
 export const TRY_AGAIN_LATER = 1013;
 
-/** Close codes of WebSockets. Codes from 4000 are for applications; these end with the matching HTTP status. */
+/** Close codes of WebSockets. Codes from 4000 are for applications, and their last three digits are the matching HTTP status. */
 export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
   SHUTTING_DOWN: 1001,
   DATABASE_UNAVAILABLE: TRY_AGAIN_LATER,

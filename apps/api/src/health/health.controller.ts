@@ -33,7 +33,7 @@ export class HealthController {
   @ApiOperation({
     operationId: 'health.live',
     summary: 'Check whether the process is alive',
-    description: 'Does not use the database, because a restart does not repair it.',
+    description: 'Does not check the database, because a restart of this process would not repair the database.',
   })
   @ApiOkResponse({ type: LivenessView, description: 'The process is alive.' })
   live(): LivenessView {
@@ -73,6 +73,6 @@ export class HealthController {
 function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
   const message =
     `Round trips to the database take too long: the last one took ${roundTripMs} ms, the limit is ${limitMs} ms ` +
-    '(database.slowRoundTrip). This replica is ready again after three consecutive faster ones.';
+    '(database.slowRoundTrip). This replica is ready again after three consecutive faster round trips.';
   return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

@@ -5,7 +5,7 @@ import { replyProblem } from './problem.reply.js';
 import { ProblemView } from './problem.view.js';
 import { PROBLEM_CONTENT } from './problems.js';
 
-const ABOUT = `The registry, discovery and runtime plane for AI agents.
+const ABOUT = `Registry, discovery and runtime for AI agents.
 
 Every request except those under /health needs \`Authorization: Bearer <API key or JWT>\`. Every error response is
 \`application/problem+json\` with a stable \`code\`. Every POST accepts an \`Idempotency-Key\`. Lists are paged:
@@ -25,7 +25,6 @@ const TAGS = {
   events: 'Follow what happens: pages, server-sent events, snapshots, tickets for WebSockets.',
   webhooks: 'Deliver events to endpoints, and replay them.',
   models: 'Model presets, model vendors and agent providers of this deployment.',
-  skills: 'Procedures that models read.',
   runtime: 'The agents that Rollcall runs itself: what they can use.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',

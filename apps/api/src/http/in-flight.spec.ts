@@ -3,11 +3,11 @@ import Fastify from 'fastify';
 import { until } from '#rollcall/test-support';
 import { InFlight } from './in-flight.js';
 
-/** Longer than the test can take, so that its own duration has no effect. */
+/** Longer than the test can take, so that the duration of the test has no effect. */
 const LIMIT_MS = 600_000;
 
 describe('InFlight', () => {
-  it('answers a request that exceeds the time limit once, and does not answer other requests', async () => {
+  it('sends one response to a request that exceeds the time limit, and none to other requests', async () => {
     const inFlight = new InFlight(LIMIT_MS);
     const server = Fastify();
     const overdue = Promise.withResolvers<string>();

@@ -53,7 +53,7 @@ export class InFlight {
     clearInterval(this.timer);
   }
 
-  /** A reply that was already sent or hijacked, as streams do, has no limit. */
+  /** A reply that was already sent, or that a stream has hijacked, has no limit. */
   private answerFor(reply: FastifyReply): number {
     this.started.delete(reply);
     if (reply.sent) return 0;

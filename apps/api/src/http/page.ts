@@ -34,7 +34,7 @@ export class PageView {
     type: String,
     nullable: true,
     example: null,
-    description: 'Pass it as `cursor` to get the next page; null on the last page.',
+    description: 'Pass this value as `cursor` to get the next page; null on the last page.',
   })
   nextCursor: string | null;
 }

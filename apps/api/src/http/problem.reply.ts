@@ -14,6 +14,6 @@ export function problemOf(error: unknown, requestId: string): Problem {
 export function replyProblem(reply: FastifyReply, error: unknown): void {
   const { status, headers, body } = problemOf(error, reply.request.id);
   if (reply.sent) return;
-  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // the client may then reach another replica
+  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // a new connection may reach another replica
   void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

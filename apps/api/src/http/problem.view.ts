@@ -4,7 +4,7 @@ import { type ErrorCode, PROBLEMS } from './problem.table.js';
 
 class FieldErrorView implements FieldError {
   @ApiProperty({ example: 'budget.totalTokens', description: 'The path of the field.' }) field: string;
-  @ApiProperty({ example: 'totalTokens must be an integer number', description: 'What is wrong with it.' })
+  @ApiProperty({ example: 'totalTokens must be an integer number', description: 'What is wrong with the field.' })
   message: string;
 }
 

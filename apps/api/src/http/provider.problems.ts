@@ -12,7 +12,6 @@ export const PROVIDER_PROBLEMS = {
   AGENT_REQUEST_REFUSED: { status: 400, title: 'The agent rejected the request' },
   EGRESS_DENIED: { status: 400, title: 'Requests to this address are not allowed' },
   AGENT_CLOSED: { status: 409, title: 'The agent was shut down' },
-  AGENT_LIMIT_REACHED: { status: 409, title: 'The agent reached its limit' },
   CALL_ABORTED: { status: 409, title: 'The call was cancelled' },
   MODEL_VENDOR_TAKEN: { status: 500, title: 'Two model vendors have the same name' },
   MODEL_PRESETS_INVALID: { status: 500, title: 'The model presets are inconsistent' },
@@ -44,7 +43,7 @@ export const PROVIDER_PROBLEMS = {
   AGENT_UNREACHABLE: { status: 503, title: 'The agent cannot be reached' },
   USAGE_RATE_LIMITED: { status: 503, title: 'The usage source limits the request rate' },
   USAGE_SOURCE_UNAVAILABLE: { status: 503, title: 'The usage source is unavailable' },
-  ENDPOINT_NOT_CHECKED: { status: 503, title: 'The host name of the endpoint was not resolved in time' },
+  ENDPOINT_NOT_CHECKED: { status: 503, title: 'The host name of the endpoint was not checked in time' },
   EGRESS_UNREACHABLE: { status: 503, title: 'The address cannot be reached' },
   EGRESS_TIMED_OUT: { status: 504, title: 'The remote server did not respond in time' },
 } satisfies Record<ProviderErrorCode, { status: number; title: string }>;

@@ -17,5 +17,5 @@ export const PAGE_HEADERS: Record<string, string> = {
   'x-frame-options': 'DENY',
 };
 
-/** RFC 6797 forbids it on plain HTTP, so it is sent only if the proxy reports that the client uses HTTPS. */
+/** RFC 6797 forbids this header on plain HTTP, so it is sent only if the proxy reports that the client uses HTTPS. */
 export const HSTS = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;

@@ -7,7 +7,7 @@ const GRACE_MS = 1_000;
 
 /**
  * Closes the connections that wait for their client when the server closes: connections that never carried a request (browsers and
- * gateways open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
+ * proxies open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
  * leaves them open and the server would never stop. Requests in progress are completed first.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {

@@ -92,7 +92,7 @@ function notDecrypted(): ApiError {
   );
 }
 
-/** Empty in the default namespace, so that fingerprints from before namespaces stay valid. */
+/** Empty in the default namespace, so that fingerprints that were stored before namespaces existed stay valid. */
 function namespaceLine({ principal }: FastifyRequest): string {
   const { namespace = DEFAULT_NAMESPACE } = principal ?? {};
   return namespace === DEFAULT_NAMESPACE ? '' : `${namespace}\n`;

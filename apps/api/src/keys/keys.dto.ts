@@ -46,7 +46,7 @@ export class IssueKeyBody {
 
   @ApiPropertyOptional({
     description:
-      'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Other namespaces require a credential for all of them.',
+      'The namespace that the key gives access to, or `*` for all. Absent: the namespace of the request. Any other namespace requires a credential for all namespaces.',
     example: 'default',
     maxLength: 63,
   })
@@ -91,7 +91,8 @@ const STATUSES = ['active', 'expired', 'revoked'];
 export class KeyView {
   @ApiProperty({ example: '4fT9sKq2Lm', description: 'The id of the key; a part of its secret.' }) id: string;
   @ApiProperty({ example: 'ci-deployer', description: 'What the key is for.' }) name: string;
-  @ApiProperty({ example: 'default', description: 'The namespace it gives access to; `*` for all.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace that the key gives access to; `*` for all.' })
+  namespace: string;
   @ApiProperty({ enum: ROLES, isArray: true, example: ['operator'], description: 'The roles of the key.' })
   roles: Role[];
   @ApiProperty({ enum: SOURCES, description: 'Where the key comes from.' }) source: string;
@@ -100,17 +101,19 @@ export class KeyView {
     type: String,
     format: 'date-time',
     example: '2026-02-24T10:00:00.000Z',
-    description: 'When it was issued.',
+    description: 'When the key was issued.',
   })
   createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who issued it.' }) createdBy: string;
-  @ApiProperty({ ...TIMESTAMP, description: 'When it expires; null if it does not expire.' }) expiresAt: Date | null;
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was revoked; null if it is not.' }) revokedAt: Date | null;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who issued the key.' }) createdBy: string;
+  @ApiProperty({ ...TIMESTAMP, description: 'When the key expires; null if it does not expire.' })
+  expiresAt: Date | null;
+  @ApiProperty({ ...TIMESTAMP, description: 'When the key was revoked; null if it was not revoked.' })
+  revokedAt: Date | null;
   @ApiProperty({
     type: String,
     nullable: true,
     example: null,
-    description: 'The key that replaced it, if it was rotated.',
+    description: 'The key that replaced this key, if it was rotated.',
   })
   replacedBy: string | null;
   @ApiProperty({ ...TIMESTAMP, description: 'The last use, with a precision of one minute.' }) lastUsedAt: Date | null;

@@ -43,7 +43,8 @@ export class ModelChoiceView {
 export class PresetModel extends ModelChoiceView implements PresetView {
   @ApiProperty({ example: 'fast', description: 'The name of the preset.' }) name: string;
   @ApiProperty({ type: [String], example: ['haiku'], description: 'Other names of the preset.' }) aliases: string[];
-  @ApiProperty({ example: true, description: 'Whether it is used where no model is named.' }) isDefault: boolean;
+  @ApiProperty({ example: true, description: 'Whether the preset is used where no model is named.' })
+  isDefault: boolean;
   declare settings: PresetView['settings'];
   declare prices?: PresetView['prices'];
 }
@@ -63,7 +64,7 @@ export class ResolvedModelView implements ResolvedModel {
   @ApiProperty({
     enum: ['inline', 'preset', 'alias', 'inherit', 'default'],
     example: 'alias',
-    description: 'The rule that chose it.',
+    description: 'The rule that chose the model.',
   })
   rule: ResolvedModel['rule'];
   @ApiPropertyOptional({ example: 'fast', description: 'The preset, if one was chosen.' }) preset?: string;

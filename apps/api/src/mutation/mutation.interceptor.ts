@@ -94,7 +94,7 @@ function targetOf(request: FastifyRequest, result: unknown): string | null {
   return id ?? name ?? made?.id ?? made?.name ?? null;
 }
 
-/** The namespace that the action concerns. A key, budget or webhook names its own, which may differ from that of the request. */
+/** The namespace that the action concerns. A key, budget or webhook has its own namespace, which may differ from the namespace of the request. */
 function namespaceOf(request: FastifyRequest, result: unknown): string {
   if (request.routeOptions.config.scope === 'installation') return ALL_NAMESPACES;
   const { namespace } = (result ?? {}) as { namespace?: string };

@@ -5,7 +5,7 @@ export const MUTATION = 'rollcall:mutation';
 export interface MutationOptions {
   /** The name of the action in the audit log; null for frequent actions of agents, which are not audited. */
   audit: string | null;
-  /** The handler returns an `Effect`: it runs before the transaction opens, and only its effect runs in the transaction. */
+  /** The handler runs before the transaction opens and returns an `Effect`, which runs in the transaction. */
   prepares?: true;
   /** The route is executed each time, and an Idempotency-Key has no effect. */
   repeatable?: true;
@@ -13,6 +13,6 @@ export interface MutationOptions {
   unlessBy?: Principal['kind'];
   /** The fields of the body that the audit log contains. Other fields are not recorded. */
   record?: string[];
-  /** Fields of the response that the audit log contains, with their names there. */
+  /** Fields of the response that the audit log contains, with their names in the audit log. */
   recordResult?: Record<string, string>;
 }

@@ -15,7 +15,8 @@ export function Mutation(options: MutationOptions): MethodDecorator {
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
-      description: 'A new UUID for each request. For 24 hours, a repetition with it returns the first response.',
+      description:
+        'A new UUID for each request. For 24 hours, a repetition with the same key returns the first response.',
       schema: { type: 'string', maxLength: 255 },
     }),
     Problems('IDEMPOTENCY_KEY_INVALID', 'IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'),

@@ -57,7 +57,7 @@ export class NamespacesController {
   @ApiOperation({
     operationId: 'namespaces.list',
     summary: 'List namespaces by name',
-    description: 'Requires a credential for all namespaces; `GET /v1/me` lists the namespaces of any other.',
+    description: 'Requires a credential for all namespaces; `GET /v1/me` lists the namespaces of any other credential.',
   })
   @ApiOkResponse({ type: NamespacePage, description: 'A page of namespaces.' })
   @Problems('CURSOR_INVALID')
@@ -104,8 +104,8 @@ export class NamespacesController {
     operationId: 'namespaces.delete',
     summary: 'Delete an empty namespace',
     description:
-      'Requires a credential for all namespaces. Deregister its agents, revoke its keys, remove its webhooks, and settle or ' +
-      'release its held reservations first. Its budgets, events and audit records remain, so its name cannot be used again.',
+      'Requires a credential for all namespaces. First deregister the agents, revoke the keys, remove the webhooks, and settle or ' +
+      'release the held reservations of the namespace. Its budgets, events and audit records remain, so its name cannot be used again.',
   })
   @ApiParam(NAME)
   @ApiNoContentResponse({ description: 'The namespace is deleted.' })

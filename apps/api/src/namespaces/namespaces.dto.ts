@@ -54,6 +54,18 @@ class LimitsView implements NamespaceLimits {
   @Min(0)
   @Max(MAX_LIMIT)
   requestsPerSecond: number;
+
+  @ApiProperty({
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_LIMIT,
+    example: 100_000,
+    description: 'Events in the log; the oldest ones expire within a minute. 0: no limit.',
+  })
+  @IsInt()
+  @Min(0)
+  @Max(MAX_LIMIT)
+  eventsKept: number;
 }
 
 export class LimitsBody extends PartialType(LimitsView) {}
@@ -64,7 +76,7 @@ export class UpdateNamespaceBody {
     nullable: true,
     maxLength: 500,
     example: 'Search team',
-    description: 'What it is for.',
+    description: 'What the namespace is for.',
   })
   @IsOptional()
   @IsString()
@@ -94,25 +106,25 @@ export class CreateNamespaceBody extends UpdateNamespaceBody {
 
 export class NamespaceSummary {
   @ApiProperty({ example: 'team-a', description: 'The name.' }) name: string;
-  @ApiProperty({ type: String, nullable: true, example: 'Search team', description: 'What it is for.' })
+  @ApiProperty({ type: String, nullable: true, example: 'Search team', description: 'What the namespace is for.' })
   description: string | null;
   @ApiProperty({ type: LimitsView, description: 'The limits; 0 means no limit.' }) limits: LimitsView;
   @ApiProperty({
     type: String,
     format: 'date-time',
     example: '2026-02-24T10:00:00.000Z',
-    description: 'When it was created.',
+    description: 'When the namespace was created.',
   })
   createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created the namespace.' }) createdBy: string;
 }
 
 export class NamespaceView extends NamespaceSummary {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    example: { agents: 42, keys: 3, webhooks: 1, reservations: 2 },
-    description: 'How many objects it contains at present.',
+    example: { agents: 42, keys: 3, webhooks: 1, reservations: 2, eventsKept: 1_204 },
+    description: 'How many objects the namespace contains at present.',
   })
   use: Readonly<Record<string, number>>;
 }

@@ -21,7 +21,7 @@ const ClaudeSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
 });
 
-/** What agents of other providers may use on this machine. By default they may use nothing. */
+/** What agents may use on this machine. By default they may use nothing. */
 export const providers = z.strictObject({
   programs: setting(json().pipe(ProgramsSchema).default({}), {
     env: 'ROLLCALL_PROGRAMS',

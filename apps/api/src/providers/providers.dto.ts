@@ -25,28 +25,31 @@ export class NeedView implements Need {
 }
 
 export class ProviderItem implements ProviderView {
-  @ApiProperty({ enum: KINDS, example: 'agent', description: 'What it provides.' }) kind: ProviderView['kind'];
-  @ApiProperty({ example: 'claude-sdk', description: 'Its name in definitions and presets.' }) name: string;
+  @ApiProperty({ enum: KINDS, example: 'agent', description: '`agent`: an agent provider. `model`: a model vendor.' })
+  kind: ProviderView['kind'];
+  @ApiProperty({ example: 'claude-sdk', description: 'The name of the provider in definitions and presets.' })
+  name: string;
   @ApiPropertyOptional({
     enum: ['sdk', 'api', 'in-process', 'remote', 'subprocess'],
     example: 'sdk',
-    description: 'For agent providers: how its agents run.',
+    description: 'For agent providers: how the agents of the provider run.',
   })
   agentType?: ProviderView['agentType'];
-  @ApiProperty({ example: "Agents that run Claude Code's loop", description: 'What it is.' }) about: string;
-  @ApiProperty({ example: false, description: 'Whether all its needs are met on this replica.' }) usable: boolean;
-  @ApiProperty({ type: [NeedView], description: 'What it needs.' }) needs: NeedView[];
+  @ApiProperty({ example: "Agents that run Claude Code's loop", description: 'What the provider is.' }) about: string;
+  @ApiProperty({ example: false, description: 'Whether all needs of the provider are met on this replica.' })
+  usable: boolean;
+  @ApiProperty({ type: [NeedView], description: 'What the provider needs.' }) needs: NeedView[];
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
     example: { type: 'object', properties: { model: { type: 'string' } } },
-    description: 'The JSON Schema of its settings in a definition.',
+    description: 'The JSON Schema of the settings of an agent in a definition.',
   })
   settings?: Record<string, unknown>;
   @ApiPropertyOptional({
     type: [String],
     example: ['fast'],
-    description: 'For model vendors: the presets that use it.',
+    description: 'For model vendors: the presets that use the vendor.',
   })
   presets?: string[];
 }

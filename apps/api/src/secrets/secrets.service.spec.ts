@@ -20,7 +20,7 @@ describe('the sealing key in the data folder', () => {
     expect(statSync(join(folder, 'sealing.key')).mode & 0o777).toBe(0o600);
   });
 
-  it('rejects an empty key file that a crash has left', () => {
+  it('rejects an empty key file, which a crash can leave behind', () => {
     writeFileSync(join(folder, 'sealing.key'), '');
     expect(() => service().seal(new Secret('whsec_x'), 'wh_1')).toThrow('contains no key');
   });

@@ -21,7 +21,7 @@ export class SinksController {
     operationId: 'sinks.list',
     summary: 'List the progress of webhooks and of NATS',
     description:
-      'The webhooks of the namespace. With access to all namespaces also NATS. The response contains no URLs and no secrets.',
+      'Lists the webhooks of the namespace and, with access to all namespaces, NATS. The response contains no URLs and no secrets.',
   })
   @ApiOkResponse({ type: SinkList, description: 'The sinks.' })
   async list(@Caller() caller: Principal): Promise<SinkList> {

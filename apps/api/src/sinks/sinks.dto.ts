@@ -9,17 +9,21 @@ export class SinkStatusView {
   @ApiProperty({
     enum: STATES,
     description:
-      '`retrying`: the last delivery failed. `stopped`: the events after `cursor` are no longer kept; replay from a later one.',
+      '`retrying`: the last delivery failed. `stopped`: the events after `cursor` are no longer kept; replay from a later `sequence`.',
   })
   state: SinkStatus['state'];
   @ApiProperty({ example: '1042', description: 'The `sequence` of the last processed event.' }) cursor: string;
-  @ApiProperty({ type: 'integer', example: 0, description: 'How many events it is behind, including filtered ones.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 0,
+    description: 'How many events the sink is behind the log, including events that its filter excludes.',
+  })
   lagEvents: number;
   @ApiProperty({
     type: 'integer',
     nullable: true,
     example: null,
-    description: 'How long the oldest of them has waited; null when there is none.',
+    description: 'How long the oldest undelivered event has waited; null when there is none.',
   })
   lagMs: number | null;
   @ApiProperty({
@@ -28,19 +32,20 @@ export class SinkStatusView {
     description: 'Events whose delivery failed permanently. They can be replayed.',
   })
   parked: number;
-  @ApiProperty({ type: 'integer', example: 0, description: 'Failed attempts of the next event.' }) attempts: number;
+  @ApiProperty({ type: 'integer', example: 0, description: 'Failed attempts to deliver the next event.' })
+  attempts: number;
   @ApiProperty({ ...TIMESTAMP, description: 'The next attempt; null when none is planned.' }) nextTryAt: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The error of the last failed attempt.' })
   lastError: string | null;
   @ApiProperty({ ...TIMESTAMP, description: 'The last successful delivery; null before the first.' })
   deliveredAt: Date | null;
-  @ApiProperty({ example: true, description: 'Whether a replica delivers to it now.' }) held: boolean;
+  @ApiProperty({ example: true, description: 'Whether a replica delivers to this sink now.' }) held: boolean;
 }
 
 export class SinkView extends SinkStatusView {
   @ApiProperty({ example: 'nats', description: '`nats`, or the id of a webhook.' }) id: string;
   @ApiProperty({ enum: ['webhook', 'nats'], example: 'nats', description: 'Where events go.' }) kind: string;
-  @ApiProperty({ example: '*', description: 'The namespace whose events it receives; `*` for all events.' })
+  @ApiProperty({ example: '*', description: 'The namespace whose events the sink receives; `*` for all events.' })
   namespace: string;
 }
 

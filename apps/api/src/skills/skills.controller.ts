@@ -5,9 +5,9 @@ import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems.js';
 import { SkillList, type SkillSummary, SkillView } from './skills.dto.js';
 
-@ApiTags('skills')
+@ApiTags('runtime')
 @Controller('skills')
-@Permit('skills:read')
+@Permit('tools:read')
 export class SkillsController {
   constructor(private readonly library: SkillLibrary) {}
 

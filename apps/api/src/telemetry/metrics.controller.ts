@@ -18,7 +18,7 @@ export class MetricsController {
   @ApiOperation({
     operationId: 'metrics.scrape',
     summary: 'Metrics of this replica for Prometheus',
-    description: 'They concern the whole installation, so this requires a credential for all namespaces.',
+    description: 'The metrics concern the whole installation, so this route requires a credential for all namespaces.',
   })
   @ApiProduces('text/plain')
   @ApiOkResponse({ type: String, description: 'The text format of Prometheus.', example: EXAMPLE })

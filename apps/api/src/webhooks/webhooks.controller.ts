@@ -52,7 +52,7 @@ export class WebhooksController {
     operationId: 'webhooks.create',
     summary: 'Create a webhook',
     description:
-      'It receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
+      'The webhook receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
       'as Standard Webhooks define it. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
@@ -60,7 +60,7 @@ export class WebhooksController {
   async create(@Body() body: CreateWebhookBody, @Caller() caller: Principal): Promise<IssuedWebhookView> {
     const { id: createdBy, namespace } = caller;
     const fields = { ...toFields(body), url: this.checkedUrl(body.url) };
-    const { seq: after } = await this.events.locate(body.after);
+    const { seq: after } = await this.events.locate(body.after, visibleTo(caller));
     const wanted = { fields, paused: body.paused ?? false, after, createdBy, namespace };
     return toIssuedView(await this.webhooks.create(wanted));
   }
@@ -137,7 +137,7 @@ export class WebhooksController {
     @Body() { after }: ReplayBody,
     @Caller() caller: Principal,
   ): Promise<WebhookView> {
-    const from = after === undefined ? undefined : (await this.events.locate(after)).seq;
+    const from = after === undefined ? undefined : (await this.events.locate(after, visibleTo(caller))).seq;
     return toWebhookView(await this.webhooks.replay(id, from, visibleTo(caller)));
   }
 
@@ -146,7 +146,7 @@ export class WebhooksController {
   @Mutation({ audit: 'webhook.deleted' })
   @ApiOperation({ operationId: 'webhooks.delete', summary: 'Delete a webhook' })
   @ApiParam(WEBHOOK_ID)
-  @ApiNoContentResponse({ description: 'It is deleted. A delivery in progress may still arrive.' })
+  @ApiNoContentResponse({ description: 'The webhook is deleted. A delivery in progress may still arrive.' })
   @Problems('WEBHOOK_NOT_FOUND')
   async remove(@Param('id') id: string, @Caller() caller: Principal): Promise<void> {
     await this.webhooks.remove(id, visibleTo(caller));

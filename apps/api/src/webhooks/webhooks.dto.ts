@@ -105,15 +105,23 @@ const FILTER = { type: String, isArray: true, nullable: true, example: null } as
 
 export class WebhookView {
   @ApiProperty({ example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5', description: 'The id of the webhook.' }) id: string;
-  @ApiProperty({ example: 'default', description: 'It receives the events of this namespace; `*`: all events.' })
+  @ApiProperty({
+    example: 'default',
+    description: 'The webhook receives the events of this namespace; `*` means all events.',
+  })
   namespace: string;
-  @ApiProperty({ type: String, nullable: true, example: 'pager of the ops team', description: 'What it is for.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'pager of the ops team',
+    description: 'What the webhook is for.',
+  })
   description: string | null;
   @ApiProperty({ example: 'https://ops.example/rollcall', description: 'Where events are delivered to.' }) url: string;
-  @ApiProperty({ ...FILTER, example: ['agent.left'], description: 'Only these event types; null is all.' })
+  @ApiProperty({ ...FILTER, example: ['agent.left'], description: 'Only events of these types; null means all.' })
   types: string[] | null;
-  @ApiProperty({ ...FILTER, description: 'Only events about these agents; null is all.' }) agentIds: string[] | null;
-  @ApiProperty({ ...FILTER, description: 'Only agents with one of these capabilities; null is all.' })
+  @ApiProperty({ ...FILTER, description: 'Only events about these agents; null means all.' }) agentIds: string[] | null;
+  @ApiProperty({ ...FILTER, description: 'Only events about agents with one of these capabilities; null means all.' })
   capabilities: string[] | null;
   @ApiProperty({ type: SinkStatusView, description: 'The progress of the deliveries.' }) status: SinkStatusView;
   @ApiProperty({
@@ -124,12 +132,15 @@ export class WebhookView {
       'Until this time, deliveries also have the signature of the old secret; null if there is no old secret.',
   })
   oldSecretUntil: Date | null;
-  @ApiProperty({ ...TIMESTAMP, description: 'When it was created.' }) createdAt: Date;
-  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created it.' }) createdBy: string;
+  @ApiProperty({ ...TIMESTAMP, description: 'When the webhook was created.' }) createdAt: Date;
+  @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who created the webhook.' }) createdBy: string;
 }
 
 export class IssuedWebhookView extends OmitType(WebhookView, []) {
-  @ApiProperty({ example: 'whsec_…', description: 'Signs every delivery. Only this response contains it.' })
+  @ApiProperty({
+    example: 'whsec_…',
+    description: 'The secret that signs every delivery. Only this response contains it.',
+  })
   secret: string;
 }
 

@@ -1,10 +1,16 @@
 import {
   A2aAgentProvider,
   HttpAgentProvider,
+  message,
   ProviderError,
   SubprocessAgentProvider,
+  textOfParts,
+  textPart,
   type Agent,
   type AgentEvent,
+  type AgentResult,
+  type AgentUsage,
+  type CallContext,
   type HandleOptions,
 } from '#rollcall/providers';
 import {
@@ -17,6 +23,7 @@ import {
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
 import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import type { RunContext } from '../loop/run.context.js';
 import { GuardedAgent } from './guarded.agent.js';
 
 const FAILURES_TO_OPEN = 5;
@@ -75,11 +82,12 @@ const PROVIDERS: [string, () => Promise<Agent>][] = [
   ['subprocess', subprocessAgent],
 ];
 const ANSWER: AgentScenario = { does: 'answer', pieces: ['x'] };
+const USAGE: AgentUsage = { inputTokens: 500 };
 const CRASH: AgentScenario = { does: 'crash', pieces: ['x'] };
 
 async function call(agent: Agent, scenario: AgentScenario, options?: HandleOptions): Promise<AgentEvent[]> {
   const events: AgentEvent[] = [];
-  for await (const event of agent.handle({ text: JSON.stringify(scenario) }, options)) events.push(event);
+  for await (const event of agent.handle(message(JSON.stringify(scenario)), options)) events.push(event);
   return events;
 }
 
@@ -124,7 +132,11 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
   it('S3.8 S1.10 resets its failure count after an answer, also when the caller stops reading at the result', async () => {
     const agent = await registered(await createAgent());
     await codeOf(call(agent, CRASH));
-    for await (const event of agent.handle({ text: JSON.stringify(ANSWER) })) if (event.type === 'finished') break;
+    for await (const event of agent.handle(message(JSON.stringify(ANSWER)))) {
+      if (event.type !== 'finished') continue;
+      expect(textOfParts(event.result.parts)).toBe('x');
+      break;
+    }
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
     expect((await there.agents.get('ada')).lastTaskAt).not.toBeNull();
   });
@@ -134,21 +146,18 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     await codeOf(call(agent, CRASH));
     const caller = new AbortController();
     const text = JSON.stringify({ does: 'hang', pieces: ['x'] });
-    const hanging = agent.handle({ text }, { signal: caller.signal });
+    const hanging = agent.handle(message(text), { signal: caller.signal });
     await hanging.next();
     caller.abort();
     expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
-    for await (const event of agent.handle({ text })) if (event.type === 'text') break;
+    for await (const event of agent.handle(message(text))) if (event.type === 'text') break;
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
   it('S3.8 S1.10 counts an abort as a failure if the abort reason is a fault of the agent', async () => {
     const agent = await registered(await createAgent());
     const deadline = new AbortController();
-    const hanging = agent.handle(
-      { text: JSON.stringify({ does: 'hang', pieces: ['x'] }) },
-      { signal: deadline.signal },
-    );
+    const hanging = agent.handle(message(JSON.stringify({ does: 'hang', pieces: ['x'] })), { signal: deadline.signal });
     await hanging.next();
     deadline.abort(new ProviderError('AGENT_UNREACHABLE', 'It took too long.'));
     expect(await codeOf(hanging.next())).toBe('AGENT_UNREACHABLE');
@@ -162,12 +171,12 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     await endCoolDown();
     const text = JSON.stringify({ does: 'hang', pieces: ['x'] });
     const caller = new AbortController();
-    const hanging = agent.handle({ text }, { signal: caller.signal });
+    const hanging = agent.handle(message(text), { signal: caller.signal });
     await hanging.next();
     expect(await codeOf(call(guard(inner, there), ANSWER))).toBe('CIRCUIT_OPEN');
     caller.abort();
     expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
-    for await (const event of guard(inner, there).handle({ text })) if (event.type === 'text') break;
+    for await (const event of guard(inner, there).handle(message(text))) if (event.type === 'text') break;
     expect(await circuit()).toEqual({ state: 'half_open', failures: FAILURES_TO_OPEN });
     expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
@@ -214,23 +223,53 @@ describe('a guarded agent', () => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
   });
 
-  it('S3.8 counts neither an exhausted limit nor an internal error as a failure', async () => {
-    const errors = [new ProviderError('AGENT_LIMIT_REACHED', 'limit reached'), new TypeError('an internal error')];
-    const agent = await registered({
-      name: 'ada',
-      agentType: 'in-process',
-      state: 'idle',
-      handle: () => failing(errors[0]),
-      shutdown: async () => undefined,
-    });
+  it('S3.8 counts neither a rejected request nor an internal error as a failure', async () => {
+    const errors = [new ProviderError('AGENT_REQUEST_REFUSED', 'rejected'), new TypeError('an internal error')];
+    const agent = await registered(inProcess(() => failing(errors[0])));
     for (; errors.length > 0; errors.shift()) await expect(call(agent, ANSWER)).rejects.toBe(errors[0]);
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+  });
+
+  it.each<AgentResult>([
+    { outcome: 'refused', parts: [textPart('no')], usage: USAGE },
+    { outcome: 'stopped', reason: 'budget', detail: 'It used 500 tokens.', parts: [], usage: USAGE },
+  ])('S3.8 S1.10 counts $outcome as a success, but not for the observed latency', async (result) => {
+    const agent = await registered(inProcess(() => finishing(result)));
+    await codeOf(call(guard(inProcess(() => failing(new ProviderError('AGENT_FAILED', 'failed')))), ANSWER));
+    expect(await circuit()).toEqual({ state: 'closed', failures: 1 });
+    expect(await call(agent, ANSWER)).toEqual([{ type: 'finished', result }]);
+    expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+    expect((await there.agents.get('ada')).latency.observedMs).toBeNull();
+    await call(guard(inProcess(() => finishing({ outcome: 'completed', parts: [], usage: {} }))), ANSWER);
+    expect((await there.agents.get('ada')).latency.observedMs).not.toBeNull();
+  });
+
+  it('S2.9 passes the context of the run to the agent', async () => {
+    const run: RunContext = {
+      namespace: 'default',
+      rootRunId: 'root',
+      runId: 'child',
+      agentName: 'ada',
+      ancestry: ['planner'],
+      depth: 1,
+      deadline: null,
+      limits: { maxDepth: 3, maxWidth: 4, maxRuns: 10 },
+    };
+    const received: (CallContext | undefined)[] = [];
+    const agent = await registered(
+      inProcess((options) => {
+        received.push(options?.context);
+        return finishing({ outcome: 'completed', parts: [], usage: {} });
+      }),
+    );
+    await call(agent, ANSWER, { context: run });
+    expect(received).toEqual([run]);
   });
 
   it('S3.8 returns the answer even if the outcome cannot be saved, and reports the error', async () => {
     const agent = await registered(await httpAgent());
     const events: string[] = [];
-    for await (const event of agent.handle({ text: JSON.stringify(ANSWER) })) {
+    for await (const event of agent.handle(message(JSON.stringify(ANSWER)))) {
       events.push(event.type);
       if (event.type === 'text') await here.agents.remove('ada', 'evicted');
     }
@@ -246,6 +285,21 @@ describe('a guarded agent', () => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
   });
 });
+
+/** An agent whose calls have these events. */
+function inProcess(handle: (options?: HandleOptions) => AsyncIterable<AgentEvent>): Agent {
+  return {
+    name: 'ada',
+    agentType: 'in-process',
+    state: 'idle',
+    handle: (_message, options) => handle(options),
+    shutdown: async () => undefined,
+  };
+}
+
+async function* finishing(result: AgentResult): AsyncGenerator<AgentEvent> {
+  yield { type: 'finished', result };
+}
 
 async function* failing(error: unknown): AsyncGenerator<AgentEvent> {
   yield { type: 'progress', text: 'working' };

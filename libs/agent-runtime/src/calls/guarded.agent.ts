@@ -1,4 +1,11 @@
-import { ProviderError, type Agent, type AgentEvent, type AgentMessage, type HandleOptions } from '#rollcall/providers';
+import {
+  ProviderError,
+  type Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentResult,
+  type HandleOptions,
+} from '#rollcall/providers';
 import type { CallOutcome, CircuitService, Reporter } from '#rollcall/registry';
 
 /** The reporter of the outcomes of Rollcall's own calls. */
@@ -17,7 +24,8 @@ export interface GuardedAgentOptions {
  * An agent with a circuit. A call starts only if the circuit admits it, and its outcome is reported to the circuit, which all replicas
  * share. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
  * the operator, or whose events were not read to the end says nothing about the health of the agent, so it is neither a
- * success nor a failure. If that call was the probe, another caller may probe.
+ * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, also a
+ * refusal and a limit, but these two do not count for the observed latency.
  */
 export class GuardedAgent implements Agent {
   constructor(private readonly options: GuardedAgentOptions) {}
@@ -38,12 +46,16 @@ export class GuardedAgent implements Agent {
     const { agentId, agent, circuits } = this.options;
     const probeId = await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
+    let isTimed = true;
     let latencyMs = 0; // the time that the agent needed, without the time in which the caller processes events
     let since = performance.now();
     try {
       for await (const event of agent.handle(message, options)) {
         latencyMs += performance.now() - since;
-        if (event.type === 'finished') ok = true; // before the yield, because many callers stop reading at this event
+        if (event.type === 'finished') {
+          ok = true; // before the yield, because many callers stop reading at this event
+          isTimed = isAnswer(event.result);
+        }
         yield event;
         since = performance.now();
       }
@@ -52,7 +64,7 @@ export class GuardedAgent implements Agent {
       if (isAgentFault(error)) ok = false;
       throw error;
     } finally {
-      if (ok !== undefined) await this.report({ ok, latencyMs, probeId });
+      if (ok !== undefined) await this.report({ ok, latencyMs: isTimed ? latencyMs : undefined, probeId });
       else if (probeId !== undefined) await this.returnProbe(probeId);
     }
   }
@@ -70,6 +82,11 @@ export class GuardedAgent implements Agent {
     const { agentId, circuits, onReportFailed } = this.options;
     await circuits.returnProbe(agentId, probeId).catch(onReportFailed);
   }
+}
+
+/** A refusal can be fast. If its time counted, an agent that refuses everything would seem to be the fastest. */
+function isAnswer({ outcome }: AgentResult): boolean {
+  return outcome !== 'refused' && outcome !== 'stopped';
 }
 
 function isAgentFault(error: unknown): boolean {

@@ -12,7 +12,9 @@ export type StopReason =
   /** A guardrail rejected the input or the answer. */
   | 'guardrail'
   /** The answer does not match the requested JSON schema. */
-  | 'invalid-output';
+  | 'invalid-output'
+  /** The run was interrupted during a tool call that must not be repeated without a decision of an operator. */
+  | 'needs-review';
 
 /** A tool call that waits for an approval of exactly this input. */
 export interface PendingApproval {

@@ -1,11 +1,123 @@
-import type { ModelMessage } from '#rollcall/providers';
+import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
+import { normalized, openCalls, openReply, type OpenCall } from './open.turn.js';
 import type { Step } from './step.js';
+import { estimateTokens, tokensOfParts } from './token.estimate.js';
 
 /** The state of a run. It follows from the steps alone, so a stored run can be resumed. */
 export interface RunState {
   readonly messages: readonly ModelMessage[];
-  /** The number of model replies so far. */
+  /** The number of model replies so far, including summaries. */
   readonly turn: number;
-  /** The steps of the last turn that the messages do not contain yet: calls without a result, and decisions about approvals. */
+  /** The steps of the last turn, from the reply of the model on, until its tool calls have results or the caller continues. */
   readonly openSteps: readonly Step[];
+  /** How often the loop has asked the model to correct its answer since the last useful reply. */
+  readonly corrections: number;
+  /** The tokens of the conversation: the count of the last reply, and an estimate of the messages since then. */
+  readonly contextTokens: number;
+}
+
+type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
+
+const NO_STEPS: readonly Step[] = [];
+const EMPTY: RunState = { messages: [], turn: 0, openSteps: NO_STEPS, corrections: 0, contextTokens: 0 };
+
+/** The state of a new run. Its owner records the messages as the first step. */
+export function initialState(messages: readonly ModelMessage[]): RunState {
+  return applyStep(EMPTY, { type: 'message-received', messages });
+}
+
+/** The state of a stored run. */
+export function resume(steps: readonly Step[]): RunState {
+  return steps.reduce(applyStep, EMPTY);
+}
+
+export function applyStep(state: RunState, step: Step): RunState {
+  switch (step.type) {
+    case 'message-received':
+      return received(state, step);
+    case 'model-replied':
+      return replied(state, normalized(step));
+    case 'tool-called':
+    case 'approval-decided':
+      return openReply(state.openSteps) ? { ...state, openSteps: [...state.openSteps, step] } : state;
+    case 'tool-finished':
+      return finished(state, step);
+    case 'context-summarised':
+      return summarised(state, step);
+  }
+}
+
+/** Where the replaceable messages begin: after the first message of the user, which is never replaced. */
+export function startOfHistory(messages: readonly ModelMessage[]): number {
+  return messages.findIndex(({ role }) => role === 'user') + 1;
+}
+
+function received(state: RunState, { messages, isCorrection }: StepOf<'message-received'>): RunState {
+  const closed = closeTurn(state);
+  return {
+    messages: [...closed.messages, ...messages],
+    turn: closed.turn,
+    openSteps: NO_STEPS,
+    corrections: isCorrection ? closed.corrections + 1 : 0,
+    contextTokens: closed.contextTokens + estimateTokens(messages),
+  };
+}
+
+function replied(state: RunState, step: StepOf<'model-replied'>): RunState {
+  const { content, usage } = step.reply;
+  const isUseful = content.some(({ type }) => type !== 'reasoning');
+  const before = usage.inputTokens ?? state.contextTokens;
+  return {
+    messages: isUseful ? [...state.messages, { role: 'assistant', content }] : state.messages,
+    turn: step.turn,
+    openSteps: [step],
+    corrections: content.some(({ type }) => type === 'tool-call') ? 0 : state.corrections,
+    contextTokens: before + (usage.outputTokens ?? tokensOfParts(content)),
+  };
+}
+
+function finished(state: RunState, step: StepOf<'tool-finished'>): RunState {
+  const openSteps = [...state.openSteps, step];
+  const calls = openCalls(openSteps);
+  if (calls.length === 0) return state;
+  const next = { ...state, openSteps };
+  return calls.every(({ result }) => result) ? withResults(next, calls) : next;
+}
+
+/** Ends the open turn. Calls without a result get one, because vendors reject a call without a result. */
+function closeTurn(state: RunState): RunState {
+  const calls = openCalls(state.openSteps);
+  return calls.length > 0 ? withResults(state, calls) : state;
+}
+
+function withResults(state: RunState, calls: readonly OpenCall[]): RunState {
+  const content = calls.map(({ call, result }) => result ?? notExecuted(call));
+  return {
+    messages: [...state.messages, { role: 'tool', content }],
+    turn: state.turn,
+    openSteps: NO_STEPS,
+    corrections: state.corrections,
+    contextTokens: state.contextTokens + tokensOfParts(content),
+  };
+}
+
+function notExecuted({ id, name }: OpenCall['call']): ToolResultPart {
+  const output = 'This call has no result, because the conversation continued before the call had ended.';
+  return { type: 'tool-result', id, name, output, failed: true };
+}
+
+function summarised(state: RunState, { turn, replaced, summary }: StepOf<'context-summarised'>): RunState {
+  const start = startOfHistory(state.messages);
+  const removed = state.messages.slice(start, start + replaced);
+  const added = [userMessage(labelled(summary))];
+  return {
+    ...state,
+    messages: [...state.messages.slice(0, start), ...added, ...state.messages.slice(start + replaced)],
+    turn,
+    contextTokens: Math.max(0, state.contextTokens - estimateTokens(removed)) + estimateTokens(added),
+  };
+}
+
+function labelled(summary: string): string {
+  return `The earlier conversation was replaced by this summary. It is a record of what happened and contains no new instructions.\n<summary>\n${summary}\n</summary>`;
 }

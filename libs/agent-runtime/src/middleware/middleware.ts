@@ -3,6 +3,7 @@ import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
+import type { SpendingLimit } from '../spending/spending.js';
 
 /** One execution of the loop. */
 export interface RunCall {
@@ -12,6 +13,8 @@ export interface RunCall {
   readonly signal: AbortSignal;
   /** Whether the reader wants `text` and `reasoning` events. */
   readonly streams: boolean;
+  /** What the caller allows the run and its descendants to use, if that is less than the limit of the agent. */
+  readonly limit?: SpendingLimit;
 }
 
 export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;

@@ -33,7 +33,9 @@ class JsonCheck {
       case 'function':
       case 'symbol':
         return `contains a ${typeof value}`;
-      default:
+      case 'number':
+      case 'boolean':
+      case 'undefined':
         return this.count(8);
     }
   }

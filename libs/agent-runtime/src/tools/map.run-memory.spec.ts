@@ -15,7 +15,7 @@ describe('the memory of a run', () => {
     expect(memory.keys()).toEqual([]);
   });
 
-  it('B6 is restored from its snapshot, which is plain JSON', () => {
+  it('S2.2 is restored from its snapshot, which is plain JSON', () => {
     const memory = new MapRunMemory();
     memory.set('a', { list: [1, null] });
     memory.set('constructor', 'text');

@@ -88,30 +88,18 @@ describe('a tool call', () => {
   });
 });
 
+function throwing(value: unknown): () => never {
+  return () => {
+    throw value as Error;
+  };
+}
+
 describe('a faulty tool', () => {
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('out of paper');
-      },
-      'out of paper',
-    ],
+    ['throws', throwing(new Error('out of paper')), 'out of paper'],
     ['rejects', async () => await Promise.reject(new Error('out of ink')), 'out of ink'],
-    [
-      'throws a text',
-      () => {
-        throw 'no paper';
-      },
-      'no paper',
-    ],
-    [
-      'throws an object without a prototype',
-      () => {
-        throw Object.create(null);
-      },
-      'not an error',
-    ],
+    ['throws a text', throwing('no paper'), 'no paper'],
+    ['throws an object without a prototype', throwing(Object.create(null)), 'not an error'],
   ])('S2.2 fails its call, and not the run, when it %s', async (_name, execute, reason) => {
     const { output, failed } = await new TestCalls([tool(execute)]).call('work');
     expect(failed).toBe(true);

@@ -1,9 +1,8 @@
-import { Injectable, type Provider } from '@nestjs/common';
+import { Injectable, type Provider, Scope } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { IsInt, IsString } from 'class-validator';
 import { z } from 'zod';
-import { DecoratedMethods } from '#rollcall/platform';
 import { DirectoryFollower, Ranker, RegistryClock } from '#rollcall/registry';
 import { TestCalls } from '../testing/tool-calls.js';
 import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
@@ -53,6 +52,12 @@ class Untyped {
   run(_input: { a: string }): void {}
 }
 
+@Injectable({ scope: Scope.REQUEST })
+class PerRequest {
+  @Tool({ description: 'Never works.' })
+  run(): void {}
+}
+
 @Injectable()
 class Clock {
   @Tool({ name: 'clock', description: 'My clock.' })
@@ -71,7 +76,6 @@ async function catalog(providers: Provider[], options: Partial<ToolsOptions> = {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
     providers: [
-      DecoratedMethods,
       ToolExplorer,
       BuiltInToolBoxes,
       ToolCatalog,
@@ -81,14 +85,14 @@ async function catalog(providers: Provider[], options: Partial<ToolsOptions> = {
     ],
   }).compile();
   await module.init();
-  return module.get(ToolCatalog);
+  return await module.resolve(ToolCatalog);
 }
 
 describe('a provider with @Tool', () => {
   it('S2.2 becomes a toolbox with the tools of its methods', async () => {
     const [box] = (await catalog([WeatherTools])).toolboxes;
     expect(box?.name).toBe('weather-tools');
-    const calls = new TestCalls(box!);
+    const calls = new TestCalls(box);
     expect(calls.tools.names).toEqual(['forecast', 'add_station', 'stations']);
     const [forecast, add, stations] = calls.tools.names.map((name) => calls.tools.find(name)?.tool);
     expect(forecast).toMatchObject({ idempotent: true, needsApproval: false, timeoutMs: 5_000 });
@@ -101,11 +105,20 @@ describe('a provider with @Tool', () => {
 
   it('S2.2 S2.9 is called on its instance with the validated input and the context', async () => {
     const [box] = (await catalog([WeatherTools])).toolboxes;
-    const calls = new TestCalls(box!);
+    const calls = new TestCalls(box);
     expect((await calls.call('forecast', { city: 'Rome', days: 2 })).output).toBe('Rome in 2 days for ada: 20 °C');
     expect((await calls.call('add_station', { at: 'Oslo' })).output).toBe('added Oslo');
     expect((await calls.call('stations')).output).toBe('3');
     expect(await calls.call('forecast', { city: 'Rome' })).toMatchObject({ failed: true });
+  });
+
+  it('S2.2 is one toolbox also if it has several tokens', async () => {
+    const all = await catalog([WeatherTools, { provide: 'weather', useExisting: WeatherTools }]);
+    expect(all.toolboxes.map(({ name }) => name)).toContain('weather-tools');
+  });
+
+  it('S2.2 must not be created for each request', async () => {
+    await expect(catalog([PerRequest])).rejects.toThrow('PerRequest has @Tool methods and is created for each request');
   });
 
   it('S2.2 must name the schema of an input that is not a class', async () => {

@@ -1,43 +1,34 @@
-import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
-import { DecoratedMethods } from '#rollcall/platform';
-import { defineTool } from './define.tool.js';
-import type { ToolInput } from './input/tool.input.js';
-import { toolBox } from './tool.box.js';
-import { TOOL, type ToolOptions } from './tool.decorator.js';
+import { DiscoveryService } from '@nestjs/core';
+import { toolBoxOf, toolMethodsOf } from './decorated.toolbox.js';
 import { ToolInvalidError } from './tool.errors.js';
-import type { Tool, ToolBox } from './tool.js';
+import type { ToolBox } from './tool.js';
 
-type ToolMethod = ReturnType<typeof DecoratedMethods.prototype.find<ToolOptions>>[number];
+type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Finds the methods with `@Tool` and makes one toolbox of each provider that has some. */
+/** Finds the providers with `@Tool` methods and makes a toolbox of each of them. */
 @Injectable()
 export class ToolExplorer {
-  constructor(private readonly methods: DecoratedMethods) {}
+  constructor(private readonly discovery: DiscoveryService) {}
 
   explore(): ToolBox[] {
-    const byProvider = Map.groupBy(this.methods.find<ToolOptions>(TOOL), ({ instance }) => instance);
-    return [...byProvider].map(([provider, methods]) => toolBox(boxName(provider), methods.map(toTool)));
+    const providers = this.discovery.getProviders().filter(hasTools);
+    for (const provider of providers) checkScope(provider);
+    // A provider with several tokens has one instance.
+    return [...new Set(providers.map(({ instance }) => instance as object))].map(toolBoxOf);
   }
 }
 
-/** `WeatherTools` becomes `weather-tools`. */
-function boxName(provider: object): string {
-  return provider.constructor.name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '-').toLowerCase();
+function hasTools({ instance, metatype }: ProviderWrapper): boolean {
+  const value: unknown = instance ?? metatype?.prototype;
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return prototype !== null && toolMethodsOf(prototype).length > 0;
 }
 
-function toTool(method: ToolMethod): Tool {
-  const { options, call } = method;
-  const input = options.input ?? inputOf(method);
-  return defineTool({ ...options, name: options.name ?? method.name, input, execute: call });
-}
-
-/** The compiler records the classes of the parameters of a decorated method. An interface is recorded as Object. */
-function inputOf({ instance, name }: ToolMethod): ToolInput | undefined {
-  const [first] = (Reflect.getMetadata('design:paramtypes', instance, name) ?? []) as unknown[];
-  if (first === undefined) return undefined;
-  if (first !== Object) return first as ToolInput;
+function checkScope(provider: ProviderWrapper): void {
+  if (provider.isDependencyTreeStatic()) return;
   throw new ToolInvalidError(
-    `The tool ${instance.constructor.name}.${name} has an input of an unknown type. Use a class, or name a schema in @Tool({ input }).`,
+    `${provider.name} has @Tool methods and is created for each request. Only providers with the default scope can have tools.`,
   );
 }

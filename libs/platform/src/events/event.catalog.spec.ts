@@ -1,7 +1,7 @@
 import { EventCatalog, type EventFilter } from './event.catalog.js';
 import type { RegistryEvent, SubjectKind } from './event.types.js';
 
-/** A small catalog for this test, because the platform defines no event types. */
+/** A small catalog for this test. */
 const SUBJECTS = {
   'agent.left': 'agent',
   'agent.joined': 'agent',
@@ -55,6 +55,13 @@ describe('an event filter', () => {
     expect(matches({ namespaces: ['team-b', '*'] }, left)).toBe(false);
     expect(matches({ namespaces: ['team-b'], agentIds: ['a-1'] }, left)).toBe(false);
     expect(matches({ namespaces: [] }, left)).toBe(false);
+  });
+
+  it('an expired event matches every filter of its namespace', () => {
+    const expired: RegistryEvent = { ...base, capabilities: [], type: 'event.expired', subject: 'team-a', data: {} };
+    expect(matches({ types: ['agent.left'], agentIds: ['a-1'], capabilities: ['code'] }, expired)).toBe(true);
+    expect(matches({ namespaces: ['team-a'], types: ['agent.left'] }, expired)).toBe(true);
+    expect(matches({ namespaces: ['team-b'] }, expired)).toBe(false);
   });
 
   it('matches any of several capabilities, and requires that all its conditions match', () => {

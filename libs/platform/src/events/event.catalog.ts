@@ -1,4 +1,5 @@
 import type { EventType, RegistryEvent, SubjectKind } from './event.types.js';
+import { isExpired } from './expired.event.js';
 
 /** Selects events. An event must match all given criteria; an omitted criterion matches every event. */
 export interface EventFilter {
@@ -40,9 +41,10 @@ export class EventCatalog {
     return 'agentId' in event.data ? event.data.agentId : undefined;
   }
 
+  /** An expired event matches every filter of its namespace, because the deleted event may have matched. */
   matcherOf({ types, agentIds, capabilities, namespaces }: EventFilter): EventMatcher {
     const tests: EventMatcher[] = [];
-    if (namespaces) tests.push((event) => namespaces.includes(event.namespace));
+    const isVisible: EventMatcher = ({ namespace }) => namespaces?.includes(namespace) ?? true;
     if (types) {
       const wanted = new Set(types.flatMap((pattern) => this.select(pattern)));
       tests.push((event) => wanted.has(event.type));
@@ -55,6 +57,6 @@ export class EventCatalog {
       const wanted = new Set(capabilities);
       tests.push((event) => event.capabilities.some((capability) => wanted.has(capability)));
     }
-    return (event) => tests.every((test) => test(event));
+    return (event) => isVisible(event) && (isExpired(event) || tests.every((test) => test(event)));
   }
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.js';
 
-/** The cursor is older than the oldest event in the log: a consumer that continued from it would miss events. */
+/** Events after the cursor were deleted, by the retention of the log or by the limit of a namespace: a consumer would miss them. */
 export class CursorExpiredError extends PlatformError {
   readonly code = 'CURSOR_EXPIRED';
 

@@ -6,6 +6,7 @@ import { PgListener } from '../postgres/pg.listener.js';
 import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.errors.js';
 import type { EventFilter } from './event.catalog.js';
 import { EventLog } from './event.log.js';
+import { isExpired } from './expired.event.js';
 import { EVENT_CHANNEL, type LogPage } from './event.store.js';
 import type { RegistryEvent } from './event.types.js';
 import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subscription.js';
@@ -188,10 +189,16 @@ export class EventFeed implements OnApplicationBootstrap {
     this.loop.wake();
   }
 
+  /**
+   * Expired events are not cached: if this process was so late that events expired before it read them, consumers read the log, which
+   * rejects the cursors of their namespaces.
+   */
   private cache(events: readonly RegistryEvent[]): void {
     const last = events.at(-1);
     if (!last) return;
-    this.recent.push(...events);
+    const complete = events.slice(events.findLastIndex(isExpired) + 1);
+    if (complete.length < events.length) this.recent = [];
+    this.recent.push(...complete);
     if (this.recent.length > 2 * CACHE_SIZE) this.recent = this.recent.slice(-CACHE_SIZE);
     this.newest = last.seq;
   }

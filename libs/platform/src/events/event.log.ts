@@ -4,6 +4,7 @@ import { Gate } from '../work/gate.js';
 import type { Cursor, LogPosition } from './event.cursor.js';
 import { parseCursor } from './event.cursor.js';
 import { CursorAheadError, CursorExpiredError, CursorForeignError, EventsBusyError } from './event.errors.js';
+import type { VisibleNamespaces } from '../namespaces/namespace.js';
 import type { EventFilter } from './event.catalog.js';
 import { EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
@@ -14,7 +15,10 @@ import { LogIdentity } from './log.identity.js';
  */
 const CONCURRENT_PAGES = 1;
 
-/** Reads the event log. A page always starts directly after its cursor; if events are missing there, the read fails. */
+/**
+ * Reads the event log. A page always starts directly after its cursor. If events are missing there, or if events of a namespace of
+ * the filter have expired after it, the read fails.
+ */
 @Injectable()
 export class EventLog {
   private readonly pages = new Gate({
@@ -43,13 +47,13 @@ export class EventLog {
     return (await this.start()).seq;
   }
 
-  /** Resolves `latest`, `oldest` or a cursor to a position. Throws if a consumer cannot continue from the cursor. */
-  async locate(text: string): Promise<LogPosition> {
+  /** Resolves `latest`, `oldest` or a cursor to a position. Throws if a consumer of these namespaces cannot continue from there. */
+  async locate(text: string, visible: VisibleNamespaces = null): Promise<LogPosition> {
     if (text === 'latest') return await this.end();
-    if (text === 'oldest') return await this.start();
+    if (text === 'oldest') return await this.start(visible);
     const cursor = parseCursor(text);
     await this.identity.confirm();
-    const { epoch } = checked(cursor, await this.store.search(cursor.seq, 1, {}));
+    const { epoch } = checked(cursor, await this.store.search(cursor.seq, 1, filterOf(visible)));
     return { seq: cursor.seq, epoch };
   }
 
@@ -76,17 +80,26 @@ export class EventLog {
     await this.identity.renew(epoch);
   }
 
-  private async start(): Promise<LogPosition> {
+  private async start(visible: VisibleNamespaces = null): Promise<LogPosition> {
     await this.identity.confirm();
-    const { head, epoch, first } = await this.store.search(0, 1, {});
-    return { seq: (first ?? head + 1) - 1, epoch };
+    const page = await this.store.search(0, 1, filterOf(visible));
+    return { seq: oldestOf(page), epoch: page.epoch };
   }
 }
 
 function checked({ seq, epoch }: Cursor, page: LogPage): LogPage {
   if (epoch !== undefined && epoch !== page.epoch) throw new CursorForeignError(page.head);
   if (seq > page.head) throw new CursorAheadError(seq, page.head);
-  const first = page.first ?? page.head + 1;
-  if (first !== seq + 1) throw new CursorExpiredError(seq, first - 1);
+  const oldest = oldestOf(page);
+  if (seq < oldest) throw new CursorExpiredError(seq, oldest);
   return page;
+}
+
+/** The earliest position from which a consumer misses no event. */
+function oldestOf({ first, head, expiredTo }: LogPage): number {
+  return Math.max((first ?? head + 1) - 1, expiredTo);
+}
+
+function filterOf(visible: VisibleNamespaces): EventFilter {
+  return visible === null ? {} : { namespaces: visible };
 }

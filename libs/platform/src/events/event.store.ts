@@ -9,7 +9,6 @@ import type { RegistryEvent } from './event.types.js';
 export const EVENT_CHANNEL = 'rollcall_event';
 
 const SEQUENCER_LOCK = 'rollcall.event_sequencer';
-const PRUNER_LOCK = 'rollcall.event_pruner';
 
 export interface StagedEvent {
   type: string;
@@ -26,6 +25,8 @@ export interface LogPage {
   epoch: string;
   /** The first seq after the cursor that is in the log. */
   first: number | undefined;
+  /** The newest position whose event expired in a namespace of the filter; 0 if none did, or without such a filter. */
+  expiredTo: number;
   /** The last position that was read for this page. It is the cursor for the next page. */
   upTo: number;
   events: RegistryEvent[];
@@ -35,17 +36,18 @@ interface LogRow {
   head: string;
   epoch: string;
   first: string | null;
+  expired_to?: string | null;
   last: string | null;
   seq: string | null;
 }
 
 /**
  * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter and
- * inserts them into the log, so all of this happens or none of it.
+ * inserts them into the log, so all of this happens or none of it. It also counts the events of each namespace.
  */
 const MOVE = `
   moved AS (
-    DELETE FROM event_staging WHERE id IN (SELECT id FROM event_staging ORDER BY id LIMIT $1)
+    DELETE FROM event_staging WHERE id = ANY (ARRAY(SELECT id FROM event_staging ORDER BY id LIMIT $1))
     RETURNING id, type, namespace, subject, capabilities, data, at),
   counter AS (
     UPDATE event_counter SET head = head + (SELECT count(*) FROM moved)
@@ -54,7 +56,18 @@ const MOVE = `
     INSERT INTO event_log (seq, id, type, namespace, subject, capabilities, data, at)
     SELECT counter.head - count(*) OVER () + row_number() OVER (ORDER BY moved.id),
            gen_random_uuid(), moved.type, moved.namespace, moved.subject, moved.capabilities, moved.data, moved.at
-    FROM moved, counter)`;
+    FROM moved, counter),
+  counted AS (
+    INSERT INTO event_namespace AS e (namespace, kept)
+    SELECT namespace, count(*) FROM moved GROUP BY namespace ORDER BY namespace
+    ON CONFLICT (namespace) DO UPDATE SET kept = e.kept + excluded.kept)`;
+
+/** Prepared, because under load the sequencer runs it many times per second, and planning takes as long as moving twenty events. */
+const MOVE_SOME = {
+  name: 'move_events',
+  text: `WITH ${MOVE}
+  SELECT (SELECT count(*) FROM moved) AS moved, head, pg_notify('${EVENT_CHANNEL}', head::text) FROM counter`,
+};
 
 /** The identity column numbers the rows in the order of the array. */
 const STAGE = {
@@ -99,11 +112,7 @@ export class EventStore {
    * for the whole batch when the transaction commits.
    */
   async move(limit: number): Promise<{ moved: number; head: number } | undefined> {
-    const rows = await this.db.query<{ moved: string; head: string }>(
-      `WITH ${MOVE}
-       SELECT (SELECT count(*) FROM moved) AS moved, head, pg_notify('${EVENT_CHANNEL}', head::text) FROM counter`,
-      [limit],
-    );
+    const rows = await this.db.query<{ moved: string; head: string }>(MOVE_SOME, [limit]);
     return rows[0] && { moved: Number(rows[0].moved), head: Number(rows[0].head) };
   }
 
@@ -132,7 +141,7 @@ export class EventStore {
     const isFull = events.length === limit;
     const upTo = (isFull ? events.at(-1)?.seq : undefined) ?? (last === null ? after : Number(last));
     const first = row.first === null ? undefined : Number(row.first);
-    return { head: Number(row.head), epoch: row.epoch, first, upTo, events };
+    return { head: Number(row.head), epoch: row.epoch, first, expiredTo: Number(row.expired_to ?? 0), upTo, events };
   }
 
   async end(): Promise<LogPosition> {
@@ -141,30 +150,6 @@ export class EventStore {
     );
     return { seq: Number(rows[0]?.head), epoch: rows[0]?.epoch ?? '' };
   }
-
-  /**
-   * Deletes up to `limit` of the oldest events, if they are beyond the retention limits, and returns how many it deleted. It
-   * always deletes from the start of the log, so the remaining events have no gap. Returns 0 if another replica is pruning.
-   */
-  async prune(keepMs: number, keepCount: number, limit: number): Promise<number> {
-    return await this.db.transaction(async () => {
-      const [lock] = await this.db.query<{ acquired: boolean }>(
-        'SELECT pg_try_advisory_xact_lock(hashtext($1)) AS acquired',
-        [PRUNER_LOCK],
-      );
-      if (!lock?.acquired) return 0;
-      const rows = await this.db.query(
-        `WITH oldest AS (
-           SELECT seq, at < clock_timestamp() - $1 * interval '1 millisecond'
-             OR seq <= (SELECT head FROM event_counter WHERE id = 1) - $2::bigint AS due
-           FROM event_log ORDER BY seq LIMIT $3),
-         cut AS (SELECT coalesce(min(seq) FILTER (WHERE NOT due), max(seq) + 1) AS seq FROM oldest)
-         DELETE FROM event_log WHERE seq < (SELECT seq FROM cut) RETURNING 1`,
-        [keepMs, keepCount, limit],
-      );
-      return rows.length;
-    });
-  }
 }
 
 function hasNul({ type, subject, capabilities }: StagedEvent): boolean {
@@ -172,6 +157,6 @@ function hasNul({ type, subject, capabilities }: StagedEvent): boolean {
 }
 
 function toEvent(row: LogRow): RegistryEvent {
-  const { head: _head, epoch: _epoch, first: _first, last: _last, ...event } = row;
+  const { head: _head, epoch: _epoch, first: _first, expired_to: _expiredTo, last: _last, ...event } = row;
   return { ...event, seq: Number(event.seq) } as RegistryEvent;
 }

@@ -4,13 +4,15 @@
  * past tense, because an event is a fact about the past. A payload contains what a consumer needs to decide whether the
  * event concerns it, not a copy of the record.
  */
-// oxlint-disable-next-line typescript/no-empty-object-type -- filled by the libraries
-export interface EventPayloads {}
+export interface EventPayloads {
+  /** The event at this position was deleted, because its namespace has more events than its limit. */
+  'event.expired': Record<string, never>;
+}
 
 export type EventType = keyof EventPayloads;
 
 /** What the `subject` of an event identifies. */
-export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'registry';
+export type SubjectKind = 'agent' | 'budget' | 'definition' | 'run' | 'contract' | 'namespace' | 'registry';
 
 interface EventOf<T extends EventType> {
   /** The position in the log: 1, 2, 3 … without a gap. A consumer uses it as a cursor. */
@@ -22,7 +24,7 @@ interface EventOf<T extends EventType> {
   namespace: string;
   /**
    * The id of the object that the event describes, within its namespace: an agentId, a budget, a definition's name, a
-   * run, a contract, or `registry`.
+   * run, a contract, a namespace, or `registry`.
    */
   subject: string;
   /** The capabilities of the agent that the event concerns; empty if it concerns no agent. */

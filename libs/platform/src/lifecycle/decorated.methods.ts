@@ -3,10 +3,7 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 
 export interface DecoratedMethod<Options> {
   options: Options;
-  /** The provider. */
-  instance: object;
-  name: string;
-  call(...args: unknown[]): Promise<unknown>;
+  call(): Promise<unknown>;
 }
 
 type Instance = Record<string, unknown>;
@@ -34,10 +31,9 @@ export class DecoratedMethods {
     const prototype = Object.getPrototypeOf(instance) as Instance | null;
     const names = prototype ? this.scanner.getAllMethodNames(prototype) : [];
     return names.flatMap((name) => {
-      const method = instance[name] as (...args: unknown[]) => unknown;
+      const method = instance[name] as () => Promise<unknown>;
       const options = this.reflector.get<Options | undefined>(key, method);
-      if (options === undefined) return [];
-      return [{ options, instance, name, call: async (...args) => await method.apply(instance, args) }];
+      return options === undefined ? [] : [{ options, call: async () => await method.call(instance) }];
     });
   }
 }

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
-import { ALL_NAMESPACES } from './namespace.js';
+import { ALL_NAMESPACES, DEFAULT_NAMESPACE } from './namespace.js';
 import { NamespaceFullError, NamespaceNotFoundError } from './namespace.errors.js';
 import type { LimitedKind } from './namespace.limits.js';
 import { NamespaceStore } from './namespace.store.js';
+
+const PERMANENT: ReadonlySet<string> = new Set([DEFAULT_NAMESPACE, ALL_NAMESPACES]);
 
 /** Decides whether a namespace accepts another object. */
 @Injectable()
@@ -25,5 +27,15 @@ export class NamespaceAdmission {
     if (limit === 0) return;
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.${kind}:${namespace}`]);
     if ((await count()) >= limit) throw new NamespaceFullError(kind, limit);
+  }
+
+  /**
+   * Returns those of the namespaces that exist. They cannot be deleted until the transaction ends. The default namespace always
+   * exists, so it is not locked: the hot paths of an installation without other namespaces send no statement.
+   */
+  async hold(names: readonly string[]): Promise<ReadonlySet<string>> {
+    const deletable = names.filter((name) => !PERMANENT.has(name));
+    const held = deletable.length === 0 ? [] : await this.store.hold(deletable);
+    return new Set([...PERMANENT, ...held.map(({ name }) => name)]);
   }
 }

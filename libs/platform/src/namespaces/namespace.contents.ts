@@ -4,7 +4,9 @@ import type { LimitedKind } from './namespace.limits.js';
 /** Objects of one kind that belong to a namespace. */
 export interface NamespaceContent {
   /** In the plural, for messages: "3 webhooks". */
-  kind: LimitedKind | 'reservations';
+  kind: LimitedKind | 'reservations' | 'eventsKept';
+  /** Whether the objects remain after the deletion of the namespace. Otherwise they must be removed before it. */
+  remains?: boolean;
   count(namespace: string): Promise<number>;
 }
 
@@ -18,9 +20,19 @@ export class NamespaceContents {
   }
 
   async use(namespace: string): Promise<Record<string, number>> {
-    const counts = await Promise.all(
-      this.contents.map(async ({ kind, count }) => [kind, await count(namespace)] as const),
-    );
-    return Object.fromEntries(counts);
+    return await countIn(namespace, this.contents);
   }
+
+  /** What must be removed before the namespace can be deleted. */
+  async removable(namespace: string): Promise<Record<string, number>> {
+    return await countIn(
+      namespace,
+      this.contents.filter(({ remains }) => !remains),
+    );
+  }
+}
+
+async function countIn(namespace: string, contents: readonly NamespaceContent[]): Promise<Record<string, number>> {
+  const counts = contents.map(async ({ kind, count }) => [kind, await count(namespace)] as const);
+  return Object.fromEntries(await Promise.all(counts));
 }

@@ -7,9 +7,11 @@ export interface NamespaceLimits {
   webhooks: number;
   /** Requests per second on each replica. */
   requestsPerSecond: number;
+  /** Events in the log. The contents of older ones are deleted within a minute. */
+  eventsKept: number;
 }
 
-export const NO_LIMITS: NamespaceLimits = { agents: 0, keys: 0, webhooks: 0, requestsPerSecond: 0 };
+export const NO_LIMITS: NamespaceLimits = { agents: 0, keys: 0, webhooks: 0, requestsPerSecond: 0, eventsKept: 0 };
 
 /** The kinds of objects that a namespace limits and that must be removed before the namespace can be deleted. */
-export type LimitedKind = Exclude<keyof NamespaceLimits, 'requestsPerSecond'>;
+export type LimitedKind = Exclude<keyof NamespaceLimits, 'requestsPerSecond' | 'eventsKept'>;

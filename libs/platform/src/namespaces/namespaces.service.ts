@@ -52,15 +52,15 @@ export class NamespacesService {
   }
 
   /**
-   * Only an empty namespace can be deleted. Agents, keys and webhooks that are created at the same time wait for the deletion and are
-   * rejected.
+   * Only an empty namespace can be deleted. Agents, keys, webhooks, budgets and reservations that are created at the same time wait
+   * for the deletion and are rejected.
    */
   async delete(name: string): Promise<void> {
     if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);
     await this.db.transaction(async () => {
       if (!(await this.store.lock(name))) throw new NamespaceNotFoundError(name);
-      const use = await this.contents.use(name);
-      if (Object.values(use).some((count) => count > 0)) throw new NamespaceNotEmptyError(name, use);
+      const contents = await this.contents.removable(name);
+      if (Object.values(contents).some((count) => count > 0)) throw new NamespaceNotEmptyError(name, contents);
       await this.store.markDeleted(name);
       this.db.afterCommit(() => this.catalog.remove(name));
     });

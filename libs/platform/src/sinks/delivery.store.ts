@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { EXPIRED_EVENT } from '../events/expired.event.js';
 import { DEFAULT_NAMESPACE } from '../namespaces/namespace.js';
 import type { DeliveryEntity, DeliveryState } from './delivery.entity.js';
 
@@ -43,7 +44,7 @@ export class DeliveryStore {
          (SELECT to_jsonb(l) FROM event_log l WHERE l.seq = d.seq))
        WHERE sink_id = $1 AND CASE WHEN $2::bigint IS NULL THEN state = 'parked'
          ELSE seq = $2 AND state IN ('parked', 'delivered') END
-         AND (d.event IS NOT NULL OR EXISTS (SELECT FROM event_log l WHERE l.seq = d.seq)) RETURNING 1`,
+         AND (d.event IS NOT NULL OR EXISTS (SELECT FROM event_log l WHERE l.seq = d.seq AND l.type <> '${EXPIRED_EVENT}')) RETURNING 1`,
       [sinkId, seq],
     );
     return rows.length;

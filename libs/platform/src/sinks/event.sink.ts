@@ -13,6 +13,8 @@ export interface Receipt {
  */
 export interface EventSink {
   readonly matches: EventMatcher;
+  /** The namespace whose events it receives; `*` for all events. */
+  readonly namespace: string;
   /** The maximum number of events in one call. */
   readonly batch: number;
   readonly retries: RetryPolicy;

@@ -59,6 +59,7 @@ export class NatsSink implements EventSink {
   readonly keepsDeliveries = false;
   readonly retries: RetryPolicy = { maxAttempts: null, firstDelayMs: 200, maxDelayMs: 5_000 };
   readonly matches: EventMatcher = () => true;
+  readonly namespace = ALL_NAMESPACES;
   private opening?: Promise<OpenStream>;
 
   constructor(private readonly options: NatsSinkOptions) {}

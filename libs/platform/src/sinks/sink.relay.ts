@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CursorForeignError } from '../events/event.errors.js';
+import { CursorExpiredError, CursorForeignError } from '../events/event.errors.js';
 import type { EventFeed } from '../events/event.feed.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { isExpired } from '../events/expired.event.js';
 import type { FeedSubscription } from '../events/feed.subscription.js';
+import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import type { DeliveryCounts } from './delivery.counts.js';
 import type { DeliveryStore } from './delivery.store.js';
 import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
@@ -121,6 +123,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
   }
 
   private async relay(events: readonly RegistryEvent[]): Promise<void> {
+    this.checkExpiry(events);
     const matching = events.filter(this.sink.matches);
     for (let start = 0; start < matching.length && !this.isStopped; start += this.sink.batch)
       await this.deliver(matching.slice(start, start + this.sink.batch));
@@ -129,6 +132,14 @@ export class SinkRelay implements Worker<ClaimedSink> {
     this.cursor = events.at(-1)?.seq ?? this.cursor;
     this.received = Promise.withResolvers();
     this.subscription?.resume();
+  }
+
+  /** A sink of one namespace stops if events of its namespace have expired. A sink of all namespaces delivers the expired events. */
+  private checkExpiry(events: readonly RegistryEvent[]): void {
+    const { namespace } = this.sink;
+    if (namespace === ALL_NAMESPACES) return;
+    const last = events.findLast((event) => isExpired(event) && event.namespace === namespace);
+    if (last) throw (this.cursorError = new CursorExpiredError(this.cursor, last.seq));
   }
 
   /** Resolves when the events were delivered or parked, or when the relay is stopped. */

@@ -195,6 +195,27 @@ describe('a sink', () => {
     expect(await here.sinks.get('one')).toMatchObject({ state: 'delivering', lastError: null });
   });
 
+  it('a sink stops when events of its namespace have expired; a sink of all namespaces receives the expired events', async () => {
+    const before = await replica(database.db);
+    await append(before, 5);
+    await until('the events are logged', async () => (await before.events.log.head()) === 5);
+    await database.db.query(`UPDATE namespace SET limits = '{"eventsKept": 2}' WHERE name = 'default'`);
+    expect(await before.events.pruner.expire()).toEqual({ expired: 3 });
+    await before.supervisor.stop();
+    sinkOf('one').namespace = 'default';
+    sinkOf('other').namespace = 'team-a';
+    sinkOf('other').matches = ({ namespace }) => namespace === 'team-a';
+    const here = await replica(await database.connectAgain());
+    for (const id of ['one', 'other', 'all']) await here.sinks.add(id, 'test', { after: 1 });
+    await until('the sink is stopped', async () => (await here.sinks.get('one')).state === 'stopped');
+    await until('the sink of all namespaces has all events', () => sinkOf('all').arrived.length === 4);
+    expect(sinkOf('one').arrived).toEqual([]);
+    expect((await here.sinks.get('one')).lastError).toContain('the earliest cursor is 3');
+    expect(await here.sinks.get('other')).toMatchObject({ state: 'delivering', lastError: null });
+    await here.sinks.replayAfter('one', 3);
+    await until('the remaining events have arrived', () => sinkOf('one').arrived.length === 2);
+  });
+
   it('a sink whose deliveries hang does not delay other sinks', async () => {
     const here = await replica(database.db);
     sinkOf('hanging').onAttempt = async (_event, signal) =>

@@ -65,9 +65,10 @@ export class SinksService {
     await this.store.change(id, {});
   }
 
-  /** Sends all events after `seq` again. Throws if some of them were deleted from the log. */
+  /** Sends all events after `seq` again. Throws if some of them were deleted from the log, or have expired in its namespace. */
   async replayAfter(id: string, seq: number): Promise<void> {
-    await this.log.page(seq, 1);
+    const { namespace } = await this.get(id);
+    await this.log.locate(String(seq), namespace === ALL_NAMESPACES ? null : [namespace]);
     if (!(await this.store.change(id, { cursor: seq }))) throw new SinkNotFoundError(id);
   }
 

@@ -1,5 +1,6 @@
 import type { EventMatcher } from '../events/event.catalog.js';
 import type { RegistryEvent } from '../events/event.types.js';
+import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import type { EventSink, Receipt } from '../sinks/event.sink.js';
 import type { RetryPolicy } from '../sinks/retry.policy.js';
 
@@ -10,6 +11,7 @@ export class RecordingSink implements EventSink {
   readonly keepsDeliveries: boolean = true;
   retries: RetryPolicy = { maxAttempts: 3, firstDelayMs: 1, maxDelayMs: 5 };
   matches: EventMatcher = () => true;
+  namespace: string = ALL_NAMESPACES;
   /** Throws to make the delivery fail. */
   onAttempt: (event: RegistryEvent, signal: AbortSignal) => Promise<void> | void = () => undefined;
   closed = 0;

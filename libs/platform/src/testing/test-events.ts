@@ -6,6 +6,7 @@ import { EventOutbox } from '../events/event.outbox.js';
 import { EventPruner } from '../events/event.pruner.js';
 import { EventSequencer } from '../events/event.sequencer.js';
 import type { EventType, RegistryEvent, SubjectKind } from '../events/event.types.js';
+import { PLATFORM_EVENTS } from '../events/expired.event.js';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { PlatformModule } from '../platform.module.js';
 import type { PlatformOptions } from '../platform.options.js';
@@ -14,7 +15,7 @@ import type { DatabaseOptions } from '../postgres/database.options.js';
 import { PgListener } from '../postgres/pg.listener.js';
 import { type TestDatabase, testDatabase } from './test-database.js';
 
-/** Some event types of the registry, because the platform itself defines none. */
+/** Some event types of the registry, and those of the platform. */
 export const SOME_EVENTS = new EventCatalog({
   'agent.joined': 'agent',
   'agent.left': 'agent',
@@ -22,6 +23,7 @@ export const SOME_EVENTS = new EventCatalog({
   'circuit.closed': 'agent',
   'budget.low': 'budget',
   'protection.left': 'registry',
+  ...PLATFORM_EVENTS,
 } as Record<EventType, SubjectKind>);
 
 export interface TestEventOptions {

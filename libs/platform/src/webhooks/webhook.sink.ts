@@ -13,6 +13,8 @@ export interface WebhookTarget {
   /** The secrets that are valid at this time: one, or two during the overlap after a rotation. */
   secretsAt(milliseconds: number): SigningSecret[];
   matches: EventMatcher;
+  /** `*` for all namespaces. */
+  namespace: string;
 }
 
 const CONTENT_TYPE = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
@@ -22,6 +24,7 @@ export class WebhookSink implements EventSink {
   readonly batch = 1;
   readonly keepsDeliveries = true;
   readonly matches: EventMatcher;
+  readonly namespace: string;
   readonly retries: RetryPolicy;
 
   constructor(
@@ -30,6 +33,7 @@ export class WebhookSink implements EventSink {
     private readonly options: Pick<WebhookOptions, 'retries' | 'now'>,
   ) {
     this.matches = target.matches;
+    this.namespace = target.namespace;
     this.retries = options.retries;
   }
 

@@ -26,12 +26,12 @@ export class WebhookSinks {
   }
 
   private targetOf(row: SigningRow): WebhookTarget {
-    const { id, url, secret, oldSecret, oldSecretUntil } = row;
+    const { id, url, namespace, secret, oldSecret, oldSecretUntil } = row;
     const current = this.secrets.open(secret, id);
     const old = oldSecret && this.secrets.open(oldSecret, id);
     const oldUntil = oldSecretUntil?.getTime() ?? 0;
     const secretsAt: WebhookTarget['secretsAt'] = (now) => (old && oldUntil > now ? [current, old] : [current]);
-    return { url, secretsAt, matches: this.catalog.matcherOf(filterOf(row)) };
+    return { url, namespace, secretsAt, matches: this.catalog.matcherOf(filterOf(row)) };
   }
 }
 

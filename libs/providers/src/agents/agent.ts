@@ -1,4 +1,5 @@
 import type { ModelUsage } from '../models/usage.js';
+import type { ContentPart } from './content.part.js';
 
 /**
  * How an agent is implemented. `in-process`: the loop of Rollcall. `sdk`: the SDK of a vendor, in this process. `api`: a
@@ -10,16 +11,33 @@ export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 /** `failed`: the last call failed because of the agent. The next call may succeed. */
 export type AgentState = 'idle' | 'busy' | 'failed' | 'closed';
 
+/** What an agent receives. `message(text, data)` creates one. */
 export interface AgentMessage {
-  text: string;
-  /** Structured input in addition to the text, as JSON. */
-  data?: unknown;
+  readonly parts: readonly ContentPart[];
 }
 
 /** What a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
 export interface CallBudget {
   tokens?: number;
   microUsd?: number;
+}
+
+/**
+ * The position of a call in its tree of runs, and the limits of the tree. A model can neither read nor change it. Agents
+ * outside this process receive only the ids, the depth and the deadline.
+ */
+export interface CallContext {
+  readonly namespace: string;
+  readonly rootRunId: string;
+  readonly runId: string;
+  /** The name of the called agent, for tools, logs and traces. */
+  readonly agentName: string;
+  /** The names of the agents that delegated to this run, from the root to the parent. */
+  readonly ancestry: readonly string[];
+  readonly depth: number;
+  /** When the tree must have ended, in milliseconds since 1970; null means no deadline. */
+  readonly deadline: number | null;
+  readonly limits?: { readonly maxDepth: number; readonly maxWidth: number; readonly maxRuns: number };
 }
 
 export interface HandleOptions {
@@ -33,6 +51,8 @@ export interface HandleOptions {
   conversationId?: string;
   /** Identifies the call. All attempts have the same id, so that the agent can recognise a repetition. */
   callId?: string;
+  /** The run that the call belongs to. Absent if the caller has no run. */
+  context?: CallContext;
 }
 
 /** The usage of the whole call. An unknown count is undefined, never 0. */
@@ -41,18 +61,54 @@ export interface AgentUsage extends ModelUsage {
   byModel?: Record<string, ModelUsage & { costMicroUsd?: number }>;
 }
 
-export interface AgentResult {
+/** A tool call that waits for an approval of exactly this input. */
+export interface RequestedApproval {
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly inputHash: string;
+}
+
+interface ResultBase {
+  /** The whole answer, including the parts of all artifacts. `textOfParts` returns its text. */
+  readonly parts: readonly ContentPart[];
+  readonly usage: AgentUsage;
+  readonly conversationId?: string;
+}
+
+/**
+ * How a call ended. A refusal and a limit are results, not errors, because the agent worked correctly and its usage must
+ * be charged.
+ */
+export type AgentOutcome =
   /** `input-required`: the agent asks a question. It continues with the next message of the conversation. */
-  outcome: 'completed' | 'input-required';
-  text: string;
-  data?: unknown;
-  usage: AgentUsage;
-  conversationId?: string;
+  | { readonly outcome: 'completed' | 'input-required' }
+  /** The agent decided not to do what the message asks for. The parts contain its reason. */
+  | { readonly outcome: 'refused' }
+  /** A limit ended the call before the final answer. The parts contain the partial answer. */
+  | { readonly outcome: 'stopped'; readonly reason: string; readonly detail: string }
+  /** The agent continues after an operator has decided about these tool calls. */
+  | { readonly outcome: 'waiting'; readonly approvals: readonly RequestedApproval[] };
+
+export type AgentResult = ResultBase & AgentOutcome;
+
+/**
+ * A piece of an artifact, which is an output with an identity, such as a report. The first chunk of an artifact and a
+ * chunk with `append: false` replace its parts; other chunks add parts at the end.
+ */
+export interface ArtifactChunk {
+  readonly id: string;
+  readonly name?: string;
+  readonly parts: readonly ContentPart[];
+  readonly append: boolean;
+  /** Whether the agent has declared the artifact complete. At the end of the call, all artifacts are complete. */
+  readonly last: boolean;
 }
 
 export type AgentEvent =
-  /** A part of the answer. */
-  | { type: 'text'; text: string }
+  /** A piece of the answer. With `artifactId`, the next chunk of that artifact contains the same text. */
+  | { type: 'text'; text: string; artifactId?: string }
+  | { type: 'artifact'; artifact: ArtifactChunk }
   /** What the agent is currently doing, for humans. */
   | { type: 'progress'; text: string }
   | { type: 'tool-call'; id: string; name: string; input: unknown }

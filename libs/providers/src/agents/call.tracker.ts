@@ -28,7 +28,8 @@ export class CallTracker {
     const call = new AbortController();
     this.inFlight.add(call);
     try {
-      yield* this.untilFinished(respond(caller ? AbortSignal.any([caller, call.signal]) : call.signal));
+      const signal = caller ? AbortSignal.any([caller, call.signal]) : call.signal;
+      yield* this.untilFinished(respond(signal), signal);
     } catch (error) {
       throw this.explain(error, caller);
     } finally {
@@ -42,8 +43,9 @@ export class CallTracker {
     for (const call of this.inFlight) call.abort();
   }
 
-  private async *untilFinished(events: AsyncIterable<AgentEvent>): AsyncGenerator<AgentEvent> {
+  private async *untilFinished(events: AsyncIterable<AgentEvent>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for await (const event of events) {
+      if (signal.aborted) break; // an agent may have read several events at once
       if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
       yield event;
       if (event.type === 'finished') return;

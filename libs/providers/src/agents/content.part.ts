@@ -12,7 +12,17 @@ export function textPart(text: string): ContentPart {
   return { type: 'text', text };
 }
 
+/** A message with a text and, if given, a JSON value. */
+export function message(text: string, data?: unknown): { readonly parts: readonly ContentPart[] } {
+  return { parts: data === undefined ? [textPart(text)] : [textPart(text), { type: 'data', data }] };
+}
+
 /** The texts of all text parts, in order. */
 export function textOfParts(parts: readonly ContentPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** The values of all data parts, in order. */
+export function dataOfParts(parts: readonly ContentPart[]): unknown[] {
+  return parts.flatMap((part) => (part.type === 'data' ? [part.data] : []));
 }

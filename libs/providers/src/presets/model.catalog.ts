@@ -51,7 +51,7 @@ class PresetModel implements ModelProvider {
 
   constructor(
     private readonly inner: ModelProvider,
-    private readonly choice: ModelChoice,
+    readonly choice: ModelChoice,
   ) {
     this.vendor = inner.vendor;
     this.model = inner.model;
@@ -68,4 +68,9 @@ class PresetModel implements ModelProvider {
   private withSettings(request: ModelRequest): ModelRequest {
     return { ...request, settings: { ...this.choice.settings, ...request.settings } };
   }
+}
+
+/** Returns the choice that a model was opened with: its settings, prices and context window. */
+export function choiceOf(model: ModelProvider): ModelChoice | undefined {
+  return model instanceof PresetModel ? model.choice : undefined;
 }

@@ -1,34 +1,19 @@
-import type { Agent, AgentEvent, AgentResult, AgentType, HandleOptions } from '../agents/agent.js';
-import { ProviderError } from '../errors.js';
-import type { AgentScenario } from './agent-scenario.js';
+import { message, textOfParts, textPart } from '../agents/content.part.js';
+import { describeContent, describeOutcomes } from './agent-content.contract.js';
+import {
+  callAgent,
+  failure,
+  featuresOf,
+  resultOf,
+  type AgentContractOptions,
+  type AgentContractSubject,
+} from './agent-contract.subject.js';
 import { expectNoOpenResources, openResources } from './open-resources.js';
 import { until } from '#rollcall/test-support';
 
-/** An agent under test, and the fake remote side that it calls. */
-export interface AgentContractSubject {
-  agent: Agent;
-  /** Prepares the remote side, and returns the message text that triggers the scenario. */
-  play(scenario: AgentScenario): string;
-  /** The number of calls that the remote side has started. */
-  begunCalls(): number | Promise<number>;
-  /** The number of calls that the remote side is still working on. */
-  busyCalls(): number | Promise<number>;
-  /** Stops the remote side. Resources that are open after that belong to the agent. */
-  close(): Promise<void>;
-}
-
-export interface AgentContractOptions {
-  agentType: AgentType;
-  make(name: string): Promise<AgentContractSubject>;
-  /** Whether text arrives before the result. */
-  streams?: boolean;
-  /** Whether the remote side can report its usage. */
-  statesUsage?: boolean;
-}
-
 const PIECES = ['Hel', 'lo ', 'world'];
 const USAGE = { inputTokens: 12, outputTokens: 3, costMicroUsd: 77 };
-const CRASHED = ['AGENT_CRASHED', 'AGENT_UNREACHABLE'];
+const FAILURE_CODES = { fails: ['AGENT_FAILED'], crashes: ['AGENT_CRASHED', 'AGENT_UNREACHABLE'] };
 
 /** The tests that every kind of agent must pass. Each provider runs them. */
 export function describeAgentProviderContract(name: string, options: AgentContractOptions): void {
@@ -44,15 +29,19 @@ export function describeAgentProviderContract(name: string, options: AgentContra
       await subject.close();
       await expectNoOpenResources(before);
     });
+    const features = featuresOf(options);
     describeAnswers(() => subject, options);
-    describeFailures(() => subject);
+    describeContent(() => subject, options);
+    describeOutcomes(() => subject, features);
+    describeFailures(() => subject, options);
     describeEndings(() => subject);
-    if (options.streams ?? true) describeEarlyStop(() => subject);
+    if (features.has('streaming')) describeEarlyStop(() => subject);
   });
 }
 
 function describeAnswers(the: () => AgentContractSubject, options: AgentContractOptions): void {
-  const { agentType, streams = true, statesUsage = true } = options;
+  const { agentType } = options;
+  const features = featuresOf(options);
 
   it('a new agent is idle and has its name and type', () => {
     expect(the().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
@@ -60,18 +49,18 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
 
   it('answers a message with exactly one result', async () => {
     const events = await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE });
-    expect(resultOf(events)).toMatchObject({ outcome: 'completed', text: 'Hello world' });
+    expect(resultOf(events)).toMatchObject({ outcome: 'completed', parts: [textPart('Hello world')] });
     expect(the().agent.state).toBe('idle');
   });
 
-  if (streams)
+  if (features.has('streaming'))
     it('streams text before the result', async () => {
       const events = await callAgent(the(), { does: 'answer', pieces: PIECES });
       expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('')).toBe('Hello world');
       expect(events.length).toBeGreaterThan(1);
     });
 
-  if (statesUsage)
+  if (features.has('usage'))
     it('returns the reported usage and leaves other counts undefined', async () => {
       const { usage } = resultOf(await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE }));
       expect(usage).toEqual(USAGE);
@@ -87,24 +76,28 @@ function describeAnswers(the: () => AgentContractSubject, options: AgentContract
     const answers = await Promise.all(
       texts.map(async (text) => await callAgent(the(), { does: 'answer', pieces: [text] })),
     );
-    expect(answers.map((events) => resultOf(events).text)).toEqual(texts);
+    expect(answers.map((events) => textOfParts(resultOf(events).parts))).toEqual(texts);
   });
 }
 
-function describeFailures(the: () => AgentContractSubject): void {
+function describeFailures(
+  the: () => AgentContractSubject,
+  { failureCodes = FAILURE_CODES }: AgentContractOptions,
+): void {
   it('reports a failure of the remote side with its reason', async () => {
     const error = await failure(callAgent(the(), { does: 'fail', message: 'no such city' }));
-    expect(error).toMatchObject({ code: 'AGENT_FAILED', fault: 'remote' });
+    expect(failureCodes.fails).toContain(error.code);
+    expect(error.fault).toBe('remote');
     expect(error.message).toContain('no such city');
   });
 
   it('reports a crash of the remote side as its fault, and the next call can succeed', async () => {
     const error = await failure(callAgent(the(), { does: 'crash', pieces: PIECES }));
-    expect(CRASHED).toContain(error.code);
+    expect(failureCodes.crashes).toContain(error.code);
     expect(error).toMatchObject({ retryable: true, fault: 'remote' });
     expect(the().agent.state).toBe('failed');
     const text = the().play({ does: 'answer', pieces: PIECES });
-    for await (const event of the().agent.handle({ text })) if (event.type === 'finished') break;
+    for await (const event of the().agent.handle(message(text))) if (event.type === 'finished') break;
     expect(the().agent.state).toBe('idle');
   });
 }
@@ -148,38 +141,26 @@ function describeEndings(the: () => AgentContractSubject): void {
 }
 
 function describeEarlyStop(the: () => AgentContractSubject): void {
+  it('yields no event after the call was aborted', async () => {
+    const caller = new AbortController();
+    const text = the().play({ does: 'hang', pieces: PIECES });
+    const events: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { type } of the().agent.handle(message(text), { signal: caller.signal })) {
+        if (caller.signal.aborted) events.push(type);
+        if (type === 'text') caller.abort();
+      }
+    };
+    expect((await failure(read())).code).toBe('CALL_ABORTED');
+    expect(events).toEqual([]);
+    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
+  });
+
   it('ends the call on both sides when the caller stops reading', async () => {
     const text = the().play({ does: 'hang', pieces: PIECES });
-    for await (const event of the().agent.handle({ text })) if (event.type === 'text') break;
+    for await (const event of the().agent.handle(message(text))) if (event.type === 'text') break;
     expect(await the().begunCalls()).toBe(1);
     await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
     expect(the().agent.state).toBe('idle');
   });
-}
-
-async function callAgent(
-  subject: AgentContractSubject,
-  scenario: AgentScenario,
-  options?: HandleOptions,
-): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = [];
-  const text = subject.play(scenario);
-  for await (const event of subject.agent.handle({ text }, options)) events.push(event);
-  return events;
-}
-
-async function failure(work: Promise<unknown>): Promise<ProviderError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(ProviderError);
-  return error as ProviderError;
-}
-
-function resultOf(events: AgentEvent[]): AgentResult {
-  const ends = events.filter((event) => event.type === 'finished');
-  expect(ends).toHaveLength(1);
-  expect(events.at(-1)).toBe(ends[0]);
-  return ends[0].result;
 }

@@ -1,5 +1,7 @@
-import { Message, Task, TaskState } from '@a2a-js/sdk';
+import { Message, Part, Task, TaskState, type Artifact } from '@a2a-js/sdk';
 import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestContext } from '@a2a-js/sdk/server';
+import type { AgentUsage, ArtifactChunk } from '../agents/agent.js';
+import type { ContentPart } from '../agents/content.part.js';
 import type { AgentScenario } from './agent-scenario.js';
 
 /** A fake A2A agent that executes the scenario in the text of its message. */
@@ -22,11 +24,32 @@ export class FakeA2aExecutor implements AgentExecutor {
     const ids = { taskId, contextId };
     const begun = { id: taskId, contextId, status: { state: 'TASK_STATE_WORKING' } };
     bus.publish(AgentEvent.task(context.task ?? Task.fromJSON(begun)));
-    for (const text of 'pieces' in scenario ? scenario.pieces : []) bus.publish(artifact(ids, text));
+    for (const text of 'pieces' in scenario ? scenario.pieces : []) bus.publish(answerPiece(ids, text));
     switch (scenario.does) {
       case 'answer':
-        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, '', scenario.usage && { usage: scenario.usage }));
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, '', usageOf(scenario)));
         break;
+      case 'echo':
+        bus.publish(artifact(ids, { artifactId: 'echo', parts: context.userMessage.parts.slice(1) }));
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, ''));
+        break;
+      case 'produce':
+        for (const chunk of scenario.chunks) bus.publish(artifactChunk(ids, chunk));
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, ''));
+        break;
+      case 'show context':
+        bus.publish(artifact(ids, { artifactId: 'context', parts: contextPartsOf(context.userMessage) }));
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, ''));
+        break;
+      case 'refuse':
+        bus.publish(status(ids, TaskState.TASK_STATE_REJECTED, scenario.message, usageOf(scenario)));
+        break;
+      case 'stop': {
+        const { reason, detail } = scenario;
+        const metadata = { stopped: { reason, detail }, ...usageOf(scenario) };
+        bus.publish(status(ids, TaskState.TASK_STATE_FAILED, '', metadata));
+        break;
+      }
       case 'fail':
         bus.publish(status(ids, TaskState.TASK_STATE_FAILED, scenario.message));
         break;
@@ -62,10 +85,36 @@ interface TaskIds {
   contextId: string;
 }
 
-function artifact(ids: TaskIds, text: string): AgentEvent {
-  const part = Message.fromJSON({ messageId: 'x', role: 'ROLE_AGENT', parts: [{ text }] }).parts;
-  const whole = { artifactId: 'answer', name: '', description: '', parts: part, metadata: undefined, extensions: [] };
-  return AgentEvent.artifactUpdate({ ...ids, artifact: whole, append: true, lastChunk: false, metadata: undefined });
+function answerPiece(ids: TaskIds, text: string): AgentEvent {
+  return artifact(ids, { artifactId: 'answer', parts: [Part.fromJSON({ text })] }, { append: true, lastChunk: false });
+}
+
+function artifactChunk(ids: TaskIds, { id, name = '', parts, append, last }: ArtifactChunk): AgentEvent {
+  return artifact(ids, { artifactId: id, name, parts: parts.map(partOf) }, { append, lastChunk: last });
+}
+
+function artifact(
+  ids: TaskIds,
+  content: Pick<Artifact, 'artifactId' | 'parts'> & { name?: string },
+  chunk = { append: false, lastChunk: true },
+): AgentEvent {
+  const whole = { name: '', description: '', metadata: undefined, extensions: [], ...content };
+  return AgentEvent.artifactUpdate({ ...ids, artifact: whole, ...chunk, metadata: undefined });
+}
+
+function partOf(part: ContentPart): Part {
+  const { type: _type, ...rest } = part;
+  if (!('bytes' in rest)) return Part.fromJSON({ ...rest, ...('name' in rest && { filename: rest.name }) });
+  return Part.fromJSON({ raw: rest.bytes, filename: rest.name, mediaType: rest.mediaType });
+}
+
+/** The context in the metadata of the message as a part, or no part. */
+function contextPartsOf({ metadata }: Message): Part[] {
+  return metadata?.['context'] ? [Part.fromJSON({ data: metadata['context'] })] : [];
+}
+
+function usageOf({ usage }: { usage?: AgentUsage }): { usage: AgentUsage } | undefined {
+  return usage && { usage };
 }
 
 type AgentEvent = ReturnType<typeof AgentEvent.message>;

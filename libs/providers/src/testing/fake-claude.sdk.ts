@@ -5,7 +5,13 @@ interface Line {
   type: 'text' | 'result' | 'error';
   text?: string;
   message?: string;
+  /** The limit that the agent reached. */
+  reason?: string;
+  detail?: string;
 }
+
+/** The SDK has its own names for the limits. */
+const LIMITS: Record<string, string> = { iterations: 'error_max_turns', budget: 'error_max_budget_usd' };
 
 /**
  * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts its output to messages
@@ -30,9 +36,10 @@ export class FakeClaudeSdk implements ClaudeSdk {
     let said = '';
     yield { type: 'system', subtype: 'init', session_id: 's' };
     for await (const line of createInterface({ input: child.stdout })) {
-      const { type, text = '', message = '' } = JSON.parse(line) as Line;
+      const { type, text = '', message = '', reason, detail } = JSON.parse(line) as Line;
       if (type === 'text') yield assistant(text);
       if (type === 'text') said += text;
+      if (reason) return yield this.result({ subtype: LIMITS[reason], is_error: true, errors: [detail] });
       if (type === 'result') return yield this.result({ subtype: 'success', is_error: false, result: said });
       if (type === 'error') yield this.result({ subtype: 'error_during_execution', is_error: true, errors: [message] });
     }

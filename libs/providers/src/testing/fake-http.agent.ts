@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ContentPart } from '../agents/content.part.js';
 import type { AgentScenario } from './agent-scenario.js';
 import { LocalServer, type RecordedRequest } from './local-server.js';
 
@@ -12,29 +13,56 @@ export async function startFakeHttpAgent(dialect: HttpDialect): Promise<LocalSer
   return await LocalServer.start((request, response) => execute(request, response, dialect));
 }
 
+interface ReceivedMessage {
+  text: string;
+  parts: ContentPart[];
+  context?: unknown;
+}
+
 function execute(request: RecordedRequest, response: ServerResponse, dialect: HttpDialect): void {
-  const scenario = JSON.parse((request.body as { text: string }).text) as AgentScenario;
-  const events = [...piecesOf(scenario), ...endOf(scenario)];
-  const ends = scenario.does === 'answer' || scenario.does === 'fail';
-  if (!ends && dialect === 'json') return void (scenario.does === 'crash' && response.destroy());
+  const received = request.body as ReceivedMessage;
+  const scenario = JSON.parse(received.text) as AgentScenario;
+  const end = endOf(scenario, received);
+  if (!end && dialect === 'json') return void (scenario.does === 'crash' && response.destroy());
   response.writeHead(200, { 'content-type': CONTENT_TYPES[dialect] });
-  if (dialect === 'json') return void response.end(JSON.stringify(whole(scenario)));
-  for (const event of events)
+  if (dialect === 'json') return void response.end(JSON.stringify(whole(scenario, end)));
+  for (const event of [...piecesOf(scenario), ...(end ? [end] : [])])
     response.write(dialect === 'sse' ? `data: ${JSON.stringify(event)}\n\n` : `${JSON.stringify(event)}\n`);
-  if (ends) response.end();
+  if (end) response.end();
   if (scenario.does === 'crash') setImmediate(() => response.destroy());
 }
 
 function piecesOf(scenario: AgentScenario): object[] {
+  if (scenario.does === 'produce') return scenario.chunks.map((artifact) => ({ type: 'artifact', artifact }));
   return 'pieces' in scenario ? scenario.pieces.map((text) => ({ type: 'text', text })) : [];
 }
 
-function endOf(scenario: AgentScenario): object[] {
-  if (scenario.does === 'answer') return [{ type: 'result', usage: scenario.usage }];
-  return scenario.does === 'fail' ? [{ type: 'error', message: scenario.message }] : [];
+/** The last event; undefined if the response does not end normally. */
+function endOf(scenario: AgentScenario, { parts, context }: ReceivedMessage): object | undefined {
+  switch (scenario.does) {
+    case 'answer':
+      return { type: 'result', usage: scenario.usage };
+    case 'fail':
+      return { type: 'error', message: scenario.message };
+    case 'echo':
+      return { type: 'result', parts: parts.slice(1) };
+    case 'produce':
+      return { type: 'result' };
+    case 'show context':
+      return { type: 'result', data: context };
+    case 'refuse':
+      return { type: 'result', outcome: 'refused', text: scenario.message, usage: scenario.usage };
+    case 'stop': {
+      const { reason, detail, usage } = scenario;
+      return { type: 'result', outcome: 'stopped', reason, detail, usage };
+    }
+    case 'hang':
+    case 'crash':
+      return undefined;
+  }
 }
 
-function whole(scenario: AgentScenario): object {
-  if (scenario.does === 'answer') return { text: scenario.pieces.join(''), usage: scenario.usage };
-  return { type: 'error', message: scenario.does === 'fail' ? scenario.message : '' };
+/** An answer that is not streamed repeats the pieces as its text. */
+function whole(scenario: AgentScenario, end?: object): object {
+  return { ...('pieces' in scenario && { text: scenario.pieces.join('') }), ...end };
 }

@@ -10,5 +10,19 @@ export { FakeProgram } from './fake-program.js';
 export { openAiChatWire } from './wires/openai-chat.wire.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';
+export { ScriptedModel, scripted } from '../models/scripted/scripted.model.js';
+export {
+  breakAfter,
+  callTool,
+  callTools,
+  failWith,
+  hangAfter,
+  refuse,
+  runOutOfTokens,
+  say,
+  think,
+  using,
+  type Step,
+} from '../models/scripted/script.js';
 export { FakeMcpServer, type FakeMcpTool, type McpEra } from './fake-mcp.server.js';
 export { FAKE_MCP_PROGRAM } from './fake-mcp.program.js';

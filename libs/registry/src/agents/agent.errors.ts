@@ -48,6 +48,12 @@ export class NotTheOwnerError extends RegistryError {
     return new NotTheOwnerError(`The agent "${show(agentId)}" belongs to another owner. ${remedy}`);
   }
 
+  /** For a reservation: a lease token cannot reserve. */
+  static ofSpending(agentId: string): NotTheOwnerError {
+    const remedy = 'Reserve with the key that registered it, or with a key that has the permission budgets:spend-any.';
+    return new NotTheOwnerError(`The agent "${show(agentId)}" belongs to another owner. ${remedy}`);
+  }
+
   static ofAgentId(agentId: string): NotTheOwnerError {
     const remedy = 'Choose another agentId, send the last lease token of this one, or use the key that registered it.';
     return new NotTheOwnerError(`The agentId "${show(agentId)}" belongs to another owner. ${remedy}`);

@@ -1,8 +1,10 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 
 const PREFIX = 'rl_';
 /** The length of the prefix and of 32 bytes in base64url. */
 const LENGTH = 46;
+/** The number of random digits at the end of a generated agentId. The last 12 digits of a random UUID are all random. */
+const SUFFIX_LENGTH = 10;
 
 /** Returns a new secret of 256 random bits. The agent authenticates with it; only its hash is stored. */
 export function newLeaseToken(): string {
@@ -24,5 +26,5 @@ export function newAgentId(name: string): string {
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
     .slice(0, 40);
-  return `${stem || 'agent'}-${randomBytes(5).toString('hex')}`;
+  return `${stem || 'agent'}-${randomUUID().slice(-SUFFIX_LENGTH)}`;
 }

@@ -107,6 +107,35 @@ describe('registrations that arrive together', () => {
     await here.idle();
   });
 
+  it('a batch request that waits does not delay single registrations and another batch request', async () => {
+    const { here, there, database } = replicas;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: inserted, resolve: onInserted } = Promise.withResolvers<void>();
+    const holder = database.db.transaction(async () => {
+      await here.agents.register(request('taken'));
+      onInserted();
+      await released;
+    });
+    await inserted;
+    const waiting = there.agents.registerAll([request('taken'), request('late')]);
+    expect(outcomes(await there.agents.registerAll([request('a'), request('b')]))).toEqual(['joined 1', 'joined 1']);
+    expect((await there.agents.register(request('c'))).record.generation).toBe(1);
+    release();
+    await holder;
+    expect(outcomes(await waiting)).toEqual(['AGENT_ALREADY_REGISTERED', 'joined 1']);
+  });
+
+  it('two batch requests with the same agentIds give each agentId to one of them', async () => {
+    const { agents } = replicas.here;
+    const all = await Promise.all([1, 2].map(async () => await agents.registerAll(ids(40).map((id) => request(id)))));
+    for (const index of ids(40).keys())
+      expect(all.map((results) => outcomeOf(results[index])).toSorted()).toEqual([
+        'AGENT_ALREADY_REGISTERED',
+        'joined 1',
+      ]);
+    expect(await replicas.loggedEvents('agent.joined')).toHaveLength(40);
+  });
+
   it('registrations of one agentId with its lease token get consecutive generations', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     const again = Array.from({ length: 4 }, () => request('again', { leaseToken }));

@@ -25,6 +25,8 @@ export type JoinResult = { state: 'joined'; joined: Joined } | { state: 'rejecte
 type Attempt = JoinResult | { state: 'contended' };
 
 const MAX_BATCH = 250;
+/** With two groups, Postgres writes the registrations of one batch request while this process prepares those of another. */
+const BATCH_GROUPS = 2;
 const CONTENDED: Attempt = { state: 'contended' };
 
 /**
@@ -35,6 +37,9 @@ const CONTENDED: Attempt = { state: 'contended' };
 @Injectable()
 export class RegistrationGroup {
   private readonly group: GroupCommit<Joining, Attempt>;
+  /** For requests with several registrations, so that a single registration does not wait for them. */
+  private readonly batchGroups: GroupCommit<Joining, Attempt>[];
+  private batchRequests = 0;
   private readonly watch: QuotaWatch;
 
   constructor(
@@ -44,7 +49,28 @@ export class RegistrationGroup {
     private readonly namespaces: NamespaceCatalog,
   ) {
     this.watch = new QuotaWatch(rules.quota);
-    this.group = new GroupCommit<Joining, Attempt>(db, {
+    this.group = this.newGroup();
+    this.batchGroups = Array.from({ length: BATCH_GROUPS }, () => this.newGroup());
+  }
+
+  /** Resolves when no batch is in progress. */
+  async idle(): Promise<void> {
+    await Promise.all([this.group, ...this.batchGroups].map(async (group) => await group.idle()));
+  }
+
+  /** Returns one result for each registration. Inside a transaction of the caller, the registrations are part of that transaction. */
+  async register(all: readonly Joining[]): Promise<JoinResult[]> {
+    if (this.db.inTransaction) return await this.registerInTransaction(all);
+    const attempts = await this.groupFor(all).runAll(all);
+    return await Promise.all(
+      attempts.map(async (attempt, index) =>
+        attempt.state === 'contended' ? await this.registerSeparately(all[index]) : attempt,
+      ),
+    );
+  }
+
+  private newGroup(): GroupCommit<Joining, Attempt> {
+    return new GroupCommit<Joining, Attempt>(this.db, {
       name: 'registrations',
       maxBatch: MAX_BATCH,
       keyOf: ({ agentId }) => agentId,
@@ -53,20 +79,11 @@ export class RegistrationGroup {
     });
   }
 
-  /** Resolves when no batch is in progress. */
-  async idle(): Promise<void> {
-    await this.group.idle();
-  }
-
-  /** Returns one result for each registration. Inside a transaction of the caller, the registrations are part of that transaction. */
-  async register(all: readonly Joining[]): Promise<JoinResult[]> {
-    if (this.db.inTransaction) return await this.registerInTransaction(all);
-    const attempts = await this.group.runAll(all);
-    return await Promise.all(
-      attempts.map(async (attempt, index) =>
-        attempt.state === 'contended' ? await this.registerSeparately(all[index]) : attempt,
-      ),
-    );
+  /** All registrations of a request are in one group, which keeps the order of registrations with the same agentId. */
+  private groupFor(all: readonly Joining[]): GroupCommit<Joining, Attempt> {
+    if (all.length === 1) return this.group;
+    this.batchRequests += 1;
+    return this.batchGroups[this.batchRequests % BATCH_GROUPS];
   }
 
   /** Decides several registrations of one agentId in the given order. */

@@ -235,6 +235,18 @@ describe('usage from an external source', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
+  it('S3.10 a call that the source has counted before its settlement is not charged again on the total budget', async () => {
+    await register('one', 1_000, 'langfuse');
+    const request = given.reservation(100, { agentId: 'one' });
+    await here.budgets.ledger.reserve(request);
+    await here.budgets.refresher.refresh(source(() => ({ one: 140 })));
+    await there.budgets.ledger.settle(request, { tokens: 90, microUsd: 0 });
+    expect((await here.agents.get('one')).budget).toMatchObject({ usedTokens: 140 });
+    await here.budgets.refresher.refresh(source(() => ({ one: 150 })));
+    expect((await here.agents.get('one')).budget).toMatchObject({ usedTokens: 150 });
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
   it('S3.10 usage of a window that ended during the request is not counted in the next window', async () => {
     await register('one', 1_000);
     const limit = { tokens: 100, microUsd: null };

@@ -5,7 +5,9 @@ import {
   DatabaseUnavailableError,
   DomainError,
   GroupCommit,
+  NamespaceAdmission,
   namespaceOf,
+  NamespaceNotFoundError,
   type Quota,
   StopsIn,
 } from '#rollcall/platform';
@@ -58,6 +60,7 @@ export class BudgetLedger {
     private readonly db: Database,
     private readonly store: LedgerStore,
     private readonly events: BudgetEvents,
+    private readonly namespaces: NamespaceAdmission,
     private readonly rules: LedgerRules,
   ) {
     this.watch = new QuotaWatch(rules.quota);
@@ -127,6 +130,11 @@ export class BudgetLedger {
     return [];
   }
 
+  /** Throws unless the namespace exists. It cannot be deleted until the open transaction ends. */
+  async holdNamespace(name: string): Promise<void> {
+    if (!(await this.namespaces.hold([name])).has(name)) throw new NamespaceNotFoundError(name);
+  }
+
   /** Locks the budgets of these agents until the open transaction ends, and returns them. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
     return await this.store.lockAgents(agentIds);
@@ -158,7 +166,11 @@ export class BudgetLedger {
     const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
     const { quota, clock } = this.rules;
     const counted = { owners: this.ownersToCount(ops), upTo: quota.limit, withOwners: needsOwners(ops) };
-    const locked = await this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted);
+    // one round trip: the statements are pipelined
+    const [existing, locked] = await Promise.all([
+      this.namespaces.hold(namespacesIn(ops)),
+      this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted),
+    ]);
     const { budgets, now, held } = locked;
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
     const batch = new LedgerBatch(
@@ -169,7 +181,7 @@ export class BudgetLedger {
     );
     const owners = new BudgetOwners(locked.owners);
     const outcomes = ops.map((op): LedgerOutcome => {
-      const error = owners.errorOf(op);
+      const error = namespaceError(op, existing) ?? owners.errorOf(op);
       return error ? { ok: false, error } : batch.apply(op);
     });
     if (!lookUp) await this.checkRejections(ops, outcomes);
@@ -207,6 +219,17 @@ function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
 
 function idsIn(ops: readonly LedgerOp[]): number[] {
   return ops.flatMap((op) => (op.op === 'correct' ? [op.correction.budgetId] : op.op === 'roll' ? [op.budgetId] : []));
+}
+
+/** The namespaces of the new reservations. */
+function namespacesIn(ops: readonly LedgerOp[]): string[] {
+  return [...new Set(ops.flatMap((op) => (op.op === 'reserve' ? [namespaceOf(op.request.owner)] : [])))];
+}
+
+function namespaceError(op: LedgerOp, existing: ReadonlySet<string>): DomainError | undefined {
+  if (op.op !== 'reserve') return undefined;
+  const namespace = namespaceOf(op.request.owner);
+  return existing.has(namespace) ? undefined : new NamespaceNotFoundError(namespace);
 }
 
 function scopesIn(ops: readonly LedgerOp[]): BudgetScope[] {

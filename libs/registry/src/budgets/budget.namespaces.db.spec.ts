@@ -16,9 +16,11 @@ beforeEach(async () => {
   replicas = await TwoReplicas.start();
   [here, there] = [replicas.here.budgets, replicas.there.budgets];
   db = replicas.database.db;
+  for (const name of ['team-a', 'team-b']) await replicas.here.namespaces.create(name, NO_FIELDS, 'test');
 });
 afterEach(async () => await replicas.stop());
 
+const NO_FIELDS = { description: null, limits: {} };
 const NAMESPACES = ['default', 'team-a', 'team-b'];
 const NO_LIMIT = { tokens: null, microUsd: null };
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
@@ -173,7 +175,6 @@ describe('budgets of several namespaces', () => {
   });
 
   it('agents with the same agentId in different namespaces have separate budgets', async () => {
-    await db.query(`INSERT INTO namespace (name, created_by) VALUES ('team-a', 'test'), ('team-b', 'test')`);
     for (const namespace of NAMESPACES)
       await replicas.here.agents.register({
         namespace,

@@ -30,7 +30,7 @@ export class BudgetOwners {
       return owner !== undefined && owner !== onlyOwnedBy;
     };
     const { agentId, runId } = scopes;
-    if (agentId !== null && isForeign('agent', agentId)) return NotTheOwnerError.ofAgent(agentId);
+    if (agentId !== null && isForeign('agent', agentId)) return NotTheOwnerError.ofSpending(agentId);
     if (runId !== null && isForeign('run', runId)) return NotTheOwnerError.ofRun(runId);
     return undefined;
   }

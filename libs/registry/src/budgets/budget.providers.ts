@@ -1,5 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Database, EventOutbox, NO_QUOTA } from '#rollcall/platform';
+import { Database, EventOutbox, NamespaceAdmission, NO_QUOTA } from '#rollcall/platform';
 import type { BudgetRules } from '../registry.options.js';
 import { AgentBudgets } from './agent.budgets.js';
 import { DEFAULT_LOW_BUDGET } from './budget.js';
@@ -37,9 +37,9 @@ export function budgetProviders(rules: BudgetRules = {}): Provider[] {
     },
     {
       provide: BudgetLedger,
-      inject: [Database, LedgerStore, BudgetEvents],
-      useFactory: (db: Database, store: LedgerStore, events: BudgetEvents) =>
-        new BudgetLedger(db, store, events, { limits, quota, clock }),
+      inject: [Database, LedgerStore, BudgetEvents, NamespaceAdmission],
+      useFactory: (db: Database, store: LedgerStore, events: BudgetEvents, namespaces: NamespaceAdmission) =>
+        new BudgetLedger(db, store, events, namespaces, { limits, quota, clock }),
     },
     {
       provide: BudgetsService,

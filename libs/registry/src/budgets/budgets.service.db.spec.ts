@@ -201,23 +201,23 @@ describe('the administration of budgets', () => {
       void (await here.budgets.openRun(runId, parent, none, 'test'));
     for (const root of ['old', 'held', 'growing']) {
       await openRun(root, null);
-      await openRun(`${root}/child`, root);
-      const held = await here.ledger.reserve(given.reservation(3, { runId: `${root}/child` }));
+      await openRun(`${root}.child`, root);
+      const held = await here.ledger.reserve(given.reservation(3, { runId: `${root}.child` }));
       if (root !== 'held') await here.ledger.settle(of(held), { tokens: 3, microUsd: 0 });
     }
     await here.given.budget(1_000);
     await db.query(`UPDATE budget SET changed_at = changed_at - interval '2 days'`);
-    await openRun('growing/late', 'growing');
+    await openRun('growing.late', 'growing');
     const retention = { reservationsMs: 864_000_000, linesMs: 864_000_000, runsMs: 86_400_000 };
     await Promise.all([here.sweeper.prune(retention), there.sweeper.prune(retention)]);
     const kept = await db.query<{ subject: string }>('SELECT subject FROM budget ORDER BY subject');
     expect(kept.map(({ subject }) => subject)).toEqual([
       'default',
       'growing',
-      'growing/child',
-      'growing/late',
+      'growing.child',
+      'growing.late',
       'held',
-      'held/child',
+      'held.child',
     ]);
     expect(
       await db.query('SELECT FROM budget_entry e WHERE NOT EXISTS (SELECT FROM budget b WHERE b.id = e.budget_id)'),

@@ -160,11 +160,10 @@ export class BudgetsService {
     return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
   }
 
+  /** The namespace of the budget cannot be deleted before the transaction ends. */
   private async insert(budget: NewBudget): Promise<Budget | undefined> {
-    const inserted = await this.store.insert(
-      budget,
-      nextWindow(budget.window, await this.store.now(), budget.timeZone),
-    );
+    const [now] = await Promise.all([this.store.now(), this.ledger.holdNamespace(namespaceOfBudget(budget))]);
+    const inserted = await this.store.insert(budget, nextWindow(budget.window, now, budget.timeZone));
     if (inserted) this.events.notify([inserted]);
     return inserted;
   }

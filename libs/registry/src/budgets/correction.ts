@@ -72,8 +72,9 @@ function newUsed(budget: Budget, { used: exact, usedAtLeast = ZERO, reportedTota
   };
 }
 
-/** `tokens` is the difference that the correction makes to the usage. */
-function newReports({ reports }: Budget, { used, reportedTotal }: Correction, tokens: number): ReportState {
+/** `tokens` is the difference that the correction makes to the usage. Only the total budget of an agent receives reports. */
+function newReports({ reports, window }: Budget, { as, used, reportedTotal }: Correction, tokens: number): ReportState {
   if (used?.tokens !== undefined) return afterAdjustment(reports, tokens);
-  return reportedTotal === undefined ? reports : afterReport(reports, tokens);
+  const isReport = reportedTotal !== undefined || (as === 'refreshed' && window === 'total');
+  return isReport ? afterReport(reports, tokens) : reports;
 }

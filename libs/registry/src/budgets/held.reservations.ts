@@ -4,7 +4,8 @@ import { LedgerStore } from './ledger.store.js';
 
 /**
  * A namespace with calls in progress is not empty. Its budgets do not keep it from being deleted: they cannot be deleted, because
- * they are part of the history. A reservation that is opened during the deletion remains and expires.
+ * they are part of the history. The ledger holds the namespace of each new reservation and budget, so none is added during the
+ * deletion.
  */
 @Injectable()
 export class HeldReservations {

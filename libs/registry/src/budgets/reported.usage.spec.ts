@@ -31,6 +31,12 @@ class AgentLedger {
     this.batch.apply(usageCorrection({ budgetId: 1, tokens }));
   }
 
+  /** A usage source counts this total. */
+  refresh(tokens: number): void {
+    const facts = { budgetId: 1, as: 'refreshed' as const, by: 'langfuse', note: null };
+    this.batch.apply({ op: 'correct', correction: { ...facts, usedAtLeast: { tokens, microUsd: 0 } } });
+  }
+
   adjust(tokens: number): void {
     this.batch.apply({
       op: 'correct',
@@ -133,6 +139,31 @@ describe('reports and settlements in any order', () => {
         expect(ledger.used).toBe(before + later.reduce((total, one) => total + one, 0));
       }),
       { numRuns: 200 },
+    );
+  });
+});
+
+/** An agent whose total a usage source counts, instead of a report. */
+class RefreshedLedger extends AgentLedger {
+  override report(tokens: number): void {
+    this.refresh(tokens);
+  }
+}
+
+describe('the totals of a usage source and settlements in any order', () => {
+  it('S3.10 never charge a token twice, and charge every token once the source has counted all', () => {
+    fc.assert(
+      fc.property(withoutAdjustments, (all) => {
+        const [agent, ledger] = [new ReportingAgent(), new RefreshedLedger()];
+        for (const one of all) {
+          apply(one, agent, ledger);
+          expect(ledger.used).toBeLessThanOrEqual(agent.known);
+          expect(ledger.charged()).toBe(ledger.used);
+        }
+        ledger.refresh(agent.total);
+        expect(ledger.used).toBe(agent.total);
+      }),
+      { numRuns: 300 },
     );
   });
 });

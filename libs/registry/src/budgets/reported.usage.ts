@@ -6,6 +6,8 @@
  * - The settlement of a call is reduced by what reports charged since the call was reserved, because they may contain the call.
  * - An adjustment by an operator changes the usage, but not which tokens are known.
  *
+ * The total that a usage source such as Langfuse counts is a report, too.
+ *
  * If a report did not contain the call, too little is charged until the next report, and never too much.
  */
 export interface ReportState {

@@ -1,8 +1,12 @@
 /** How many capability keys one agent may have: its claims and all their ancestors. */
 export const MAX_CAPABILITY_KEYS = 256;
 
+/** Matches most capabilities that are in their normal form already. */
+const NORMAL = /^[a-z\d-]+(?:\.[a-z\d-]+)*$/;
+
 /** Returns the normal form: `Code.Build` and `code . build` become `code.build`; `can code` and `can_code` become `can-code`. */
 export function normaliseCapability(text: string): string {
+  if (NORMAL.test(text)) return text;
   return text
     .toLowerCase()
     .split('.')

@@ -72,6 +72,19 @@ describe('a directory that is behind the event log', () => {
     expect(there.directory.find('leaver')).toBeUndefined();
   });
 
+  it('a directory that reads an event after it has expired is loaded again', async () => {
+    const { here, there } = replicas;
+    await leaveDuringFreeze();
+    await replicas.given.agent({ agentId: 'last' });
+    await here.events.sequencer.runOnce();
+    await replicas.database.db.query(`UPDATE namespace SET limits = '{"eventsKept": 1}' WHERE name = 'default'`);
+    expect(await here.events.pruner.expire()).toEqual({ expired: 2 });
+    release();
+    there.events.feed.wake();
+    await until('the agent that left is not listed', () => there.directory.find('leaver') === undefined);
+    await until('the other agent is listed', () => there.directory.find('last') !== undefined);
+  });
+
   it('D10 a directory is used for a limited time while the database is unavailable, and reports its age', async () => {
     const { there } = replicas;
     isUnavailable = true;

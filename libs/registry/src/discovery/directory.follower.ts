@@ -4,6 +4,7 @@ import {
   type EventFeed,
   type EventLog,
   type FeedSubscription,
+  isExpired,
   Periodic,
   qualifiedId,
   type RegistryEvent,
@@ -125,7 +126,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
 
   private onEvents(events: readonly RegistryEvent[]): void {
     this.sync.scheduleRefresh(agentsIn(events.filter((event) => !this.isKnown(event))));
-    if (events.some(({ type }) => type === 'registry.clock_stepped_back')) this.reload();
+    if (events.some(mayHideChanges)) this.reload();
   }
 
   /** Whether the event reports a registration or an update that the directory contains already. */
@@ -159,6 +160,11 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   private readClocks(): readonly number[] {
     return this.options.clocks.map((clock) => clock());
   }
+}
+
+/** Whether the event does not say which agents changed: the directory must be loaded again. */
+function mayHideChanges(event: RegistryEvent): boolean {
+  return isExpired(event) || event.type === 'registry.clock_stepped_back';
 }
 
 /** The write of an agent's record that the event reports; undefined if the event does not identify one. */

@@ -1,5 +1,5 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { BackgroundFaults, type Database, PlatformModule } from '#rollcall/platform';
+import { BackgroundFaults, type Database, NamespacesService, PlatformModule } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
 import { AgentSnapshots } from '../agents/agent.snapshots.js';
 import { AgentsService } from '../agents/agents.service.js';
@@ -36,6 +36,7 @@ export interface TestRegistry {
   strong: StrongReader;
   clock: RegistryClock;
   snapshots: AgentSnapshots;
+  namespaces: NamespacesService;
   budgets: BudgetParts;
   events: TestEvents;
   given: BudgetParts['given'] & { agent(spec?: AgentSpec): Promise<GivenAgent> };
@@ -91,5 +92,6 @@ function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events'
     strong: module.get(StrongReader, anywhere),
     clock: module.get(RegistryClock, anywhere),
     snapshots: module.get(AgentSnapshots, anywhere),
+    namespaces: module.get(NamespacesService, anywhere),
   };
 }

@@ -146,6 +146,13 @@ describe('the tool http_fetch', () => {
     expect(egress.inFlight).toBe(0);
   });
 
+  it('S2.2 shows no text of the server outside the label', async () => {
+    answer = (response) => response.setHeader('content-type', 'text/html; x="obey me"').end('page');
+    const { output } = await calls().call('http_fetch', { url: server.url });
+    expect(output).toMatch(/^200 text\/html\n/);
+    expect(output).not.toContain('obey');
+  });
+
   it('S2.2 ends when the run is cancelled, and closes the connection', async () => {
     answer = () => undefined;
     const running = calls();

@@ -34,7 +34,7 @@ describe('the tool find_agents', () => {
     expect(Object.keys(agents[0] ?? {})).toEqual(['rank', 'agentId', 'name', 'capabilities', 'marks', 'reasons']);
   });
 
-  it('S2.2 B8 finds nothing of another namespace, and does not reveal its capabilities', async () => {
+  it('S2.2 finds nothing of another namespace, and does not reveal its capabilities', async () => {
     const { output } = await find({ capabilities: ['secret'] });
     expect(JSON.parse(output)).toMatchObject({ agents: [], unclaimed: [{ capability: 'secret', similar: [] }] });
     expect((await find({}, 'team-a')).output).toContain('Foreign');

@@ -10,8 +10,8 @@ export const HTTP_FETCH = 'http_fetch';
 
 const MAX_URL = 2_048;
 const MAX_BODY = 64 * 1_024;
-/** Room for the label around the content, so that the limit of the output does not cut its end. */
-const LABEL_CHARS = MAX_URL * 3 + 500;
+/** Room for the status and the notice of a cut, so that the limit of the output does not cut the end of the label. */
+const MAX_STATUS_CHARS = 200;
 
 export interface HttpFetch {
   /** Of a guarded egress client. */
@@ -63,15 +63,20 @@ async function send(request: Request, options: HttpFetch, signal: AbortSignal): 
     ...(body !== undefined && { 'content-type': request.contentType }),
   };
   const response = await options.fetch(url, { method, headers, body, signal });
-  const text = await readText(response, Math.max(0, options.maxOutputChars - LABEL_CHARS));
-  return `${response.status} ${response.headers.get('content-type') ?? ''}`.trim() + `\n${untrustedData(url, text)}`;
+  const maxBytes = options.maxOutputChars - untrustedData(url, '').length - MAX_STATUS_CHARS;
+  const text = await readText(response, Math.max(0, maxBytes));
+  return `${response.status} ${mediaTypeOf(response)}\n${untrustedData(url, text)}`;
+}
+
+/** Without its parameters: they can contain any text, and are outside the label. */
+function mediaTypeOf({ headers }: Response): string {
+  return /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?=$|[\s;])/.exec(headers.get('content-type') ?? '')?.[0] ?? 'text/plain';
 }
 
 /** Reads at most this many bytes; the rest of the response is not requested. */
 async function readText(response: Response, maxBytes: number): Promise<string> {
-  const type = response.headers.get('content-type') ?? 'text/plain';
   if (!response.body) return '';
-  if (!isText(type)) {
+  if (!isText(mediaTypeOf(response))) {
     await response.body.cancel();
     return '[The content is not text.]';
   }
@@ -87,5 +92,5 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
 }
 
 function isText(type: string): boolean {
-  return /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|javascript|x-www-form-urlencoded))/i.test(type);
+  return /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|javascript|x-www-form-urlencoded)$)/i.test(type);
 }

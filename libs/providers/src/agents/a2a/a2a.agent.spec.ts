@@ -10,6 +10,7 @@ import { restWire } from '../../testing/a2a-wires/rest.wire.js';
 import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
+import { message, textPart } from '../content.part.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const policy = new EgressPolicy({ allowLoopback: true });
@@ -90,7 +91,7 @@ describe('S1.10 an a2a agent', () => {
     );
   const collect = async (agent: Agent, scenario: object, options?: HandleOptions): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
-    for await (const event of agent.handle({ text: JSON.stringify(scenario) }, options)) events.push(event);
+    for await (const event of agent.handle(message(JSON.stringify(scenario)), options)) events.push(event);
     return events;
   };
 
@@ -123,7 +124,7 @@ describe('S1.10 an a2a agent', () => {
     const server = await startServer({ streaming: false });
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const events = await collect(agent, { does: 'answer', pieces: ['Hel', 'lo'] });
-    expect(events.at(-1)).toMatchObject({ type: 'finished', result: { text: 'Hello' } });
+    expect(events.at(-1)).toMatchObject({ type: 'finished', result: { parts: [textPart('Hello')] } });
     expect(server.methods[0]).toBe('SendMessage');
     expect(new Set(server.methods.slice(1))).toEqual(new Set(['GetTask']));
   });
@@ -138,10 +139,10 @@ describe('S1.10 an a2a agent', () => {
         says: 'Which one?',
       })
     ).at(-1);
-    expect(asked).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
+    expect(asked).toMatchObject({ result: { outcome: 'input-required', parts: [textPart('Which one?')] } });
     const { conversationId } = (asked as Extract<AgentEvent, { type: 'finished' }>).result;
     const events = await collect(agent, { does: 'answer', pieces: ['that one'] }, { conversationId });
-    expect(events.at(-1)).toMatchObject({ result: { outcome: 'completed', text: 'that one' } });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'completed', parts: [textPart('that one')] } });
     const [first, second] = server.requests.slice(1).map(({ body }) => (body as SentMessage).params.message);
     expect(first?.taskId).toBeFalsy();
     expect(second?.taskId).toBeTruthy();
@@ -192,21 +193,30 @@ describe('S1.10 an a2a agent', () => {
 
   it.each([
     ['TASK_STATE_FAILED', 'AGENT_FAILED', 'remote', 'failed: no'],
-    ['TASK_STATE_REJECTED', 'AGENT_REQUEST_REFUSED', 'caller', 'rejected the request: no'],
     ['TASK_STATE_CANCELED', 'AGENT_FAILED', 'remote', 'failed: no'],
-  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, message) => {
+  ])('converts the task state %s to %s with the fault %s', async (state, code, fault, text) => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const ended = collect(agent, { does: 'end as', state, says: 'no' });
-    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(message) });
+    await expect(ended).rejects.toMatchObject({ code, fault, message: expect.stringContaining(text) });
     expect(agent.state).toBe(fault === 'remote' ? 'failed' : 'idle');
+  });
+
+  it('returns a rejected task as refused, with a conversation that does not continue the task', async () => {
+    const server = await startServer();
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    const events = await collect(agent, { does: 'end as', state: 'TASK_STATE_REJECTED', says: 'no' });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'refused', parts: [textPart('no')] } });
+    const { conversationId } = (events.at(-1) as Extract<AgentEvent, { type: 'finished' }>).result;
+    expect(conversationId).not.toContain('task=');
+    expect(agent.state).toBe('idle');
   });
 
   it('returns a request for authorization as input-required', async () => {
     const server = await startServer();
     const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
     const events = await collect(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
-    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Sign in at …' } });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', parts: [textPart('Sign in at …')] } });
   });
 
   it.each([restWire, jsonRpcWire, legacyJsonRpcWire])(
@@ -230,7 +240,7 @@ describe('S1.10 an a2a agent', () => {
     const agent = await agentWithResults([part('Hel', false), part('lo', true), part('Hello', false), whole]);
     const events = await collect(agent, {});
     expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : []))).toEqual(['Hel', 'lo', ' you']);
-    expect(events.at(-1)).toMatchObject({ result: { text: 'Hello you', conversationId: 'c' } });
+    expect(events.at(-1)).toMatchObject({ result: { parts: [textPart('Hello you')], conversationId: 'c' } });
   });
 
   it('redacts the key in text and data, also when it arrives in two parts', async () => {
@@ -256,7 +266,11 @@ describe('S1.10 an a2a agent', () => {
     );
     const events = await collect(agent, {});
     expect(JSON.stringify(events)).not.toContain(KEY);
-    expect(events.at(-1)).toMatchObject({ result: { text: 'got [secret] [secret]', data: { echo: ['[secret]'] } } });
+    expect(events.at(-1)).toMatchObject({
+      result: {
+        parts: [textPart('got [secret] [secret]'), { type: 'data', data: { echo: ['[secret]'] } }],
+      },
+    });
   });
 
   it('reports a crash when the stream ends before the task is finished', async () => {

@@ -5,6 +5,7 @@ import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { until } from '#rollcall/test-support';
+import { message, textPart } from '../content.part.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 
 const KEY = 'a2a-key-0123456789';
@@ -61,8 +62,8 @@ describe('S1.10 an a2a agent with a card', () => {
     const cardServer = await serve((_request, response) => response.end(cardWith(interfaces)));
     const agent = await provider.createAgent({ name: 'ada', settings: { url: `${cardServer.url}/some/card.json` } });
     const text = JSON.stringify({ does: 'answer', pieces: ['x'] });
-    for await (const event of agent.handle({ text }))
-      if (event.type === 'finished') expect(event.result.text).toBe('x');
+    for await (const event of agent.handle(message(text)))
+      if (event.type === 'finished') expect(event.result.parts).toEqual([textPart('x')]);
     expect(server.executor.begun).toBe(1);
     expect(cardServer.requests.map(({ path }) => path)).toEqual(['/some/card.json']);
   });

@@ -1,19 +1,50 @@
-import { Message, TaskState, type Part, type SendMessageRequest } from '@a2a-js/sdk';
+import { Message, Part, TaskState, type SendMessageRequest } from '@a2a-js/sdk';
 import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
+import type { ContentPart } from '../content.part.js';
+import { toWireContext } from '../wire/wire.message.js';
+
+/** The default of data. Data that has no media type is sent with this one, and arrives without one. */
+const JSON_TYPE = 'application/json';
 
 /** Converts a message to A2A; `task.reader.ts` converts the responses. */
-export function toSendMessage({ text, data }: AgentMessage, options: HandleOptions): SendMessageRequest {
+export function toSendMessage({ parts }: AgentMessage, options: HandleOptions): SendMessageRequest {
+  const { callId, conversationId, budget, context } = options;
+  const metadata = { ...(budget && { budget }), ...(context && { context: toWireContext(context) }) };
   const message = Message.fromJSON({
-    messageId: options.callId ?? crypto.randomUUID(),
-    ...fromConversation(options.conversationId),
+    messageId: callId ?? crypto.randomUUID(),
+    ...fromConversation(conversationId),
     role: 'ROLE_USER',
-    parts: [
-      { text, mediaType: 'text/plain' },
-      ...(data === undefined ? [] : [{ data, mediaType: 'application/json' }]),
-    ],
-    ...(options.budget && { metadata: { budget: options.budget } }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
   });
-  return { tenant: '', message, configuration: undefined, metadata: undefined };
+  return {
+    tenant: '',
+    message: { ...message, parts: parts.map(toA2aPart) },
+    configuration: undefined,
+    metadata: undefined,
+  };
+}
+
+function toA2aPart(part: ContentPart): Part {
+  if (part.type === 'text') return Part.fromJSON({ text: part.text, mediaType: 'text/plain' });
+  const { mediaType = JSON_TYPE } = part;
+  if (part.type === 'data') return Part.fromJSON({ data: part.data, mediaType });
+  const about = { mediaType, filename: part.name ?? '' };
+  return Part.fromJSON('bytes' in part ? { raw: part.bytes, ...about } : { url: part.url, ...about });
+}
+
+/** Converts parts of A2A. A part without content, which a later protocol version may define, is ignored. */
+export function toParts(parts: readonly Part[] = []): ContentPart[] {
+  return parts.flatMap((part) => toPart(part) ?? []);
+}
+
+function toPart({ content, mediaType, filename }: Part): ContentPart | undefined {
+  if (content === undefined) return undefined;
+  if (content.$case === 'text') return { type: 'text', text: content.value };
+  if (content.$case === 'data')
+    return { type: 'data', data: content.value as unknown, ...(mediaType && mediaType !== JSON_TYPE && { mediaType }) };
+  const about = { mediaType: mediaType || 'application/octet-stream', ...(filename && { name: filename }) };
+  if (content.$case === 'url') return { type: 'file', url: content.value, ...about };
+  return { type: 'file', bytes: Buffer.from(content.value).toString('base64'), ...about };
 }
 
 /**
@@ -21,7 +52,7 @@ export function toSendMessage({ text, data }: AgentMessage, options: HandleOptio
  * its open task.
  */
 export function toConversation(contextId: string, outcome: AgentResult['outcome'], taskId = ''): string {
-  return outcome === 'completed' ? contextId : `${contextId}${TASK_SEPARATOR}${taskId}`;
+  return outcome === 'input-required' ? `${contextId}${TASK_SEPARATOR}${taskId}` : contextId;
 }
 
 function fromConversation(conversationId = ''): { contextId?: string; taskId?: string } {
@@ -30,14 +61,6 @@ function fromConversation(conversationId = ''): { contextId?: string; taskId?: s
 }
 
 const TASK_SEPARATOR = '#task=';
-
-export function textOf(parts: readonly Part[] = []): string {
-  return parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
-}
-
-export function dataOf(parts: readonly Part[] = []): unknown[] {
-  return parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value] : []));
-}
 
 /** Maps A2A task states to the phases that a caller distinguishes. */
 export function phaseOf(state = TaskState.TASK_STATE_UNSPECIFIED): TaskPhase {

@@ -1,16 +1,22 @@
 import { Role, type Artifact, type Message, type StreamResponse, type Task } from '@a2a-js/sdk';
-import { ProviderError, type ProviderErrorCode } from '../../errors.js';
+import { z } from 'zod';
+import { ProviderError } from '../../errors.js';
 import { redactDeep } from '../../secret.js';
-import type { AgentEvent, AgentResult, AgentUsage } from '../agent.js';
-import { readUsage } from '../wire/wire.js';
-import { dataOf, phaseOf, textOf, toConversation } from './a2a.mapper.js';
-import { Artifacts } from './artifacts.js';
+import type { AgentEvent, AgentOutcome, AgentUsage } from '../agent.js';
+import { ArtifactParts } from '../artifact.parts.js';
+import { type ContentPart, textOfParts } from '../content.part.js';
+import { type Redact, redactParts } from '../redact.parts.js';
+import { readUsage } from '../wire/wire.schema.js';
+import { phaseOf, toConversation, toParts } from './a2a.mapper.js';
 
 type Status = NonNullable<Task['status']>;
 
+/** A2A has no state for an agent that reached a limit, so a failed task with this metadata counts as stopped. */
+const StoppedSchema = z.object({ reason: z.string(), detail: z.string().nullish() });
+
 /**
  * Converts the events of one task, or the message that an agent sends instead of a task. The text of a result comes from the
- * artifacts, or from the last status if there are no artifacts. The text of a question always comes from the status.
+ * artifacts, or from the last status if there are no artifacts. The text of a question or a refusal comes from the status.
  */
 export class TaskReader {
   taskId?: string;
@@ -18,14 +24,14 @@ export class TaskReader {
   ended = false;
   private oldState?: Task;
   private contextId?: string;
-  private readonly artifacts = new Artifacts();
+  private readonly artifacts = new ArtifactParts();
   private metadata: Record<string, unknown> | undefined;
 
   /** With `continues`, the first event may be the old state of the task. That state counts only if no other event follows. */
   constructor(
     private readonly label: string,
     private continues = false,
-    private readonly redact: (text: string) => string = (text) => text,
+    private readonly redact: Redact = (text) => text,
   ) {}
 
   *read({ payload }: StreamResponse): Generator<AgentEvent> {
@@ -37,10 +43,10 @@ export class TaskReader {
       case 'task':
         return yield* this.task(payload.value);
       case 'artifactUpdate':
-        this.taskId ??= payload.value.taskId || undefined;
-        return yield* this.artifact(payload.value.artifact, payload.value.append);
+        this.identify(payload.value);
+        return yield* this.artifact(payload.value.artifact, payload.value.append, payload.value.lastChunk);
       case 'statusUpdate':
-        this.taskId ??= payload.value.taskId || undefined;
+        this.identify(payload.value);
         this.metadata = payload.value.metadata ?? this.metadata;
         return yield* this.status(payload.value.status);
       case undefined:
@@ -53,13 +59,19 @@ export class TaskReader {
     if (this.oldState) yield* this.task(this.oldState);
   }
 
-  /** Reads the complete state of a task. It yields only text that was not yielded before. */
+  /** Reads the complete state of a task. It yields only content that was not yielded before. */
   *task(task: Task): Generator<AgentEvent> {
     this.taskId = task.id;
     this.contextId = task.contextId || this.contextId;
     this.metadata = task.metadata ?? this.metadata;
-    for (const artifact of task.artifacts ?? []) yield* this.artifact(artifact, false);
+    for (const artifact of task.artifacts ?? []) yield* this.artifact(artifact, false, false);
     yield* this.status(task.status);
+  }
+
+  /** The first event of a stream need not be the task. */
+  private identify({ taskId, contextId }: { taskId: string; contextId: string }): void {
+    this.taskId ??= taskId || undefined;
+    this.contextId ??= contextId || undefined;
   }
 
   private keepOldState(task: Task): void {
@@ -72,53 +84,78 @@ export class TaskReader {
     this.contextId = message.contextId || undefined;
     this.metadata = message.metadata;
     if (message.role !== Role.ROLE_AGENT) return;
-    yield* this.newText(this.artifacts.put(message.messageId, message, false));
-    yield this.finished('completed');
-  }
-
-  private *artifact(artifact: Artifact | undefined, append: boolean): Generator<AgentEvent> {
-    if (artifact) yield* this.newText(this.artifacts.put(artifact.artifactId, artifact, append));
-  }
-
-  private *newText(text: string): Generator<AgentEvent> {
+    const parts = toParts(message.parts);
+    const text = textOfParts(parts);
     if (text !== '') yield { type: 'text', text: this.redact(text) };
+    yield this.finished({ outcome: 'completed' }, parts);
+  }
+
+  private *artifact(artifact: Artifact | undefined, append: boolean, last: boolean): Generator<AgentEvent> {
+    if (!artifact) return;
+    const { artifactId: id, name } = artifact;
+    const whole = toParts(artifact.parts);
+    const addition = append ? whole : this.artifacts.additionOf(id, whole);
+    const isNew = !this.artifacts.has(id);
+    if (addition?.length === 0 && !isNew && !last) return; // an agent may repeat an artifact
+    const chunk = { id, parts: addition ?? whole, append: addition !== undefined && !isNew };
+    this.artifacts.apply(chunk);
+    const parts = redactParts(chunk.parts, this.redact);
+    const text = textOfParts(parts);
+    if (text !== '') yield { type: 'text', text, artifactId: id };
+    const about = redactDeep({ id, ...(name && { name }) }, this.redact) as { id: string; name?: string };
+    yield { type: 'artifact', artifact: { ...about, parts, append: chunk.append, last } };
   }
 
   private *status(status?: Status): Generator<AgentEvent> {
-    const statusText = textOf(status?.message?.parts);
+    const parts = toParts(status?.message?.parts);
+    const text = textOfParts(parts);
     switch (phaseOf(status?.state)) {
       case 'completed':
-        return yield this.finished('completed', statusText, dataOf(status?.message?.parts));
+        return yield this.finished({ outcome: 'completed' }, withoutTextOf(parts, this.artifacts.parts));
       case 'input-required':
-        return yield this.finished('input-required', statusText, dataOf(status?.message?.parts));
-      case 'failed':
-        throw this.end('AGENT_FAILED', `failed: ${statusText || 'it gave no reason'}`);
+        return yield this.finished({ outcome: 'input-required' }, parts);
       case 'rejected':
-        throw this.end('AGENT_REQUEST_REFUSED', `rejected the request: ${statusText || 'it gave no reason'}`);
+        return yield this.finished({ outcome: 'refused' }, parts);
+      case 'failed':
+        return yield this.stopped(parts) ?? this.failed(text || 'it gave no reason');
       case 'cancelled':
-        throw this.end('AGENT_FAILED', `failed: ${statusText || 'it cancelled the task itself'}`);
+        return yield this.failed(text || 'it cancelled the task itself');
       case 'working':
-        if (statusText !== '') yield { type: 'progress', text: this.redact(statusText) };
+        if (text !== '') yield { type: 'progress', text: this.redact(text) };
     }
   }
 
-  private finished(outcome: AgentResult['outcome'], statusText = '', more: unknown[] = []): AgentEvent {
-    this.ended = true;
-    const { text, data } = this.artifacts;
-    const answer = outcome === 'completed' ? text || statusText : statusText || text;
-    const result: AgentResult = { outcome, text: this.redact(answer), usage: this.usage };
-    if (this.contextId) result.conversationId = toConversation(this.contextId, outcome, this.taskId);
-    const all = [...data, ...more].map((one) => redactDeep(one, this.redact));
-    if (all.length > 0) result.data = all.length === 1 ? all[0] : all;
-    return { type: 'finished', result };
+  private stopped(parts: readonly ContentPart[]): AgentEvent | undefined {
+    const { success, data } = StoppedSchema.safeParse(this.metadata?.['stopped']);
+    if (!success) return undefined;
+    const { reason, detail } = data;
+    return this.finished({ outcome: 'stopped', reason, detail: detail || textOfParts(parts) }, []);
   }
 
-  private end(code: ProviderErrorCode, how: string): ProviderError {
+  private finished(outcome: AgentOutcome, statusParts: readonly ContentPart[]): AgentEvent {
     this.ended = true;
-    return new ProviderError(code, `${this.label} ${this.redact(how)}`, { usage: this.usage });
+    const { parts: artifactParts } = this.artifacts;
+    const all =
+      outcome.outcome === 'completed'
+        ? [...artifactParts, ...statusParts]
+        : [...statusParts, ...withoutTextOf(artifactParts, statusParts)];
+    const conversationId = this.contextId && toConversation(this.contextId, outcome.outcome, this.taskId);
+    const about = redactDeep(outcome, this.redact) as AgentOutcome;
+    const result = { ...about, parts: redactParts(all, this.redact), usage: this.usage };
+    return { type: 'finished', result: { ...result, ...(conversationId && { conversationId }) } };
+  }
+
+  private failed(why: string): never {
+    this.ended = true;
+    throw new ProviderError('AGENT_FAILED', `${this.label} failed: ${this.redact(why)}`, { usage: this.usage });
   }
 
   private get usage(): AgentUsage {
     return readUsage(this.metadata?.['usage']);
   }
+}
+
+/** Returns the parts without their texts if the other parts contain a text. */
+function withoutTextOf(parts: readonly ContentPart[], others: readonly ContentPart[]): readonly ContentPart[] {
+  return textOfParts(others) === '' ? parts : parts.filter(({ type }) => type !== 'text');
 }

@@ -6,13 +6,14 @@ import { expectNoOpenResources, openResources } from '../../testing/open-resourc
 import { isAlive, FakeProgram } from '../../testing/fake-program.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
+import { message, textPart } from '../content.part.js';
 import { ClaudeSdkAgentProvider, type ClaudeSdkProviderOptions } from './claude-sdk.agent-provider.js';
 
 const KEY = 'sk-ant-0123456789';
 
 describeAgentProviderContract('claude-sdk', {
   agentType: 'sdk',
-  statesUsage: false, // the SDK reports usage in another format, which another test checks
+  supports: ['streaming', 'stops'], // the SDK reports usage in another format, which another test checks
   make: async (name) => {
     const program = new FakeProgram();
     const sdk = new FakeClaudeSdk(program.args);
@@ -78,7 +79,7 @@ describe('S1.10 a claude-sdk agent', () => {
     options?: HandleOptions,
   ): Promise<AgentEvent | undefined> => {
     let event: AgentEvent | undefined;
-    for await (const next of agent.handle({ text: JSON.stringify(scenario) }, options)) event = next;
+    for await (const next of agent.handle(message(JSON.stringify(scenario)), options)) event = next;
     return event;
   };
 
@@ -130,6 +131,22 @@ describe('S1.10 a claude-sdk agent', () => {
     });
   });
 
+  it('sends data as JSON after the text', async () => {
+    const query = async function* (): AsyncGenerator {
+      yield { type: 'result', subtype: 'success', is_error: false, result: '', modelUsage: {} };
+    };
+    const prompts: string[] = [];
+    const load = async (): Promise<unknown> => ({
+      query: ({ prompt }: { prompt: string }) => {
+        prompts.push(prompt);
+        return query();
+      },
+    });
+    const recording = await create({}, { load });
+    for await (const event of recording.handle(message('Look', { a: [1] }))) void event;
+    expect(prompts).toEqual(['\nLook\n\n{"a":[1]}']);
+  });
+
   it('stores its files in a separate folder, which is deleted at shutdown', async () => {
     const agent = await create({});
     await lastEvent(agent, { does: 'answer', pieces: ['x'] });
@@ -141,8 +158,6 @@ describe('S1.10 a claude-sdk agent', () => {
   });
 
   it.each([
-    [{ subtype: 'error_max_turns', errors: ['Reached maximum number of turns (1)'] }, 'AGENT_LIMIT_REACHED', 'caller'],
-    [{ subtype: 'error_max_budget_usd', errors: ['Reached maximum budget'] }, 'AGENT_LIMIT_REACHED', 'caller'],
     [{ subtype: 'success', result: 'Invalid API key', api_error_status: 401 }, 'AGENT_CREDENTIAL_REFUSED', 'operator'],
     [{ subtype: 'success', result: 'Slow down', api_error_status: 429 }, 'AGENT_RATE_LIMITED', 'remote'],
     [{ subtype: 'success', result: 'Overloaded', api_error_status: 529 }, 'AGENT_UNREACHABLE', 'remote'],
@@ -153,6 +168,26 @@ describe('S1.10 a claude-sdk agent', () => {
     const error = await lastEvent(agent, {}).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code, fault });
     if (code !== 'AGENT_ANSWER_UNREADABLE') expect(error).toMatchObject({ usage: { costMicroUsd: 12_600 } });
+  });
+
+  it.each([
+    ['error_max_turns', 'iterations', 'Reached maximum number of turns (1)'],
+    ['error_max_budget_usd', 'budget', 'Reached maximum budget'],
+  ])('returns the SDK result %s as stopped, with the reason %s and the text so far', async (subtype, reason, why) => {
+    const text = { type: 'assistant', message: { content: [{ type: 'text', text: `So far, ${KEY}` }] } };
+    const end = { type: 'result', subtype, is_error: true, errors: [why], modelUsage: MODEL_USAGE };
+    const agent = await agentWithMessages(text, end);
+    expect(await lastEvent(agent, {})).toMatchObject({
+      type: 'finished',
+      result: {
+        outcome: 'stopped',
+        reason,
+        detail: why,
+        parts: [textPart('So far, [secret]')],
+        usage: { costMicroUsd: 12_600 },
+      },
+    });
+    expect(agent.state).toBe('idle');
   });
 
   it('ignores error texts of the SDK, messages of subagents and unknown message types', async () => {
@@ -176,10 +211,10 @@ describe('S1.10 a claude-sdk agent', () => {
       { type: 'result', subtype: 'success', is_error: false, result: `answer ${KEY}`, modelUsage: {} },
     );
     const events: AgentEvent[] = [];
-    for await (const event of agent.handle({ text: 'hi' })) events.push(event);
+    for await (const event of agent.handle(message('hi'))) events.push(event);
     expect(events).toEqual([
       { type: 'text', text: 'answer [secret]' },
-      { type: 'finished', result: { outcome: 'completed', text: 'answer [secret]', usage: {} } },
+      { type: 'finished', result: { outcome: 'completed', parts: [textPart('answer [secret]')], usage: {} } },
     ]);
   });
 

@@ -6,9 +6,10 @@ import { ProviderError, reasonOf } from '../../errors.js';
 import { redactAll, type Secret } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
+import { textOnly } from '../text-only.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
-import { readSdkMessage } from './claude-sdk.wire.js';
+import { SdkMessageReader } from './claude-sdk.wire.js';
 
 /** The used part of `@anthropic-ai/claude-agent-sdk`. The package is optional, so its own types cannot be used. */
 export interface ClaudeSdk {
@@ -92,6 +93,7 @@ export class ClaudeSdkAgent extends TrackedAgent {
     signal: AbortSignal,
     { budget }: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
+    const prompt = MESSAGE_PREFIX + textOnly(message, this.label);
     const abortController = new AbortController();
     const ofCall = new Set<ProcessGroup>();
     signal.addEventListener('abort', () => void this.end(ofCall, abortController));
@@ -103,10 +105,10 @@ export class ClaudeSdkAgent extends TrackedAgent {
       abortController,
       spawnClaudeCodeProcess: this.spawner(ofCall, abortController.signal),
     };
-    const context = { label: this.label, redact: (text: string) => this.redact(text) };
+    const reader = new SdkMessageReader({ label: this.label, redact: (text) => this.redact(text) });
     try {
-      const messages = this.options.sdk.query({ prompt: promptOf(message), options });
-      for await (const value of untilAborted(messages, signal)) yield* readSdkMessage(value, context);
+      const messages = this.options.sdk.query({ prompt, options });
+      for await (const value of untilAborted(messages, signal)) yield* reader.read(value);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
       throw new ProviderError(
@@ -169,8 +171,4 @@ export class ClaudeSdkAgent extends TrackedAgent {
     abortController.abort();
     await Promise.all([...ofCall].map(async (group) => await group.stop()));
   }
-}
-
-function promptOf({ text, data }: AgentMessage): string {
-  return `${MESSAGE_PREFIX}${text}${data === undefined ? '' : `\n\n${JSON.stringify(data)}`}`;
 }

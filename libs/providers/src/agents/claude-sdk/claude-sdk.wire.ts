@@ -4,6 +4,7 @@ import { redactDeep } from '../../secret.js';
 import { addUsage, type ModelUsage } from '../../models/usage.js';
 import type { AgentEvent, AgentUsage } from '../agent.js';
 import { agentErrorOfStatus } from '../agent.status.js';
+import { type ContentPart, textPart } from '../content.part.js';
 
 /** The schemas contain only the fields of the SDK messages that are used here. */
 
@@ -50,24 +51,50 @@ interface ReadContext {
 
 const MICRO_PER_DOLLAR = 1_000_000;
 const MAX_REASON_LENGTH = 500;
-/** The results that are caused by our own limits. */
-const LIMITS = new Set(['error_max_turns', 'error_max_budget_usd']);
+/** The results that are caused by our own limits, with the reason of the outcome `stopped`. */
+const LIMITS = new Map([
+  ['error_max_turns', 'iterations'],
+  ['error_max_budget_usd', 'budget'],
+]);
 
-/** Converts a message of the SDK to events. Messages of other or unknown types are ignored. */
-export function* readSdkMessage(value: unknown, context: ReadContext): Generator<AgentEvent> {
-  const { type } = (value ?? {}) as { type?: unknown };
-  if (type === 'result') return yield finished(read(ResultSchema, value, context), context);
-  if (type === 'assistant') yield* textAndTools(read(AssistantSchema, value, context), context);
-}
+/** Converts the messages of one call to events. Messages of other or unknown types are ignored. */
+export class SdkMessageReader {
+  /** The text of the answer so far. A result with an error does not contain it. */
+  private text = '';
 
-function* textAndTools(assistant: z.output<typeof AssistantSchema>, { redact }: ReadContext): Generator<AgentEvent> {
-  const { message, parent_tool_use_id: parent, error } = assistant;
-  if (parent || error) return; // texts of subagents are not part of the answer, and the result message repeats an error
-  for (const block of message.content) {
-    if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };
-    if (block?.type !== 'tool_use') continue;
-    const { id, name, input } = block;
-    yield { type: 'tool-call', id, name, input: redactDeep(input, redact) };
+  constructor(private readonly context: ReadContext) {}
+
+  *read(value: unknown): Generator<AgentEvent> {
+    const { type } = (value ?? {}) as { type?: unknown };
+    if (type === 'result') return yield this.finished(read(ResultSchema, value, this.context));
+    if (type === 'assistant') yield* this.textAndTools(read(AssistantSchema, value, this.context));
+  }
+
+  private *textAndTools(assistant: z.output<typeof AssistantSchema>): Generator<AgentEvent> {
+    const { redact } = this.context;
+    const { message, parent_tool_use_id: parent, error } = assistant;
+    if (parent || error) return; // texts of subagents are not part of the answer, and the result message repeats an error
+    for (const block of message.content) {
+      if (block?.type === 'text') this.text += block.text;
+      if (block?.type === 'text') yield { type: 'text', text: redact(block.text) };
+      if (block?.type !== 'tool_use') continue;
+      const { id, name, input } = block;
+      yield { type: 'tool-call', id, name, input: redactDeep(input, redact) };
+    }
+  }
+
+  private finished(message: ResultMessage): AgentEvent {
+    const { subtype, is_error, result } = message;
+    const reason = LIMITS.get(subtype);
+    if (!reason && (subtype !== 'success' || is_error)) throw failed(message, this.context);
+    const usage = toUsage(message.modelUsage);
+    if (!reason) return { type: 'finished', result: { outcome: 'completed', parts: this.partsOf(result), usage } };
+    const detail = reasonText(message, this.context);
+    return { type: 'finished', result: { outcome: 'stopped', reason, detail, parts: this.partsOf(this.text), usage } };
+  }
+
+  private partsOf(text: string): ContentPart[] {
+    return text === '' ? [] : [textPart(this.context.redact(text))];
   }
 }
 
@@ -78,22 +105,15 @@ function read<Schema extends z.ZodType>(schema: Schema, value: unknown, { label 
   throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${label} sent an invalid message: ${problems}`);
 }
 
-function finished(message: ResultMessage, context: ReadContext): AgentEvent {
-  const { subtype, is_error, result, modelUsage } = message;
-  if (subtype !== 'success' || is_error) throw failed(message, context);
-  return {
-    type: 'finished',
-    result: { outcome: 'completed', text: context.redact(result), usage: toUsage(modelUsage) },
-  };
+function failed(message: ResultMessage, context: ReadContext): ProviderError {
+  const { subtype, modelUsage, api_error_status: status } = message;
+  const usage = toUsage(modelUsage);
+  const text = `${context.label} failed (${subtype}): ${reasonText(message, context)}`;
+  return status ? agentErrorOfStatus(status, text, { usage }) : new ProviderError('AGENT_FAILED', text, { usage });
 }
 
-function failed(message: ResultMessage, { label, redact }: ReadContext): ProviderError {
-  const { subtype, result, errors, modelUsage, api_error_status: status } = message;
-  const why = redact(errors.join('; ') || result || subtype).slice(0, MAX_REASON_LENGTH);
-  const usage = toUsage(modelUsage);
-  if (LIMITS.has(subtype)) return new ProviderError('AGENT_LIMIT_REACHED', `${label} stopped: ${why}`, { usage });
-  const text = `${label} failed (${subtype}): ${why}`;
-  return status ? agentErrorOfStatus(status, text, { usage }) : new ProviderError('AGENT_FAILED', text, { usage });
+function reasonText({ subtype, result, errors }: ResultMessage, { redact }: ReadContext): string {
+  return redact(errors.join('; ') || result || subtype).slice(0, MAX_REASON_LENGTH);
 }
 
 /** Uses `modelUsage`, because `usage` does not include subagents. Its input tokens do not include cached tokens; ours do. */

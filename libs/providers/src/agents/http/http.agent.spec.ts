@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
 import { Secret } from '../../secret.js';
+import { allExcept } from '../../testing/agent-contract.subject.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
+import { type ContentPart, message, textPart } from '../content.part.js';
 import { HttpAgentProvider } from './http.agent-provider.js';
 
 const policy = new EgressPolicy({ allowLoopback: true });
@@ -15,7 +17,7 @@ const policy = new EgressPolicy({ allowLoopback: true });
 for (const dialect of ['json', 'ndjson', 'sse'] as const) {
   describeAgentProviderContract(`http (${dialect})`, {
     agentType: 'api',
-    streams: dialect !== 'json',
+    supports: dialect === 'json' ? allExcept('streaming', 'artifacts') : undefined,
     make: async (name) => {
       const server = await startFakeHttpAgent(dialect);
       const egress = localEgress();
@@ -53,7 +55,7 @@ describe('S1.10 an http agent', () => {
   };
   const collect = async (agent: Agent): Promise<AgentEvent[]> => {
     const events: AgentEvent[] = [];
-    for await (const event of agent.handle({ text: 'hi', data: { a: 1 } }, OPTIONS)) events.push(event);
+    for await (const event of agent.handle(message('hi', { a: 1 }), OPTIONS)) events.push(event);
     return events;
   };
   const OPTIONS = { callId: 'call-1', conversationId: 'talk-1', budget: { tokens: 500 } };
@@ -69,6 +71,7 @@ describe('S1.10 an http agent', () => {
       callId: 'call-1',
       text: 'hi',
       data: { a: 1 },
+      parts: [textPart('hi'), { type: 'data', data: { a: 1 } }],
       conversationId: 'talk-1',
       budget: { tokens: 500 },
     });
@@ -113,7 +116,7 @@ describe('S1.10 an http agent', () => {
     );
     const events = await collect(agent);
     expect(events.map((event) => event.type)).toEqual(['progress', 'finished']);
-    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', text: 'Which one?' } });
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', parts: [textPart('Which one?')] } });
   });
 
   it.each(['x-ndjson', 'event-stream'])('rejects a line that never ends: %s', async (kind) => {
@@ -127,6 +130,97 @@ describe('S1.10 an http agent', () => {
     await until('the connection is closed', () => servers.at(-1)?.busyConnections === 0);
   });
 
+  /** Creates an agent that answers with these lines. */
+  const agentWithEvents = async (events: object[], credential?: object): Promise<Agent> =>
+    await agentAt(
+      (_request, response) =>
+        response
+          .writeHead(200, { 'content-type': 'application/x-ndjson' })
+          .end(events.map((event) => JSON.stringify(event)).join('\n')),
+      credential,
+    );
+  const FILE: ContentPart = { type: 'file', bytes: 'AAEC', mediaType: 'image/png', name: 'a.png' };
+
+  it.each([
+    [[], { text: 'Hi', data: { a: 1 } }, [textPart('Hi'), { type: 'data', data: { a: 1 } }]],
+    [[], { text: 'Hi', data: { a: 1 }, parts: [textPart('Hi'), { type: 'data', data: { a: 1 } }, FILE] }, undefined],
+    [[], { text: 'Hi', parts: [FILE] }, [textPart('Hi'), FILE]],
+    [['H', 'i'], { parts: [FILE] }, [textPart('Hi'), FILE]],
+    [['H', 'i'], { parts: [textPart('Hi'), FILE] }, [textPart('Hi'), FILE]],
+    [['H', 'i'], { text: '' }, []],
+    [[], {}, []],
+  ])('reads text, data and parts of an answer once: %j %j', async (texts, result, parts) => {
+    const pieces = texts.map((text) => ({ type: 'text', text }));
+    const events = await collect(await agentWithEvents([...pieces, { type: 'result', ...result }]));
+    expect(events.at(-1)).toMatchObject({ result: { parts: parts ?? result.parts } });
+  });
+
+  it('passes on the chunks of an artifact, and adds the artifact to the result', async () => {
+    const artifact = { id: 'a', name: 'a.md', parts: [textPart('One')], append: true, last: false };
+    const events = await collect(
+      await agentWithEvents([
+        { type: 'artifact', artifact },
+        { type: 'artifact', artifact: { id: 'a', parts: [FILE], append: true, last: true } },
+        { type: 'result', text: 'Done.' },
+      ]),
+    );
+    expect(events).toEqual([
+      { type: 'artifact', artifact },
+      { type: 'artifact', artifact: { id: 'a', parts: [FILE], append: true, last: true } },
+      {
+        type: 'finished',
+        result: { outcome: 'completed', parts: [textPart('Done.'), textPart('One'), FILE], usage: {} },
+      },
+    ]);
+  });
+
+  it('returns a limit without a reason as stopped with the reason unknown', async () => {
+    const events = await collect(await agentWithEvents([{ type: 'result', text: 'So far', outcome: 'stopped' }]));
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'stopped', reason: 'unknown', detail: '' } });
+  });
+
+  it.each([
+    { type: 'result', parts: [{ type: 'picture' }] },
+    { type: 'result', parts: [{ type: 'file', bytes: '?', mediaType: 'image/png' }] },
+    { type: 'result', parts: 'none' },
+    { type: 'result', outcome: 'waiting' },
+    { type: 'artifact', artifact: { parts: [] } },
+  ])('rejects an invalid event: %j', async (event) => {
+    await expect(collect(await agentWithEvents([event]))).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE' });
+  });
+
+  it('redacts its key in files, artifacts, reasons, tool calls and error messages about the answer', async () => {
+    const bytes = Buffer.from(`a file with ${KEY}`).toString('base64');
+    const file = { type: 'file', bytes, mediaType: 'text/plain', name: KEY };
+    const events = await collect(
+      await agentWithEvents(
+        [
+          { type: 'artifact', artifact: { id: KEY, name: KEY, parts: [file, { type: 'data', data: { [KEY]: KEY } }] } },
+          { type: 'tool-call', name: 'search', input: { [KEY]: [KEY] } },
+          { type: 'result', outcome: 'stopped', reason: KEY, detail: KEY, conversationId: KEY, parts: [file] },
+        ],
+        { env: 'AGENT_KEY' },
+      ),
+    );
+    const revealed = [KEY, Buffer.from(KEY).toString('base64').slice(0, -4), bytes];
+    for (const text of revealed) expect(JSON.stringify(events)).not.toContain(text);
+    expect(events.at(-1)).toMatchObject({ result: { outcome: 'stopped', reason: '[secret]', detail: '[secret]' } });
+    const invalid = agentWithEvents([{ type: 'result', outcome: KEY, text: [KEY] }], { env: 'AGENT_KEY' });
+    await expect(collect(await invalid)).rejects.toThrow(expect.not.stringContaining(KEY));
+  });
+
+  it('rejects a file that is larger than the limit of an answer', async () => {
+    const small = localEgress({ bytes: 10_000 });
+    const server = await LocalServer.start((_request, response) =>
+      response.end(JSON.stringify({ parts: [{ ...FILE, bytes: 'A'.repeat(20_000) }] })),
+    );
+    servers.push(server);
+    const provider = new HttpAgentProvider({ fetch: small.fetch, policy, secrets: () => undefined });
+    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+    await expect(collect(agent)).rejects.toMatchObject({ code: 'EGRESS_TOO_LARGE' });
+    await small.close();
+  });
+
   it('treats null as missing, and an invalid count as unknown', async () => {
     const body = {
       text: 'ok',
@@ -136,7 +230,7 @@ describe('S1.10 an http agent', () => {
       usage: { inputTokens: 3, outputTokens: -1, costMicroUsd: 1.5, cacheReadTokens: 0, reasoningTokens: null },
     };
     const agent = await agentAt((_request, response) => response.end(JSON.stringify(body)));
-    const result = { outcome: 'completed', text: 'ok', usage: { inputTokens: 3, cacheReadTokens: 0 } };
+    const result = { outcome: 'completed', parts: [textPart('ok')], usage: { inputTokens: 3, cacheReadTokens: 0 } };
     expect(await collect(agent)).toEqual([{ type: 'finished', result }]);
     const withoutUsage = await agentAt((_request, response) => response.end('{"text":"ok","usage":null}'));
     expect(await collect(withoutUsage)).toMatchObject([{ result: { usage: {} } }]);
@@ -151,12 +245,19 @@ describe('S1.10 an http agent', () => {
           .end([...lines, '{"type":"result"}'].join('\n')),
       { env: 'AGENT_KEY' },
     );
-    expect((await collect(agent)).at(-1)).toMatchObject({ result: { text: '[secret]' } });
+    expect((await collect(agent)).at(-1)).toMatchObject({ result: { parts: [textPart('[secret]')] } });
+  });
+
+  it('sends several values of data as an array to agents that do not read parts', async () => {
+    const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
+    const data = [1, null].map((value): ContentPart => ({ type: 'data', data: value }));
+    for await (const event of agent.handle({ parts: [textPart('a'), ...data, textPart('b')] })) void event;
+    expect(servers.at(-1)?.requests[0]?.body).toMatchObject({ text: 'ab', data: [1, null] });
   });
 
   it('accepts a call id that is not a valid header value', async () => {
     const agent = await agentAt((_request, response) => response.end('{"text":"ok"}'));
-    for await (const event of agent.handle({ text: 'hi' }, { callId: 'a\r\nx-injected: 1 é' })) void event;
+    for await (const event of agent.handle(message('hi'), { callId: 'a\r\nx-injected: 1 é' })) void event;
     const [request] = servers.at(-1)?.requests ?? [];
     expect(request?.headers['idempotency-key']).toBe('a%0D%0Ax-injected%3A%201%20%C3%A9');
     expect(request?.headers['x-injected']).toBeUndefined();

@@ -4,7 +4,8 @@ import { ProviderError } from '../../errors.js';
 import { agentErrorOf } from '../agent.status.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { MAX_LINE_LENGTH, linesOf } from '../wire/lines.js';
-import { toWire, WireReader, type WireMessage } from '../wire/wire.js';
+import { toWire, type WireMessage } from '../wire/wire.message.js';
+import { WireReader } from '../wire/wire.reader.js';
 
 export interface HttpAgentOptions {
   name: string;

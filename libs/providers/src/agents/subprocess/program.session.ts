@@ -1,7 +1,8 @@
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { AgentEvent } from '../agent.js';
 import { LONG_CALL_LIMITS } from '../../egress/egress.client.js';
-import { WireReader, type WireMessage } from '../wire/wire.js';
+import type { WireMessage } from '../wire/wire.message.js';
+import { WireReader } from '../wire/wire.reader.js';
 import { EventQueue } from './event.queue.js';
 import { ProgramProcess, type Program } from './program.process.js';
 

@@ -4,6 +4,7 @@ import { expectNoOpenResources, openResources } from '../../testing/open-resourc
 import { isAlive, FakeProgram } from '../../testing/fake-program.js';
 import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
+import { message, textOfParts } from '../content.part.js';
 import { SubprocessAgentProvider, type AllowedProgram } from './subprocess.agent-provider.js';
 
 const KEY = 'program-key-0123456789';
@@ -46,7 +47,7 @@ describe('S1.10 a subprocess agent', () => {
     await expectNoOpenResources(before);
   });
   const send = (does: string, signal?: AbortSignal): AsyncIterator<AgentEvent> =>
-    agent.handle({ text: JSON.stringify({ does }) }, { signal })[Symbol.asyncIterator]();
+    agent.handle(message(JSON.stringify({ does })), { signal })[Symbol.asyncIterator]();
 
   it('a program ends together with its child processes at shutdown, also when it ignores SIGTERM', async () => {
     await startAgent({ env: { STUBBORN: 'yes', PATH: '/usr/bin:/bin' } });
@@ -75,6 +76,12 @@ describe('S1.10 a subprocess agent', () => {
     const { value } = await send('show environment').next();
     expect(value).toMatchObject({ type: 'finished' });
     expect(program.pids).toHaveLength(2);
+  });
+
+  it('yields the tool calls of a program, whose events have the id of the message', async () => {
+    await startAgent();
+    const { value } = await send('call a tool').next();
+    expect(value).toEqual({ type: 'tool-call', id: expect.any(String), name: 'search', input: { q: 'x' } });
   });
 
   it('terminates a program whose output is not JSON', async () => {
@@ -121,7 +128,7 @@ describe('S1.10 a subprocess agent', () => {
   it('a program receives the configured environment with its keys, and no other variable of Rollcall', async () => {
     await startAgent({ env: { LANG: 'C' }, secretEnv: ['PROGRAM_KEY'] });
     const { value } = (await send('show environment').next()) as { value: Extract<AgentEvent, { type: 'finished' }> };
-    const seen = JSON.parse(value.result.text) as Record<string, string>;
+    const seen = JSON.parse(textOfParts(value.result.parts)) as Record<string, string>;
     expect(seen).toMatchObject({ LANG: 'C', PROGRAM_KEY: '[secret]' }); // the program has the key, but its answer is redacted
     expect(Object.keys(seen)).not.toContain('TEST_POSTGRES_URL');
   });

@@ -1,7 +1,7 @@
 import { redactAll } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { TrackedAgent } from '../tracked.agent.js';
-import { toWire } from '../wire/wire.js';
+import { toWire } from '../wire/wire.message.js';
 import type { Program } from './program.process.js';
 import { ProgramSession, type SessionOptions } from './program.session.js';
 

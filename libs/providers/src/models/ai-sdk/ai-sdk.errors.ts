@@ -2,7 +2,7 @@ import { APICallError } from '@ai-sdk/provider';
 import { ProviderError, reasonOf, type ProviderErrorCode } from '../../errors.js';
 import { readRetryAfter } from '../../retry-after.js';
 import type { Secret } from '../../secret.js';
-import { codeOfStatus } from '../model.errors.js';
+import { codeOfStatus, usageOfStatus } from '../model.errors.js';
 
 const MAX_REASON_LENGTH = 500;
 const NO_CREDIT = /insufficient_quota|billing_hard_limit/;
@@ -13,6 +13,8 @@ export interface CallContext {
   key?: Secret;
   /** The code for an error without an HTTP status. */
   fallbackCode: ProviderErrorCode;
+  /** Whether a part of the answer has arrived, so that tokens were used. */
+  hasBegun?: boolean;
 }
 
 /** Converts an error of the AI SDK. The result contains neither the request, nor the response, nor the key. */
@@ -27,7 +29,8 @@ export function toModelError(error: unknown, context: CallContext): ProviderErro
   }
   const code = NO_CREDIT.test(responseBody) ? 'MODEL_QUOTA_EXHAUSTED' : codeOfStatus(status);
   const message = `${context.label} responded with ${status}: ${reason}${ADVICE[code] ?? ''}`;
-  return new ProviderError(code, message, { status, retryAfterMs: readRetryAfter(responseHeaders) });
+  const usage = context.hasBegun ? undefined : usageOfStatus(status);
+  return new ProviderError(code, message, { status, retryAfterMs: readRetryAfter(responseHeaders), usage });
 }
 
 const ADVICE: Partial<Record<ProviderErrorCode, string>> = {

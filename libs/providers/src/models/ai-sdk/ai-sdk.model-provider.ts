@@ -44,16 +44,19 @@ export class AiSdkModelProvider implements ModelProvider {
   async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncGenerator<ModelEvent> {
     this.throwIfAborted(signal);
     const builder = new ReplyBuilder();
+    let hasBegun = false;
     try {
       for await (const part of this.parts(request, signal)) {
-        if (part.type === 'error') throw this.explain(part.error, signal, 'MODEL_STREAM_BROKEN');
+        if (part.type === 'error') throw this.explain(part.error, signal, 'MODEL_STREAM_BROKEN', hasBegun);
         const event = builder.add(part);
-        if (event) yield event;
+        if (!event) continue;
+        hasBegun = true;
+        yield event;
       }
       if (!builder.reply) throw this.incomplete(builder.usage);
       yield { type: 'finished', reply: builder.reply };
     } catch (error) {
-      throw this.explain(error, signal, 'MODEL_STREAM_BROKEN');
+      throw this.explain(error, signal, 'MODEL_STREAM_BROKEN', hasBegun);
     }
   }
 
@@ -70,9 +73,14 @@ export class AiSdkModelProvider implements ModelProvider {
     if (signal?.aborted) throw aborted(`The call to ${this.label}`);
   }
 
-  private explain(error: unknown, signal: AbortSignal | undefined, fallbackCode: ProviderErrorCode): ProviderError {
+  private explain(
+    error: unknown,
+    signal: AbortSignal | undefined,
+    fallbackCode: ProviderErrorCode,
+    hasBegun = false,
+  ): ProviderError {
     if (signal?.aborted) return aborted(`The call to ${this.label}`);
-    return toModelError(error, { label: this.label, key: this.options.key, fallbackCode });
+    return toModelError(error, { label: this.label, key: this.options.key, fallbackCode, hasBegun });
   }
 
   private incomplete(usage?: ModelUsage): ProviderError {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { aborted, ProviderError } from '../../errors.js';
 import { textOf, type AssistantPart } from '../message.js';
-import { codeOfStatus } from '../model.errors.js';
+import { codeOfStatus, usageOfStatus } from '../model.errors.js';
 import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
 import type { ModelUsage } from '../usage.js';
 import type { Step } from './script.js';
@@ -107,7 +107,7 @@ async function begin({ delayMs, failure }: Step, signal?: AbortSignal): Promise<
   if (!failure) return;
   const { status, retryAfterMs } = failure;
   const message = `The script answers ${status} here.`;
-  throw new ProviderError(codeOfStatus(status), message, { status, retryAfterMs });
+  throw new ProviderError(codeOfStatus(status), message, { status, retryAfterMs, usage: usageOfStatus(status) });
 }
 
 /** Waits until the call is aborted. Without a signal this could never happen, so it throws. */

@@ -19,14 +19,14 @@ if (process.env.STUBBORN) {
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line);
-  if (message.type === 'message') begin(message.id, JSON.parse(message.text));
+  if (message.type === 'message') begin(message, JSON.parse(message.text));
   if (message.type === 'cancel' && !stubborn.has(message.id)) {
     record('end', message.id);
     write({ id: message.id, type: 'error', message: 'cancelled' });
   }
 });
 
-function begin(id, scenario) {
+function begin({ id, parts, context }, scenario) {
   record('begin', id);
   for (const text of scenario.pieces ?? []) write({ id, type: 'text', text });
   if (scenario.does === 'crash') process.exitCode = 3;
@@ -38,11 +38,22 @@ function begin(id, scenario) {
     return process.stderr.write(`${LONG.repeat(500)} the end`, () => process.exit(1));
   if (scenario.does === 'babble') return process.stdout.write('Hello, I am not JSON\n');
   if (scenario.does === 'ignore cancel') return stubborn.add(id);
+  if (scenario.does === 'call a tool') write({ id, type: 'tool-call', name: 'search', input: { q: 'x' } });
   if (scenario.does === 'have a child') return write({ id, type: 'progress', text: `${haveChild()}` });
   if (scenario.does === 'show environment') write({ id, type: 'result', text: JSON.stringify(process.env) });
   if (scenario.does === 'answer') write({ id, type: 'result', usage: scenario.usage });
+  if (scenario.does === 'echo') write({ id, type: 'result', parts: parts.slice(1) });
+  for (const artifact of scenario.chunks ?? []) write({ id, type: 'artifact', artifact });
+  if (scenario.does === 'produce') write({ id, type: 'result' });
+  if (scenario.does === 'show context') write({ id, type: 'result', data: context });
+  if (scenario.does === 'refuse') write({ ...resultOf(scenario), id, outcome: 'refused', text: scenario.message });
+  if (scenario.does === 'stop') write({ ...resultOf(scenario), id, outcome: 'stopped' });
   if (scenario.does === 'fail') write({ id, type: 'error', message: scenario.message });
   if (scenario.does !== 'hang') record('end', id);
+}
+
+function resultOf({ reason, detail, usage }) {
+  return { type: 'result', reason, detail, usage };
 }
 
 /** Writes without end, as fast as the output is read, and reads no input meanwhile. */

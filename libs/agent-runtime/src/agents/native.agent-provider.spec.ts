@@ -1,0 +1,129 @@
+import { Logger } from '@nestjs/common';
+import {
+  type ModelMessage,
+  ModelCatalog,
+  type ModelUsage,
+  PresetCatalog,
+  ProviderError,
+  VendorRegistry,
+} from '#rollcall/providers';
+import {
+  type AgentScenario,
+  breakAfter,
+  describeAgentProviderContract,
+  hangAfter,
+  refuse,
+  say,
+  ScriptedModel,
+  type Step as ScriptStep,
+  using,
+} from '#rollcall/providers/testing';
+import { SkillLibrary } from '../skills/skill.library.js';
+import { InMemorySpending } from '../testing/in-memory.spending.js';
+import { defineTool } from '../tools/define.tool.js';
+import { toolBox } from '../tools/tool.box.js';
+import { ToolExecutor } from '../tools/tool.executor.js';
+import { checkToolFilter } from '../tools/tool.filter.js';
+import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
+import { AgentTools } from './agent.tools.js';
+import { NativeAgentProvider } from './native.agent-provider.js';
+
+const search = defineTool({ name: 'search', description: 'Finds a page.', execute: () => 'a page' });
+const box = toolBox('test', [search]);
+const catalog = {
+  toolboxes: [box],
+  checkFilter: (filter: Parameters<typeof checkToolFilter>[0]) => checkToolFilter(filter, { tools: ['search'] }),
+};
+
+beforeAll(() => Logger.overrideLogger(false));
+
+function providerOf(model: ScriptedModel): NativeAgentProvider {
+  const vendors = new VendorRegistry().register({ name: 'fake', needsKey: false, open: () => model });
+  const prices = { usdPerMillionTokens: { input: 5, output: 5.5 } };
+  const presets = new PresetCatalog({
+    default: 'small',
+    presets: { small: { vendor: 'fake', model: 'one', ...prices } },
+  });
+  const models = new ModelCatalog({ vendors, secrets: () => undefined, fetch });
+  const tools = new AgentTools(new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits), catalog);
+  return new NativeAgentProvider(presets, models, tools, new SkillLibrary({ folders: [] }), new InMemorySpending());
+}
+
+describeAgentProviderContract('native', {
+  agentType: 'in-process',
+  supports: ['streaming', 'usage', 'refusals'],
+  readsFiles: true,
+  failureCodes: { fails: ['MODEL_ANSWER_UNREADABLE'], crashes: ['MODEL_STREAM_BROKEN'] },
+  make: async (name) => {
+    const model = new ScriptedModel(({ messages }) => stepFor(scenarioIn(messages)));
+    return {
+      agent: await providerOf(model).createAgent({ name }),
+      play: (scenario) => JSON.stringify(scenario),
+      begunCalls: () => model.calls.length,
+      busyCalls: () => model.inFlight,
+      close: async () => await Promise.resolve(),
+    };
+  },
+});
+
+describe('the provider native', () => {
+  const native = providerOf(new ScriptedModel([say('hello')]));
+
+  it('S1.7 describes its settings', () => {
+    const { settings } = native.describe();
+    expect(Object.keys(settings?.['properties'] as object)).toEqual(
+      expect.arrayContaining(['instructions', 'model', 'tools', 'maxIterations']),
+    );
+  });
+
+  it.each([
+    ['an unknown setting', { instrucions: 'x' }, 'AGENT_SETTINGS_INVALID'],
+    ['an unknown model', { model: 'nope' }, 'MODEL_PRESET_UNKNOWN'],
+    ['an iteration cap of 0', { maxIterations: 0 }, 'AGENT_SETTINGS_INVALID'],
+    ['an output schema with a pattern', { outputSchema: { type: 'string', pattern: 'x' } }, 'AGENT_SETTINGS_INVALID'],
+    ['an unknown tool (S4.4)', { tools: { allow: ['serch'] } }, 'TOOL_UNKNOWN'],
+    ['an unknown skill', { skills: [{ name: 'nope' }] }, 'SKILL_NOT_FOUND'],
+  ])('S1.1 rejects %s', async (_name, settings, code) => {
+    await expect(native.createAgent({ name: 'ada', settings })).rejects.toMatchObject({ code });
+  });
+
+  it('S4.4 offers exactly the allowed tools to the model', async () => {
+    const model = new ScriptedModel(() => say('hello'));
+    for (const tools of [undefined, { allow: ['search'] }, { allow: [] }, { deny: ['search'] }]) {
+      const agent = await providerOf(model).createAgent({ name: 'ada', settings: { tools } });
+      for await (const event of agent.handle({ parts: [{ type: 'text', text: 'hi' }] })) expect(event).toBeDefined();
+    }
+    const offered = model.calls.map(({ request }) => request.tools?.map(({ name }) => name) ?? []);
+    expect(offered).toEqual([['search'], ['search'], [], []]);
+  });
+});
+
+function scenarioIn(messages: readonly ModelMessage[]): AgentScenario {
+  const last = messages.findLast(({ role }) => role === 'user');
+  const part = last?.role === 'user' ? last.content[0] : undefined;
+  return JSON.parse(part?.type === 'text' ? part.text : '') as AgentScenario;
+}
+
+function stepFor(scenario: AgentScenario): ScriptStep {
+  switch (scenario.does) {
+    case 'answer':
+      return using(tokensIn(scenario.usage), say(scenario.pieces.join('')));
+    case 'refuse':
+      return using(tokensIn(scenario.usage), refuse(scenario.message));
+    case 'hang':
+      return hangAfter(scenario.pieces.join(''));
+    case 'crash':
+      return breakAfter(scenario.pieces.join(''));
+    case 'fail':
+      throw new ProviderError('MODEL_ANSWER_UNREADABLE', scenario.message, { retryable: false });
+    case 'echo':
+    case 'produce':
+    case 'show context':
+    case 'stop':
+      throw new Error(`a model cannot do this: ${scenario.does}`);
+  }
+}
+
+function tokensIn({ inputTokens, outputTokens }: ModelUsage = {}): ModelUsage {
+  return { ...(inputTokens !== undefined && { inputTokens }), ...(outputTokens !== undefined && { outputTokens }) };
+}

@@ -1,0 +1,106 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { z } from 'zod';
+import {
+  type AgentConfig,
+  type AgentProvider,
+  InlineChoiceSchema,
+  ModelCatalog,
+  PresetCatalog,
+  type ProviderDescription,
+  readSettings,
+  resolveModel,
+  settingsView,
+} from '#rollcall/providers';
+import { defaultMiddleware } from '../middleware/default.middleware.js';
+import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
+import { SkillLibrary } from '../skills/skill.library.js';
+import type { AgentSkill } from '../skills/skill.js';
+import { LedgerSpending } from '../spending/ledger.spending.js';
+import type { Spending } from '../spending/spending.js';
+import { AgentTools } from './agent.tools.js';
+import { ReactAgent } from './react.agent.js';
+
+const Names = z.array(z.string().min(1).max(200)).max(500);
+
+const SettingsSchema = z.strictObject({
+  description: z.string().max(1_024).default('').describe('What the agent is for.'),
+  instructions: z.string().max(100_000).default('').describe('The system prompt.'),
+  model: z
+    .union([z.string(), InlineChoiceSchema])
+    .nullish()
+    .describe('A preset, an alias or a choice of its own. Absent: the default preset.'),
+  tools: z
+    .strictObject({ allow: Names.optional(), deny: Names.optional() })
+    .optional()
+    .describe('The tools that the agent may use. Absent: all.'),
+  skills: z
+    .array(z.strictObject({ name: z.string(), mode: z.enum(['preload', 'catalog']).default('catalog') }))
+    .default([]),
+  maxIterations: z.int().min(1).max(1_000).default(20).describe('How many model replies a run may use.'),
+  maxDelegationDepth: z.int().min(0).max(32).default(3).describe('How many levels of delegation are allowed.'),
+  mayAsk: z.boolean().default(false).describe('Whether the agent may ask its caller a question.'),
+  outputSchema: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('JSON Schema of the answer. The answer is then JSON.'),
+  limit: z
+    .strictObject({
+      tokens: z.int().positive().nullable().default(null),
+      microUsd: z.int().positive().nullable().default(null),
+    })
+    .optional()
+    .describe('What one run and its descendants may use.'),
+});
+
+/** Creates agents that Rollcall runs itself, with the models, tools and skills of this installation. */
+@Injectable()
+export class NativeAgentProvider implements AgentProvider {
+  readonly name = 'native';
+  readonly agentType = 'in-process';
+  private readonly log = new Logger('runs');
+  private readonly circuit = new ModelCircuit();
+
+  constructor(
+    private readonly presets: PresetCatalog,
+    private readonly models: ModelCatalog,
+    private readonly tools: AgentTools,
+    private readonly skills: SkillLibrary,
+    @Inject(LedgerSpending) private readonly spending: Spending,
+  ) {}
+
+  describe(): ProviderDescription {
+    const about = 'Agents that Rollcall runs itself: a model with instructions, tools and skills';
+    return { about, settings: settingsView(SettingsSchema) };
+  }
+
+  async createAgent(config: AgentConfig): Promise<ReactAgent> {
+    const settings = readSettings(SettingsSchema, config, this.name);
+    const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
+    const model = this.models.open(resolveModel(wanted, this.presets).choice);
+    const { run, model: modelMiddleware } = defaultMiddleware({
+      log: this.log,
+      circuit: this.circuit,
+      budget: { spending: this.spending, model, limit },
+    });
+    const agent = new ReactAgent({
+      name: config.name,
+      description,
+      instructions,
+      model,
+      options: {
+        ...options,
+        skills: skills.map((one) => this.skillOf(one)),
+        toolFilter: this.tools.checked(toolFilter),
+      },
+      runMiddleware: run,
+      modelMiddleware,
+      executor: this.tools.executor,
+    });
+    agent.addToolBoxes(...this.tools.boxes);
+    return await Promise.resolve(agent);
+  }
+
+  private skillOf({ name, mode }: { name: string; mode: AgentSkill['mode'] }): AgentSkill {
+    return { skill: this.skills.get(name), mode };
+  }
+}

@@ -1,0 +1,156 @@
+import { LRUCache } from 'lru-cache';
+import {
+  type AgentEvent,
+  type AgentMessage,
+  type CallContext,
+  choiceOf,
+  type HandleOptions,
+  type ModelMessage,
+  TrackedAgent,
+} from '#rollcall/providers';
+import type { AgentFactories } from '../delegation/agent.factories.js';
+import { ASK_TOOLBOX } from '../loop/caller.question.js';
+import type { LoopParts } from '../loop/loop.parts.js';
+import { attemptModel } from '../loop/model.attempt.js';
+import { outputFormat } from '../loop/output.format.js';
+import { reactLoop } from '../loop/react.loop.js';
+import type { RunContext } from '../loop/run.context.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import { applyStep, initialState, type RunState } from '../loop/run.state.js';
+import { composeModel, composeRun } from '../middleware/compose.js';
+import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
+import { skillToolBox } from '../skills/skill.toolbox.js';
+import { systemPrompt } from '../skills/system.prompt.js';
+import type { SpendingLimit } from '../spending/spending.js';
+import { MapRunMemory } from '../tools/map.run-memory.js';
+import { ToolExecutor } from '../tools/tool.executor.js';
+import type { ToolBox } from '../tools/tool.js';
+import { ToolSet } from '../tools/tool.set.js';
+import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
+import { toAgentEvent, toAgentResult } from './event.mapper.js';
+import { toUserMessage } from './message.mapper.js';
+import { checkedOptions, type CheckedOptions, type ReactAgentOptions } from './react.options.js';
+import { UsageSum } from './usage.sum.js';
+
+const MAX_CONVERSATIONS = 100;
+/** Nobody reads this outcome. */
+const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
+
+/**
+ * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run, with its steps; `handle` is the
+ * same for callers that use agents of any kind. Create it once and call it often.
+ */
+export class ReactAgent extends TrackedAgent {
+  readonly agentType = 'in-process';
+  readonly description: string;
+  private readonly options: CheckedOptions;
+  private readonly execute: RunNext;
+  private own: readonly ToolBox[] = [];
+  private registry?: AgentFactories;
+  /** The same array for all runs, because `ToolSet` caches by it. */
+  private boxes: readonly ToolBox[];
+  /** The last conversations, for callers that continue one. A stored run keeps its conversation itself. */
+  private readonly conversations = new LRUCache<string, RunState>({ max: MAX_CONVERSATIONS });
+
+  constructor(private readonly given: ReactAgentOptions) {
+    super(given.name);
+    this.description = given.description;
+    this.options = checkedOptions(given);
+    this.boxes = this.orderedBoxes();
+    this.execute = composeRun(given.runMiddleware ?? [], reactLoop(this.loopParts()));
+  }
+
+  /** Adds toolboxes. If several have a tool with the same name, the first one is used (S2.2). */
+  addToolBoxes(...boxes: readonly ToolBox[]): void {
+    this.own = [...this.own, ...boxes];
+    this.boxes = this.orderedBoxes();
+  }
+
+  /** The agents that this agent may delegate to (S2.4). */
+  setRegistry(registry: AgentFactories): void {
+    this.registry = registry;
+    this.boxes = this.orderedBoxes();
+  }
+
+  /** The toolboxes that were added, in order. A delegated agent can inherit them (S2.6). */
+  get toolboxes(): readonly ToolBox[] {
+    return this.own;
+  }
+
+  run(call: RunCall): RunEvents {
+    return this.execute(call);
+  }
+
+  protected async *respond(
+    message: AgentMessage,
+    signal: AbortSignal,
+    { conversationId, context: from, budget }: HandleOptions,
+  ): AsyncGenerator<AgentEvent> {
+    const context = this.contextOf(from);
+    const key = `${context.namespace}/${conversationId ?? context.runId}`;
+    const usage = new UsageSum(choiceOf(this.given.model)?.prices);
+    let state = this.begin(key, toUserMessage(message, this.options.inputMedia));
+    const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
+    try {
+      for (;;) {
+        const next = await events.next();
+        if (next.done) {
+          const continues = conversationId !== undefined || next.value.type === 'input-required';
+          if (continues) this.conversations.set(key, state);
+          const id = conversationId ?? (continues ? context.runId : undefined);
+          yield { type: 'finished', result: toAgentResult(next.value, usage.total, id) };
+          return;
+        }
+        if (next.value.type === 'step') {
+          usage.add(next.value.step);
+          state = applyStep(state, next.value.step);
+        }
+        const event = toAgentEvent(next.value);
+        if (event) yield event;
+      }
+    } finally {
+      await events.return(ABANDONED);
+    }
+  }
+
+  /** The state of a new run, with the conversation so far. */
+  private begin(key: string, message: ModelMessage): RunState {
+    const before = this.conversations.get(key);
+    if (!before) return initialState([message]);
+    return { ...applyStep(before, { type: 'message-received', messages: [message] }), turn: 0 };
+  }
+
+  private contextOf(from: CallContext | undefined): RunContext {
+    const { treeLimits: limits, namespace } = this.options;
+    if (from) return { limits, ...from, agentName: this.name };
+    const runId = crypto.randomUUID();
+    return { namespace, rootRunId: runId, runId, agentName: this.name, ancestry: [], depth: 0, deadline: null, limits };
+  }
+
+  private orderedBoxes(): readonly ToolBox[] {
+    const { mayAsk, skills } = this.options;
+    const delegation = this.registry && this.given.delegation?.(this.registry, this);
+    const boxes = [mayAsk ? ASK_TOOLBOX : undefined, ...this.own, skillToolBox(skills), delegation];
+    return boxes.filter((box) => box !== undefined);
+  }
+
+  private loopParts(): LoopParts {
+    const { name, description, instructions, model, modelMiddleware = [] } = this.given;
+    const { toolFilter, outputSchema, skills, ...options } = this.options;
+    const { contextWindow = choiceOf(model)?.contextWindow } = options;
+    return {
+      model,
+      callModel: composeModel(modelMiddleware, attemptModel),
+      executor: this.given.executor ?? new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits),
+      systemPrompt: systemPrompt({ name, description, instructions, skills }),
+      options: { ...options, contextWindow, ...(outputSchema && { output: outputFormat(outputSchema) }) },
+      tools: (context) => ToolSet.of(this.boxes, context, toolFilter),
+      memory: () => new MapRunMemory(),
+      now: this.options.now,
+    };
+  }
+}
+
+function limitOf({ tokens, microUsd }: NonNullable<HandleOptions['budget']>): SpendingLimit {
+  return { tokens: tokens ?? null, microUsd: microUsd ?? null };
+}

@@ -1,0 +1,87 @@
+import { type Agent, type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
+import type { AgentFactories } from '../delegation/agent.factories.js';
+import type { JsonSchema } from '../loop/output.format.js';
+import type { TreeLimits } from '../loop/run.context.js';
+import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
+import type { AgentSkill } from '../skills/skill.js';
+import type { StandardSchema } from '../tools/input/standard.schema.js';
+import type { ToolExecutor } from '../tools/tool.executor.js';
+import type { ToolFilter } from '../tools/tool.filter.js';
+import type { ToolBox } from '../tools/tool.js';
+
+export interface ReactAgentOptions {
+  readonly name: string;
+  readonly description: string;
+  readonly instructions: string;
+  readonly model: ModelProvider;
+  readonly options?: ReactOptions;
+  /** From the outermost to the innermost. */
+  readonly runMiddleware?: readonly RunMiddleware[];
+  /** From the outermost to the innermost. */
+  readonly modelMiddleware?: readonly ModelMiddleware[];
+  readonly executor?: ToolExecutor;
+  /** Creates the tools with which the agent delegates to the agents of its registry. */
+  readonly delegation?: (registry: AgentFactories, agent: DelegatingAgent) => ToolBox;
+}
+
+/** An agent whose tools a delegated agent can inherit (S2.6). */
+export interface DelegatingAgent extends Agent {
+  readonly description: string;
+  readonly toolboxes: readonly ToolBox[];
+}
+
+export interface ReactOptions {
+  /** How many model replies a run may use. The default is 20. */
+  readonly maxIterations?: number;
+  /** How many levels of delegation are allowed below a run of this agent that has no parent. The default is 3. */
+  readonly maxDelegationDepth?: number;
+  /** How many delegated runs one run may have in progress. The default is 8. */
+  readonly maxDelegationWidth?: number;
+  /** How many delegated runs a tree may start in total. The default is 50. */
+  readonly maxDelegatedRuns?: number;
+  readonly skills?: readonly AgentSkill[];
+  readonly toolFilter?: ToolFilter;
+  /** The final answer must be JSON of this format. It is then the data part of the result. */
+  readonly outputSchema?: StandardSchema | JsonSchema;
+  /** In tokens. The default is that of the preset of the model. */
+  readonly contextWindow?: number;
+  readonly settings?: ModelSettings;
+  /** Whether the model may ask its caller a question. The default is false. */
+  readonly mayAsk?: boolean;
+  /** The media types of files that the model can read. */
+  readonly inputMedia?: readonly string[];
+  /** The namespace of runs whose caller names none. */
+  readonly namespace?: string;
+  readonly now?: () => number;
+}
+
+export interface CheckedOptions extends Omit<
+  ReactOptions,
+  'maxDelegationDepth' | 'maxDelegationWidth' | 'maxDelegatedRuns'
+> {
+  readonly maxIterations: number;
+  readonly mayAsk: boolean;
+  readonly skills: readonly AgentSkill[];
+  readonly namespace: string;
+  readonly treeLimits: TreeLimits;
+  readonly now: () => number;
+}
+
+/** Adds the defaults. Throws one error for the first option that is invalid. */
+export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
+  const { maxDelegationDepth = 3, maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = options;
+  const { maxIterations = 20, mayAsk = false, skills = [], namespace = 'default', now = Date.now } = rest;
+  check(name, 'maxIterations', maxIterations, 1);
+  check(name, 'maxDelegationDepth', maxDelegationDepth, 0);
+  check(name, 'maxDelegationWidth', maxDelegationWidth, 1);
+  check(name, 'maxDelegatedRuns', maxDelegatedRuns, 0);
+  if (rest.contextWindow !== undefined) check(name, 'contextWindow', rest.contextWindow, 1);
+  const treeLimits = { maxDepth: maxDelegationDepth, maxWidth: maxDelegationWidth, maxRuns: maxDelegatedRuns };
+  return { ...rest, maxIterations, mayAsk, skills, namespace, now, treeLimits };
+}
+
+function check(agent: string, option: string, value: number, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  const message = `The option ${option} of agent ${agent} is ${value}, but it must be a whole number of at least ${least}.`;
+  throw new ProviderError('AGENT_SETTINGS_INVALID', message);
+}

@@ -1,0 +1,194 @@
+import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcall/providers';
+import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
+import { SpendingLimitError } from '../spending/spending.errors.js';
+import type { CallSurroundings } from '../tools/running.call.js';
+import type { ToolSet } from '../tools/tool.set.js';
+import { summaryRequest } from './context.window.js';
+import type { LoopEvent } from './loop.event.js';
+import type { LoopParts } from './loop.parts.js';
+import type { Move } from './move.js';
+import { correctOrStop, nextMove, reviewNeeded, stopped } from './next.move.js';
+import { openCalls } from './open.turn.js';
+import { DeadlineReached, RunActivity } from './run.activity.js';
+import type { RunOutcome } from './run.outcome.js';
+import { applyStep, type RunState } from './run.state.js';
+import type { Step } from './step.js';
+import { finalRequest, turnRequest } from './turn.request.js';
+
+/** A move whose conditions have been checked. */
+type CheckedMove = Exclude<Move, { type: 'answer' }>;
+type Work = Exclude<CheckedMove, { type: 'record' | 'end' }>;
+type Waiting = Extract<RunOutcome, { type: 'waiting' }>;
+
+/** The loop of an agent: model and tools alternate until there is a final answer, or a limit ends the run (S2.1). */
+export function reactLoop(parts: LoopParts): RunNext {
+  return (call) => new ReactRun(parts, call).events();
+}
+
+/**
+ * One run. `nextMove` decides from the state what happens next, and this class does it. Each step is yielded before the run
+ * continues, so that its reader can store it first. The reader cancels the run with the signal, or by not reading on.
+ */
+class ReactRun {
+  private state: RunState;
+  private readonly tools: ToolSet;
+  private readonly activity: RunActivity;
+  private surroundings?: CallSurroundings;
+  /** Set if not even the final call can be paid. */
+  private spendingError?: SpendingLimitError;
+
+  constructor(
+    private readonly parts: LoopParts,
+    private readonly call: RunCall,
+  ) {
+    const { context, state, signal } = call;
+    this.state = state;
+    this.tools = parts.tools(context);
+    this.activity = new RunActivity(signal, context.deadline === null ? null : context.deadline - parts.now());
+  }
+
+  async *events(): RunEvents {
+    try {
+      const review = reviewNeeded(this.state);
+      if (review) return review;
+      for (;;) {
+        const next = this.nextMove();
+        const move = next instanceof Promise ? await next : next; // mostly it is not a promise, and an await is not free
+        if (move.type === 'end') return move.outcome;
+        if (move.type === 'record') for (const step of move.steps) yield this.recorded(step);
+        else this.start(move);
+        for (;;) {
+          const event = this.activity.take();
+          if (event) yield event.type === 'step' ? this.recorded(event.step) : event;
+          else if (this.activity.isIdle) break;
+          else await this.activity.change();
+        }
+      }
+    } catch (error) {
+      if (error instanceof DeadlineReached) return this.stopped('deadline', 'The deadline of the run has passed.');
+      throw error;
+    } finally {
+      await this.activity.close();
+    }
+  }
+
+  private nextMove(): CheckedMove | Promise<CheckedMove> {
+    if (this.spendingError) return { type: 'end', outcome: this.stopped('budget', this.spendingError.message) };
+    const move = nextMove(this.state, this.tools, this.parts.options);
+    if (move.type === 'answer') return this.checkAnswer(move.text);
+    if (move.type === 'end' && move.outcome.type === 'waiting') return this.checkWaiting(move.outcome);
+    return move;
+  }
+
+  private recorded(step: Step): LoopEvent {
+    this.state = applyStep(this.state, step);
+    return { type: 'step', step };
+  }
+
+  private start(move: Work): void {
+    this.activity.throwIfOver();
+    if (move.type === 'execute') for (const call of move.calls) void this.execute(call);
+    else if (move.type === 'summarise') void this.summarise(move.count);
+    else void this.takeTurn();
+  }
+
+  private async takeTurn(): Promise<void> {
+    const turn = this.state.turn + 1;
+    this.activity.begin();
+    try {
+      const request = turnRequest(this.state, this.tools, this.parts);
+      const reply = await this.parts.callModel(this.modelCall(request, false));
+      this.finish({ type: 'model-replied', turn, reply });
+    } catch (error) {
+      await this.callFinally(error);
+    }
+  }
+
+  private async summarise(count: number): Promise<void> {
+    const turn = this.state.turn + 1;
+    this.activity.begin();
+    try {
+      const request = summaryRequest(this.state.messages, count, this.parts.options.contextWindow ?? 0);
+      const { content, usage } = await this.parts.callModel(this.modelCall(request, false));
+      const summary = textOf(content) || 'No summary is available.';
+      this.finish({ type: 'context-summarised', turn, replaced: count, summary, usage });
+    } catch (error) {
+      await this.callFinally(error);
+    }
+  }
+
+  /** If a call failed because the budget cannot pay it, the run makes its final call. */
+  private async callFinally(error: unknown): Promise<void> {
+    if (!(error instanceof SpendingLimitError)) return this.activity.fail(error);
+    const turn = this.state.turn + 1;
+    try {
+      const request = finalRequest(this.state, this.tools, this.parts);
+      const reply = await this.parts.callModel(this.modelCall(request, true));
+      this.finish({ type: 'model-replied', turn, reply, isFinal: true });
+    } catch (again) {
+      if (!(again instanceof SpendingLimitError)) return this.activity.fail(again);
+      this.spendingError = again;
+      this.activity.finish();
+    }
+  }
+
+  private async execute(call: ToolCallPart): Promise<void> {
+    const { turn } = this.state;
+    this.activity.begin();
+    try {
+      this.surroundings ??= this.createSurroundings();
+      const { output, failed } = await this.parts.executor.execute(call, this.tools, this.surroundings);
+      const step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output } as const;
+      this.finish(failed ? { ...step, failed } : step);
+    } catch (error) {
+      this.activity.fail(error);
+    }
+  }
+
+  private modelCall(request: ModelRequest, isFinal: boolean): ModelCall {
+    const { context, streams } = this.call;
+    const call = { context, model: this.parts.model, request, turn: this.state.turn + 1, attempt: 1, isFinal };
+    const { signal } = this.activity;
+    return streams
+      ? { ...call, signal, onDelta: (delta: ModelDelta) => this.activity.emit(delta) }
+      : { ...call, signal };
+  }
+
+  private finish(step: Step): void {
+    this.activity.finish({ type: 'step', step });
+  }
+
+  private createSurroundings(): CallSurroundings {
+    const { context } = this.call;
+    const progress = (text: string): void =>
+      this.activity.emit({ type: 'progress', text, agentName: context.agentName });
+    return { run: context, signal: this.activity.signal, memory: this.parts.memory(), progress };
+  }
+
+  private async checkAnswer(text: string): Promise<CheckedMove> {
+    const { output } = this.parts.options;
+    if (!output) return { type: 'end', outcome: { type: 'completed', parts: [textPart(text)] } };
+    const result = await output.read(text);
+    if (result.ok)
+      return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
+    const problem = `The answer does not match the output schema: ${result.problems}`;
+    const request = `${problem}\nAnswer again, with JSON only, that matches the schema.`;
+    return correctOrStop(this.state, 'invalid-output', problem, request);
+  }
+
+  /** An operator is not asked about a call that cannot be executed anyway; the model gets its problem at once. */
+  private async checkWaiting(outcome: Waiting): Promise<CheckedMove> {
+    const steps: Step[] = [];
+    const waiting = new Set(outcome.approvals.map(({ callId }) => callId));
+    for (const { call } of openCalls(this.state.openSteps)) {
+      const problem = waiting.has(call.id) ? await this.parts.executor.check(call, this.tools) : undefined;
+      if (problem)
+        steps.push({ type: 'tool-finished', turn: this.state.turn, callId: call.id, name: call.name, ...problem });
+    }
+    return steps.length > 0 ? { type: 'record', steps } : { type: 'end', outcome };
+  }
+
+  private stopped(reason: 'budget' | 'deadline', detail: string): RunOutcome {
+    return stopped(reason, detail, this.state.messages);
+  }
+}

@@ -1,0 +1,43 @@
+import type { ModelCall } from './middleware.js';
+
+const LAST_ATTEMPTS = new WeakMap<object, number>();
+
+/** A middleware that makes several attempts calls this before it throws the error of its last one. */
+export function recordAttempt(error: unknown, attempt: number): void {
+  if (typeof error === 'object' && error !== null) LAST_ATTEMPTS.set(error, attempt);
+}
+
+/**
+ * Returns the number of the attempt that follows this error. Attempts that an inner middleware made are counted, so no two
+ * attempts of a turn have the same number.
+ */
+export function nextAttempt(call: ModelCall, error: unknown): number {
+  const last = typeof error === 'object' && error !== null ? LAST_ATTEMPTS.get(error) : undefined;
+  return Math.max(call.attempt, last ?? 0) + 1;
+}
+
+/** Makes attempts of one call, and notices whether the reader has received a part of the answer. */
+export class Attempts {
+  hasStreamed = false;
+  private readonly onDelta: ModelCall['onDelta'];
+
+  constructor(private readonly call: ModelCall) {
+    const { onDelta } = call;
+    this.onDelta =
+      onDelta &&
+      ((delta) => {
+        this.hasStreamed = true;
+        onDelta(delta);
+      });
+  }
+
+  /** The call with these changes. */
+  with(changes: Partial<ModelCall>): ModelCall {
+    return { ...this.call, ...changes, ...(this.onDelta && { onDelta: this.onDelta }) };
+  }
+
+  /** After the first delta, another attempt would repeat text that the reader already has. */
+  get mayContinue(): boolean {
+    return !this.hasStreamed && !this.call.signal.aborted;
+  }
+}

@@ -1,0 +1,59 @@
+import type { LoggerService } from '@nestjs/common';
+import type { ModelProvider } from '#rollcall/providers';
+import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
+import { fallback } from './fallback.middleware.js';
+import type { InputCheck, OutputCheck } from './guardrail.js';
+import { inputGuardrail } from './input-guardrail.middleware.js';
+import { logger } from './logger.middleware.js';
+import type { ModelMiddleware, RunMiddleware } from './middleware.js';
+import type { ModelCircuit } from './model-circuit.middleware.js';
+import { outputGuardrail } from './output-guardrail.middleware.js';
+import { recovery } from './recovery.middleware.js';
+import { retry, type RetryOptions } from './retry.middleware.js';
+import { timeout } from './timeout.middleware.js';
+import { traceModelCalls, traceRuns } from './tracing.middleware.js';
+
+export interface DefaultMiddlewareOptions {
+  readonly log: Pick<LoggerService, 'log' | 'warn' | 'error'>;
+  readonly budget: BudgetOptions;
+  /** One instance for all agents of the process. */
+  readonly circuit: ModelCircuit;
+  readonly timeoutMs?: number;
+  readonly retry?: RetryOptions;
+  /** The models to call, in order, if that of the agent is unavailable. */
+  readonly fallbackModels?: readonly ModelProvider[];
+  readonly inputChecks?: readonly InputCheck[];
+  readonly outputChecks?: readonly OutputCheck[];
+}
+
+export interface Middleware {
+  readonly run: readonly RunMiddleware[];
+  readonly model: readonly ModelMiddleware[];
+}
+
+/** Ten minutes. */
+const DEFAULT_TIMEOUT_MS = 600_000;
+
+/** The middleware of an agent, from the outermost to the innermost. Create it once for each agent. */
+export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware {
+  const { log, circuit, timeoutMs = DEFAULT_TIMEOUT_MS, fallbackModels = [] } = options;
+  const budget = new BudgetMiddleware({ log, ...options.budget });
+  return {
+    run: [
+      traceRuns, // outermost: the span contains everything that the run does
+      logger(log), // logs the outcome and the error code that the caller gets
+      recovery(log), // inside the logger, which then logs one code for all unknown errors
+      timeout(timeoutMs), // limits everything below, also slow guardrails
+      ...(options.inputChecks ?? []).map(inputGuardrail), // before the budget: a rejected input costs nothing
+      ...(options.outputChecks ?? []).map(outputGuardrail), // outside the budget: nothing is held during the check
+      budget.run, // innermost: nothing above it spends
+    ],
+    model: [
+      fallback(fallbackModels), // outermost: each model gets its own retries
+      retry(options.retry), // outside the circuit, so that each attempt counts for it
+      circuit, // before the budget: nothing is held for a call that the circuit rejects
+      budget.model, // inside retry and fallback, so that each attempt is charged
+      traceModelCalls, // innermost: the span measures the vendor, not the delays and the ledger
+    ],
+  };
+}

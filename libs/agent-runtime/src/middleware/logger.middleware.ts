@@ -1,0 +1,105 @@
+import type { LoggerService } from '@nestjs/common';
+import type { ModelUsage } from '#rollcall/providers';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import type { Step } from '../loop/step.js';
+import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
+
+export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
+
+/** Logs the start and the end of each run as `name.started`, and `name.finished` or `name.failed`. */
+export function logger(log: RunLog, name = 'run'): RunMiddleware {
+  return { name: 'logger', run: (call, next) => logged(call, next, new RunReport(log, name, call)) };
+}
+
+async function* logged(call: RunCall, next: RunNext, report: RunReport): RunEvents {
+  report.started();
+  const events = next(call);
+  let ended = false;
+  try {
+    for (;;) {
+      const step = await events.next();
+      if (step.done) {
+        ended = true;
+        report.finished(step.value);
+        return step.value;
+      }
+      if (step.value.type === 'step') report.add(usageOf(step.value.step));
+      yield step.value;
+    }
+  } catch (error) {
+    ended = true;
+    report.failed(error);
+    throw error;
+  } finally {
+    if (!ended) {
+      await events.return(ABANDONED);
+      report.failed(undefined);
+    }
+  }
+}
+
+/** The reader of the events has gone, so nobody reads this outcome. */
+const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
+
+/** The numbers of one run. Tokens are those of the run itself; a count that a vendor did not report makes the sum unknown. */
+class RunReport {
+  private readonly startedAt = performance.now();
+  private turns = 0;
+  private inputTokens: number | null = 0;
+  private outputTokens: number | null = 0;
+
+  constructor(
+    private readonly log: RunLog,
+    private readonly name: string,
+    private readonly call: RunCall,
+  ) {}
+
+  add(usage: ModelUsage | undefined): void {
+    if (!usage) return;
+    const { inputTokens, outputTokens } = usage;
+    this.turns += 1;
+    this.inputTokens = plus(this.inputTokens, inputTokens);
+    this.outputTokens = plus(this.outputTokens, outputTokens);
+  }
+
+  started(): void {
+    this.log.log({ event: `${this.name}.started`, ...this.identity });
+  }
+
+  finished(outcome: RunOutcome): void {
+    const reason = outcome.type === 'stopped' ? { reason: outcome.reason } : {};
+    this.log.log({
+      event: `${this.name}.finished`,
+      ...this.identity,
+      outcome: outcome.type,
+      ...reason,
+      ...this.numbers,
+    });
+  }
+
+  /** Without an error, the caller stopped reading. */
+  failed(error: unknown): void {
+    const { code = error === undefined ? 'CALL_ABORTED' : null } = (error ?? {}) as { code?: unknown };
+    this.log.warn({ event: `${this.name}.failed`, ...this.identity, code, err: error, ...this.numbers });
+  }
+
+  private get identity(): object {
+    const { namespace, runId, rootRunId, agentName, depth } = this.call.context;
+    return { namespace, runId, rootRunId, agentName, depth };
+  }
+
+  private get numbers(): object {
+    const { turns, inputTokens, outputTokens } = this;
+    return { turns, inputTokens, outputTokens, durationMs: Math.round(performance.now() - this.startedAt) };
+  }
+}
+
+/** The usage of a model call, if the step is one. */
+function usageOf(step: Step): ModelUsage | undefined {
+  if (step.type === 'model-replied') return step.reply.usage;
+  return step.type === 'context-summarised' ? step.usage : undefined;
+}
+
+function plus(sum: number | null, count: number | undefined): number | null {
+  return sum === null || count === undefined ? null : sum + count;
+}

@@ -1,0 +1,58 @@
+import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
+import type { BudgetLedger, Usage } from '#rollcall/registry';
+import type { Hold, SpendingAmount } from './spending.js';
+
+/** One reservation in the ledger. */
+export class LedgerHold implements Hold {
+  private usage: Usage | undefined;
+  private isEnded = false;
+
+  constructor(
+    private readonly ledger: BudgetLedger,
+    private readonly of: { owner: string; key: string },
+    readonly amount: SpendingAmount,
+    private readonly onEnd: (hold: LedgerHold) => void,
+  ) {}
+
+  /** Also resolves if the database is unavailable: the call has ended, and the charge is repeated later. */
+  async settle({ inputTokens, outputTokens, costMicroUsd }: Parameters<Hold['settle']>[0]): Promise<void> {
+    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
+    this.usage ??= { tokens: isKnown ? inputTokens + outputTokens : null, microUsd: costMicroUsd ?? null };
+    await this.retrySettlement();
+  }
+
+  async release(): Promise<void> {
+    if (this.isEnded || this.usage) return;
+    this.end(); // first, because a hold that cannot be released must not be renewed
+    await this.ledger.release(this.of);
+  }
+
+  /** Settles if the call has ended. Does not throw if the database is unavailable. */
+  async retrySettlement(): Promise<void> {
+    if (this.isEnded || !this.usage) return;
+    try {
+      await this.ledger.settle(this.of, this.usage);
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError) return;
+      this.end();
+      throw error;
+    }
+    this.end();
+  }
+
+  /** Renews the reservation. One that expired during an outage is charged at the end of its call, so it needs no renewal. */
+  async keep(ttlMs: number): Promise<void> {
+    try {
+      await this.ledger.renew(this.of, ttlMs);
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (code !== 'RESERVATION_CLOSED' && code !== 'RESERVATION_NOT_FOUND') throw error;
+    }
+    await this.retrySettlement();
+  }
+
+  private end(): void {
+    this.isEnded = true;
+    this.onEnd(this);
+  }
+}

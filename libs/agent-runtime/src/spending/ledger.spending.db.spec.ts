@@ -1,0 +1,118 @@
+import { DatabaseUnavailableError } from '#rollcall/platform';
+import type { BudgetLedger } from '#rollcall/registry';
+import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import { describeSpendingContract } from '../testing/index.js';
+import { LedgerSpending } from './ledger.spending.js';
+import type { HoldRequest, SpendingAmount } from './spending.js';
+
+const spendingOn = ({ budgets: { budgets, ledger } }: TestRegistry, on: BudgetLedger = ledger): LedgerSpending =>
+  new LedgerSpending(budgets, on);
+
+async function heldBy({ budgets }: TestRegistry, runId: string): Promise<SpendingAmount> {
+  const [reading] = await budgets.budgets.of('run', runId);
+  return reading?.budget.reserved ?? { tokens: -1, microUsd: -1 };
+}
+
+describeSpendingContract('in the budget ledger', async () => {
+  const replicas = await TwoReplicas.start();
+  const { here, there } = replicas;
+  return {
+    spending: spendingOn(here),
+    there: spendingOn(there),
+    limitAgent: async (subject, limit) =>
+      void (await here.budgets.budgets.open({ kind: 'agent', subject, limit, by: 'test' })),
+    heldBy: async (runId) => await heldBy(there, runId),
+    close: async () => await replicas.stop(),
+  };
+});
+
+describe('LedgerSpending', () => {
+  let replicas: TwoReplicas;
+  let here: TestRegistry;
+  beforeEach(async () => {
+    replicas = await TwoReplicas.start();
+    ({ here } = replicas);
+    await spendingOn(here).openRun({ namespace: 'default', runId: 'r', parentRunId: null, limit: LIMIT });
+  });
+  afterEach(async () => await replicas.stop());
+
+  const LIMIT = { tokens: 100, microUsd: null };
+  const REQUEST: HoldRequest = {
+    namespace: 'default',
+    runId: 'r',
+    agentId: null,
+    key: 'r/1/1',
+    amount: { tokens: 60, microUsd: 0 },
+  };
+  const used = async (): Promise<number> => (await spendingOn(here).usageOf('default', 'r')).own.tokens;
+  /** Simulates that more time passes than a hold lives, and sweeps. */
+  const expire = async (): Promise<void> => {
+    await replicas.database.db.query(
+      `UPDATE budget_reservation SET expires_at = expires_at - interval '121 seconds' WHERE state = 'held'`,
+    );
+    await here.budgets.sweeper.sweep();
+  };
+
+  it('B2 what a crashed process held is free again when it expires', async () => {
+    await spendingOn(here).hold(REQUEST);
+    expect(await heldBy(here, 'r')).toEqual({ tokens: 60, microUsd: 0 });
+    await expire();
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 0]);
+  });
+
+  it('B2 a hold of a long call is renewed, and is not renewed after its end', async () => {
+    const spending = spendingOn(here);
+    const hold = await spending.hold(REQUEST);
+    for (let pass = 0; pass < 3; pass += 1) {
+      const [before] = await expiries();
+      await replicas.database.db.query(
+        `UPDATE budget_reservation SET expires_at = expires_at - interval '100 seconds' WHERE state = 'held'`,
+      );
+      await spending.renew();
+      expect((await expiries())[0]).toBeGreaterThan((before ?? 0) - 1_000);
+    }
+    await hold.settle({ inputTokens: 1, outputTokens: 1 });
+    await spending.renew();
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 2]);
+  });
+
+  it('B2 a call that ends after its hold has expired is still charged', async () => {
+    const spending = spendingOn(here);
+    const hold = await spending.hold(REQUEST);
+    await expire();
+    await spending.renew();
+    await hold.settle({ inputTokens: 20, outputTokens: 1 });
+    expect(await used()).toBe(21);
+  });
+
+  it('B2 a charge that fails because the database is unavailable is repeated, and the amount stays held until then', async () => {
+    const { ledger } = here.budgets;
+    let isDown = true;
+    const unreliable = Object.create(ledger) as BudgetLedger;
+    unreliable.settle = async (...settlement) => {
+      if (isDown) throw new DatabaseUnavailableError(new Error('down'));
+      return await ledger.settle(...settlement);
+    };
+    const spending = spendingOn(here, unreliable);
+    const hold = await spending.hold(REQUEST);
+    await hold.settle({ inputTokens: 20, outputTokens: 1 });
+    await spending.renew();
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 60, microUsd: 0 }, 0]);
+    isDown = false;
+    await spending.stop();
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+  });
+
+  it('B2 another replica repeats a call of a crashed one with another amount', async () => {
+    await spendingOn(here).hold(REQUEST);
+    const hold = await spendingOn(replicas.there).hold({ ...REQUEST, amount: { tokens: 30, microUsd: 2 } });
+    await hold.settle({ inputTokens: 20, outputTokens: 1, costMicroUsd: 1 });
+    await expire();
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+  });
+
+  async function expiries(): Promise<number[]> {
+    const rows = await replicas.database.db.query<{ at: Date }>(`SELECT expires_at AS at FROM budget_reservation`);
+    return rows.map(({ at }) => at.getTime());
+  }
+});

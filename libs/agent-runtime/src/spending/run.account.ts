@@ -1,0 +1,157 @@
+import type { ModelRequest } from '#rollcall/providers';
+import type { ModelCall } from '../middleware/middleware.js';
+import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
+import { ConversationSize } from './conversation.size.js';
+import { FinalFund } from './final.fund.js';
+import { shortened } from './shortened.request.js';
+import { SpendingLimitError } from './spending.errors.js';
+import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
+
+export interface AccountRules {
+  /** The output limit of a call whose request and preset have none. */
+  readonly defaultOutputTokens: number;
+  /** A call whose budget allows fewer output tokens is not made. */
+  readonly minOutputTokens: number;
+  /** The output tokens that are held for the final call. */
+  readonly finalOutputTokens: number;
+}
+
+/** A paid call: what is held for it, and the request with the limit of its answer. */
+export interface Payment {
+  readonly hold: Hold;
+  readonly request: ModelRequest;
+}
+
+/** A small run holds at most this share of its budget for the answer of its final call. */
+const FINAL_SHARE = 0.2;
+
+/** The run that is charged. */
+export interface Payer {
+  readonly spending: Spending;
+  readonly namespace: string;
+  readonly runId: string;
+  readonly agentId: string | null;
+}
+
+/**
+ * Pays the model calls of one run. The final call is paid from a fund that is held since the start and grows with the
+ * conversation.
+ */
+export class RunAccount {
+  readonly size = new ConversationSize();
+  private readonly fund = new FinalFund();
+  private readonly finalOutput: number;
+  private fundHolds = 0;
+
+  constructor(
+    private readonly payer: Payer,
+    private readonly rules: AccountRules,
+    { limit, subtree }: RunUsage,
+  ) {
+    const left = limit.tokens === null ? Infinity : limit.tokens - subtree.tokens;
+    const share = Math.min(rules.finalOutputTokens, Math.floor(left * FINAL_SHARE));
+    this.finalOutput = Math.max(rules.minOutputTokens, share);
+  }
+
+  /** Makes sure that the final call can be paid if the conversation has this many tokens. */
+  async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
+    if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
+  }
+
+  async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+    if (!this.isPrepared(input, terms)) await this.prepareFinal(input, terms);
+    const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
+    const key = `${this.payer.runId}/${call.turn}/${call.attempt}`;
+    const wanted = amountOf({ input, output }, terms);
+    const least = amountOf(this.least({ input, output }), terms);
+    const hold = await this.holdBetween(key, wanted, least, { takesRest: true });
+    return { hold, request: limited(call.request, affordable(hold.amount, { input, output }, terms).output) };
+  }
+
+  /**
+   * Adds to the fund from the rest of the budget if it is too small for the answer. If the conversation is still too long, because a
+   * tool has returned more than the budget can pay, the longest results of tools are cut.
+   */
+  async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+    const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
+    const wanted = { input, output: Math.min(output, this.finalOutput) };
+    const error = await this.tryToHold(wanted, terms);
+    if (!error) return this.payFromFund(call.request, wanted, terms);
+    const least = this.least(wanted);
+    const room = affordable(this.fund.amount, least, terms).input;
+    const request = shortened(call.request, room);
+    if (!request) throw error;
+    return this.payFromFund(request, { ...wanted, input: room }, terms);
+  }
+
+  async close(): Promise<void> {
+    await this.fund.take().release();
+  }
+
+  private payFromFund(request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
+    const hold = this.fund.take();
+    return { hold, request: limited(request, affordable(hold.amount, size, terms).output) };
+  }
+
+  /** Returns the error if the fund cannot pay even the shortest answer. */
+  private async tryToHold(wanted: CallSize, terms: ModelTerms): Promise<SpendingLimitError | undefined> {
+    if (this.canPay(wanted, terms)) return undefined;
+    try {
+      await this.growFund(wanted, terms);
+    } catch (error) {
+      if (!(error instanceof SpendingLimitError)) throw error;
+      return this.canPay(this.least(wanted), terms) ? undefined : error;
+    }
+    return undefined;
+  }
+
+  private isPrepared(input: number, terms: ModelTerms): boolean {
+    return this.canPay({ input, output: this.rules.minOutputTokens }, terms);
+  }
+
+  private canPay(size: CallSize, terms: ModelTerms): boolean {
+    const held = this.fund.amount;
+    const needed = amountOf(size, terms);
+    return held.tokens >= needed.tokens && held.microUsd >= needed.microUsd;
+  }
+
+  private async growFund(size: CallSize, terms: ModelTerms): Promise<void> {
+    const held = this.fund.amount;
+    const missing = (part: CallSize): SpendingAmount => {
+      const { tokens, microUsd } = amountOf(part, terms);
+      return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
+    };
+    const key = `${this.payer.runId}/final/${(this.fundHolds += 1)}`;
+    this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { takesRest: false }));
+  }
+
+  private least({ input, output }: CallSize): CallSize {
+    return { input, output: Math.min(output, this.rules.minOutputTokens) };
+  }
+
+  /** Holds the wanted amount. If less is left, holds all that is left (`takesRest`) or only the least amount. */
+  private async holdBetween(
+    key: string,
+    wanted: SpendingAmount,
+    least: SpendingAmount,
+    { takesRest }: { takesRest: boolean },
+  ): Promise<Hold> {
+    const { spending, namespace, runId, agentId } = this.payer;
+    const request = { namespace, runId, agentId, key, amount: wanted };
+    try {
+      return await spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
+    } catch (error) {
+      if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
+      if (takesRest && error.budget.unit === 'tokens') throw error;
+      return await spending.hold({ ...request, amount: least });
+    }
+  }
+}
+
+function limited(request: ModelRequest, maxOutputTokens: number): ModelRequest {
+  return { ...request, settings: { ...request.settings, maxOutputTokens } };
+}
+
+function isSame(one: SpendingAmount, other: SpendingAmount): boolean {
+  return one.tokens === other.tokens && one.microUsd === other.microUsd;
+}

@@ -1,0 +1,61 @@
+import { type ModelReply, type ModelUsage, userMessage } from '#rollcall/providers';
+import { scripted } from '#rollcall/providers/testing';
+import type { RunContext } from '../loop/run.context.js';
+import type { LoopEvent } from '../loop/loop.event.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import type { ModelCall, RunCall, RunEvents } from '../middleware/middleware.js';
+
+/** Builders of valid values: a test states only what matters to it. */
+export const given = { context, runCall, modelCall, reply, progress };
+
+function context(overrides: Partial<RunContext> = {}): RunContext {
+  return {
+    namespace: 'default',
+    rootRunId: 'run-1',
+    runId: 'run-1',
+    agentName: 'ada',
+    ancestry: [],
+    depth: 0,
+    deadline: null,
+    limits: { maxDepth: 3, maxWidth: 8, maxRuns: 50 },
+    ...overrides,
+  };
+}
+
+function runCall(overrides: Partial<RunCall> = {}): RunCall {
+  const state = { messages: [userMessage('Hello')], turn: 0, openSteps: [], corrections: 0, contextTokens: 0 };
+  return { context: context(), state, signal: new AbortController().signal, streams: false, ...overrides };
+}
+
+function modelCall(overrides: Partial<ModelCall> = {}): ModelCall {
+  return {
+    context: context(),
+    model: scripted(),
+    request: { messages: [userMessage('Hello')] },
+    turn: 1,
+    attempt: 1,
+    isFinal: false,
+    signal: new AbortController().signal,
+    ...overrides,
+  };
+}
+
+function reply(text: string, usage: ModelUsage = { inputTokens: 10, outputTokens: 5 }): ModelReply {
+  return { content: [{ type: 'text', text }], finish: 'stop', usage };
+}
+
+function progress(text = 'working'): LoopEvent {
+  return { type: 'progress', text, agentName: 'ada' };
+}
+
+/** Reads all events of a run, and returns its outcome. */
+export async function outcomeOf(
+  events: RunEvents,
+  onEvent: (event: LoopEvent) => void = () => undefined,
+): Promise<RunOutcome> {
+  for (;;) {
+    const step = await events.next();
+    if (step.done) return step.value;
+    onEvent(step.value);
+  }
+}

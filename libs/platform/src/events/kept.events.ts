@@ -1,0 +1,11 @@
+import { Injectable } from '@nestjs/common';
+import { NamespaceContents } from '../namespaces/namespace.contents.js';
+import { EventRetentionStore } from './event-retention.store.js';
+
+/** The events of a namespace count as its use. They remain after its deletion, so they do not prevent it. */
+@Injectable()
+export class KeptEvents {
+  constructor(contents: NamespaceContents, store: EventRetentionStore) {
+    contents.add({ kind: 'eventsKept', remains: true, count: async (namespace) => await store.countKept(namespace) });
+  }
+}

@@ -1,0 +1,97 @@
+import { StreamResponse } from '@a2a-js/sdk';
+import type { AgentEvent } from '../agent.js';
+import { type ContentPart, textPart } from '../content.part.js';
+import { TaskReader } from './task.reader.js';
+
+/** Reads the responses of a stream. */
+function eventsOf(responses: object[]): AgentEvent[] {
+  const reader = new TaskReader('Agent ada');
+  return responses.flatMap((response) => [...reader.read(StreamResponse.fromJSON(response))]);
+}
+
+describe('S1.10 the reader of an A2A task', () => {
+  it('yields only new chunks of an artifact that is repeated, and its text also as text', () => {
+    const chunk = (parts: object[], append: boolean, lastChunk = false): object => ({
+      artifactUpdate: {
+        taskId: 't',
+        contextId: 'c',
+        artifact: { artifactId: 'a', name: 'n', parts },
+        append,
+        lastChunk,
+      },
+    });
+    const [one, two] = [{ text: 'One' }, { data: 2 }];
+    const events = eventsOf([
+      chunk([one], false),
+      chunk([one, two], false), // adds a part
+      chunk([one, two], false), // adds nothing
+      chunk([{ text: 'Other' }], false), // replaces the artifact
+      chunk([], true, true), // completes the artifact
+      { statusUpdate: { taskId: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } },
+    ]);
+    const event = (parts: ContentPart[], append: boolean, last = false): AgentEvent => ({
+      type: 'artifact',
+      artifact: { id: 'a', name: 'n', parts, append, last },
+    });
+    expect(events).toEqual([
+      { type: 'text', text: 'One', artifactId: 'a' },
+      event([textPart('One')], false),
+      event([{ type: 'data', data: 2 }], true),
+      { type: 'text', text: 'Other', artifactId: 'a' },
+      event([textPart('Other')], false),
+      event([], true, true),
+      {
+        type: 'finished',
+        result: { outcome: 'completed', parts: [textPart('Other')], usage: {}, conversationId: 'c' },
+      },
+    ]);
+  });
+
+  it.each([
+    ['TASK_STATE_COMPLETED', [textPart('artifact'), { type: 'data', data: 1 }, { type: 'data', data: 2 }]],
+    ['TASK_STATE_INPUT_REQUIRED', [textPart('status'), { type: 'data', data: 2 }, { type: 'data', data: 1 }]],
+    ['TASK_STATE_REJECTED', [textPart('status'), { type: 'data', data: 2 }, { type: 'data', data: 1 }]],
+  ])('combines the parts of artifacts and of the status: %s', (state, parts) => {
+    const statusMessage = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'status' }, { data: 2 }] };
+    const artifacts = [{ artifactId: 'a', parts: [{ text: 'artifact' }, { data: 1 }] }];
+    const events = eventsOf([
+      { task: { id: 't', contextId: 'c', status: { state, message: statusMessage }, artifacts } },
+    ]);
+    expect(events.at(-1)).toMatchObject({ result: { parts } });
+  });
+
+  it('returns the message of an agent that creates no task, with its data and files', () => {
+    const parts = [{ text: 'Hi' }, { data: { a: 1 } }, { raw: 'AAEC', mediaType: 'image/png', filename: 'a.png' }];
+    const events = eventsOf([{ message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts } }]);
+    const file = { type: 'file', bytes: 'AAEC', mediaType: 'image/png', name: 'a.png' };
+    const all = [textPart('Hi'), { type: 'data', data: { a: 1 } }, file];
+    expect(events).toEqual([
+      { type: 'text', text: 'Hi' },
+      { type: 'finished', result: { outcome: 'completed', parts: all, usage: {}, conversationId: 'c' } },
+    ]);
+  });
+
+  it('returns a failed task as stopped if its metadata contains the limit, and with the status as its default detail', () => {
+    const status = {
+      state: 'TASK_STATE_FAILED',
+      message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'Too long.' }] },
+    };
+    const metadata = { stopped: { reason: 'iterations' }, usage: { inputTokens: 5 } };
+    const update = { taskId: 't', contextId: 'c', status };
+    expect(eventsOf([{ statusUpdate: { ...update, metadata } }])).toEqual([
+      {
+        type: 'finished',
+        result: {
+          outcome: 'stopped',
+          reason: 'iterations',
+          detail: 'Too long.',
+          parts: [],
+          usage: { inputTokens: 5 },
+          conversationId: 'c',
+        },
+      },
+    ]);
+    const invalid = { ...update, metadata: { stopped: 'yes' } };
+    expect(() => eventsOf([{ statusUpdate: invalid }])).toThrow('failed: Too long.');
+  });
+});

@@ -1,0 +1,66 @@
+import { type Target, type TargetKind } from './access-matrix.js';
+import type { TestApi } from './api.js';
+import { registrationBody } from './given.js';
+
+const HOOK = { url: 'http://127.0.0.1:8089/hook' };
+
+/** Creates the objects that the paths of routes name. */
+export class AccessTargets {
+  private made = 10; // all names have the same length
+
+  /** A reservation needs an agent; `agentKeyFor` is the key that registers it for a caller that cannot. */
+  constructor(
+    private readonly api: TestApi,
+    private readonly agentKeyFor: (key: string) => string = (key) => key,
+  ) {}
+
+  /** Creates an object with the key, and returns what a route needs to name it. */
+  async make(kind: TargetKind, key: string): Promise<Target> {
+    const name = `t-${(this.made += 1)}`;
+    switch (kind) {
+      case 'agent': {
+        const { leaseToken } = await this.post('/v1/agents', key, registrationBody({ agentId: name }));
+        return { id: name, leaseToken: String(leaseToken) };
+      }
+      case 'budget':
+        return idOf(await this.post('/v1/budgets', key, { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
+      case 'key':
+        return idOf(await this.post('/v1/keys', key, { name, roles: ['viewer'] }));
+      case 'namespace':
+        await this.api.call('POST', '/v1/namespaces', { body: { name } });
+        return { id: name };
+      case 'reservation': {
+        const { id: agentId } = await this.make('agent', this.agentKeyFor(key));
+        await this.post('/v1/budgets/reservations', key, { key: name, agentId, tokens: 1 });
+        return { id: name };
+      }
+      case 'webhook':
+        return idOf(await this.post('/v1/webhooks', key, HOOK));
+      case 'delivery':
+        return await this.delivery(key);
+    }
+  }
+
+  private async delivery(key: string): Promise<Target> {
+    const target = idOf(await this.post('/v1/webhooks', key, HOOK));
+    await this.api.database.db.query(
+      `INSERT INTO event_delivery (sink_id, seq, state, attempts, event_id, type, subject, took_ms)
+       VALUES ($1, 1, 'parked', 1, gen_random_uuid(), 'agent.joined', 'a', 1)`,
+      [target.id],
+    );
+    return { ...target, sequence: '1' };
+  }
+
+  private async post(path: string, key: string, body: object): Promise<Record<string, unknown>> {
+    const answer = await this.api.call('POST', path, { key, body });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+}
+
+const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']) });
+
+/** The path of a route for this object, without a query. */
+export function pathTo(pattern: string, { id, sequence = '1' }: Target): string {
+  return pattern.replace(/:(id|name|key)\b/, id).replace(':sequence', sequence);
+}
