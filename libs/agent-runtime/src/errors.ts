@@ -19,6 +19,8 @@ export type RuntimeErrorCode =
   | 'TOOLBOX_UNKNOWN'
   | 'TOOL_INVALID'
   | 'TOOL_NAME_TAKEN'
+  | 'TOOL_PIN_CHANGED'
+  | 'TOOL_PIN_NOT_FOUND'
   | 'TOOL_UNKNOWN';
 
 export abstract class RuntimeError extends DomainError {

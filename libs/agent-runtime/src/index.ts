@@ -16,3 +16,7 @@ export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export type { SkillDiagnostic } from './skills/skill.loader.js';
 export { UnknownToolBoxError } from './tools/tool.errors.js';
+export { AGENT_RUNTIME_SCHEMA } from './schema.js';
+export type { McpToolBox } from './tools/mcp/mcp.toolbox.js';
+export type { ToolPin } from './tools/mcp/tool-pin.store.js';
+export { ToolPinsService } from './tools/mcp/tool-pins.service.js';
