@@ -16,6 +16,8 @@ async function heldBy({ budgets }: TestRegistry, runId: string): Promise<Spendin
 describeSpendingContract('in the budget ledger', async () => {
   const replicas = await TwoReplicas.start();
   const { here, there } = replicas;
+  const db = await replicas.database.connectAgain();
+  await db.query(`INSERT INTO namespace (name, created_by) VALUES ('team-a', 'test')`);
   return {
     spending: spendingOn(here),
     there: spendingOn(there),
