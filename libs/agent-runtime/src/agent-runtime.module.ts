@@ -5,6 +5,10 @@ import { AgentTools } from './agents/agent.tools.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { AgentConnector } from './delegation/agent.connector.js';
+import { AgentFactoryRegistry } from './delegation/agent.factories.js';
+import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { RegistryTargets } from './delegation/registry.targets.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -16,14 +20,29 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools, skills }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
       global: true,
       imports: [DiscoveryModule],
-      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
-      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
+      providers: [
+        GuardedAgents,
+        LedgerSpending,
+        library,
+        ...toolProviders(tools),
+        ...delegationProviders(delegation),
+        ...NATIVE_AGENTS,
+      ],
+      exports: [
+        AgentFactoryRegistry,
+        Delegation,
+        GuardedAgents,
+        LedgerSpending,
+        SkillLibrary,
+        ToolCatalog,
+        ToolExecutor,
+      ],
     };
   }
 }
@@ -38,4 +57,9 @@ function toolProviders(options: ToolsOptions): Provider[] {
     BuiltInToolBoxes,
     ToolCatalog,
   ];
+}
+
+function delegationProviders(options: DelegationOptions): Provider[] {
+  const settings = { provide: DELEGATION_OPTIONS, useValue: options };
+  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
 }

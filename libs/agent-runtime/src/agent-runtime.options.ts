@@ -1,9 +1,11 @@
+import type { DelegationOptions } from './delegation/delegation.js';
 import type { SkillLibraryOptions } from './skills/skill.library.js';
 import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
 export interface AgentRuntimeOptions {
   readonly tools: ToolsOptions;
   readonly skills: SkillLibraryOptions;
+  readonly delegation?: DelegationOptions;
 }
 
 export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS, skills: { folders: [] } };

@@ -13,7 +13,13 @@ export type RuntimeErrorCode =
   | 'TOOLBOX_UNKNOWN'
   | 'TOOL_INVALID'
   | 'TOOL_NAME_TAKEN'
-  | 'TOOL_UNKNOWN';
+  | 'TOOL_UNKNOWN'
+  | 'AGENT_FACTORY_INVALID'
+  | 'AGENT_FACTORY_TAKEN'
+  | 'AGENT_FACTORY_UNKNOWN'
+  | 'DELEGATION_FAILED'
+  | 'DELEGATION_REFUSED'
+  | 'DELEGATION_TARGET_UNKNOWN';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;

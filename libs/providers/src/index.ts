@@ -37,6 +37,7 @@ export type {
   AgentMessage,
   AgentResult,
   AgentUsage,
+  CallBudget,
   CallContext,
   HandleOptions,
 } from './agents/agent.js';

@@ -27,6 +27,13 @@ export class Keyring {
     return origin !== undefined && origins.includes(origin) ? this.find(name) : undefined;
   };
 
+  /** The name of the key that the operator allows for this origin; the first one in alphabetical order if there are several. */
+  credentialFor(origin: string): string | undefined {
+    const { credentials } = this.agents;
+    const names = Object.keys(credentials).filter((name) => credentials[name]?.includes(origin));
+    return names.toSorted()[0];
+  }
+
   readonly forPrograms: SecretSource = (name) => {
     const programs = Object.values(this.agents.programs);
     return programs.some(({ secretEnv = [] }) => secretEnv.includes(name)) ? this.find(name) : undefined;

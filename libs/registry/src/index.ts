@@ -87,7 +87,7 @@ export { CapabilityAliasError } from './discovery/discovery.errors.js';
 export type { QueryPlan } from './discovery/query.plan.js';
 export { Ranker } from './discovery/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
-export type { Exclusion, ExclusionCode } from './discovery/routability.js';
+export { type Exclusion, type ExclusionCode, routability } from './discovery/routability.js';
 export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, DEFAULT_FLAP_POLICY } from './leases/flap.damping.js';
 export { type LeasePolicy, leaseTtlMs, nextIntervalMs, DEFAULT_LEASE_POLICY } from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';

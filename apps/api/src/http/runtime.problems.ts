@@ -14,4 +14,10 @@ export const RUNTIME_PROBLEMS = {
   TOOL_INVALID: { status: 500, title: 'The definition of a tool is invalid' },
   TOOL_NAME_TAKEN: { status: 500, title: 'Two tools of a toolbox have the same name' },
   MODEL_CIRCUIT_OPEN: { status: 503, title: 'The model failed repeatedly and is not called for a limited time' },
+  AGENT_FACTORY_UNKNOWN: { status: 404, title: 'The agent factory does not exist' },
+  DELEGATION_TARGET_UNKNOWN: { status: 404, title: 'No such agent can receive the task' },
+  DELEGATION_REFUSED: { status: 409, title: 'The delegation would exceed a limit of the tree of runs' },
+  DELEGATION_FAILED: { status: 502, title: 'The delegated agent failed' },
+  AGENT_FACTORY_INVALID: { status: 500, title: 'The agent factory is invalid' },
+  AGENT_FACTORY_TAKEN: { status: 500, title: 'Two agent factories have the same name' },
 } satisfies Record<RuntimeErrorCode, { status: number; title: string }>;

@@ -1,25 +1,21 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
+import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
+import { Delegation } from '../delegation/delegation.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
 /** Tools that the runtime adds to an agent. They are in no toolbox of the catalog. */
-const RUNTIME_TOOLS = new Set([
-  'ask_caller',
-  'activate_skill',
-  'list_agents',
-  'delegate_to_agent',
-  'spawn_agents',
-  'spawn_subagent',
-]);
+const RUNTIME_TOOLS = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
 
-/** What agents use to call tools. */
+/** What agents use to call tools and other agents. */
 @Injectable()
 export class AgentTools {
   constructor(
     readonly executor: ToolExecutor,
     @Inject(ToolCatalog) private readonly catalog: Pick<ToolCatalog, 'toolboxes' | 'checkFilter'>,
+    @Optional() readonly delegation?: Delegation,
   ) {}
 
   get boxes(): readonly ToolBox[] {

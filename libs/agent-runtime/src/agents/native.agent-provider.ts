@@ -76,6 +76,7 @@ export class NativeAgentProvider implements AgentProvider {
   async createAgent(config: AgentConfig): Promise<ReactAgent> {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
+    const { delegation } = this.tools;
     const model = this.models.open(resolveModel(wanted, this.presets).choice);
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
@@ -95,8 +96,10 @@ export class NativeAgentProvider implements AgentProvider {
       runMiddleware: run,
       modelMiddleware,
       executor: this.tools.executor,
+      ...(delegation && { delegation: delegation.services }),
     });
     agent.addToolBoxes(...this.tools.boxes);
+    if (delegation) agent.setRegistry(delegation.factories);
     return await Promise.resolve(agent);
   }
 

@@ -9,6 +9,9 @@ import {
   TrackedAgent,
 } from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
+import type { DelegationServices } from '../delegation/delegation.services.js';
+import { delegationToolBox } from '../delegation/delegation.toolbox.js';
+import { type Heir, type Heritage, withHeritage } from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopParts } from '../loop/loop.parts.js';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -24,6 +27,7 @@ import { systemPrompt } from '../skills/system.prompt.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { MapRunMemory } from '../tools/map.run-memory.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
+import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
@@ -40,13 +44,14 @@ const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'Th
  * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run, with its steps; `handle` is the
  * same for callers that use agents of any kind. Create it once and call it often.
  */
-export class ReactAgent extends TrackedAgent {
+export class ReactAgent extends TrackedAgent implements Heir {
   readonly agentType = 'in-process';
   readonly description: string;
   private readonly options: CheckedOptions;
   private readonly execute: RunNext;
   private own: readonly ToolBox[] = [];
   private registry?: AgentFactories;
+  private services?: DelegationServices;
   /** The same array for all runs, because `ToolSet` caches by it. */
   private boxes: readonly ToolBox[];
   /** The last conversations, for callers that continue one. A stored run keeps its conversation itself. */
@@ -56,6 +61,7 @@ export class ReactAgent extends TrackedAgent {
     super(given.name);
     this.description = given.description;
     this.options = checkedOptions(given);
+    this.services = given.delegation;
     this.boxes = this.orderedBoxes();
     this.execute = composeRun(given.runMiddleware ?? [], reactLoop(this.loopParts()));
   }
@@ -70,6 +76,17 @@ export class ReactAgent extends TrackedAgent {
   setRegistry(registry: AgentFactories): void {
     this.registry = registry;
     this.boxes = this.orderedBoxes();
+  }
+
+  /** Adds what the parent gives to a delegated agent (S2.6). The own tools, registry and services of this agent come first. */
+  inherit(heritage: Heritage): void {
+    this.own = withHeritage(this.own, heritage);
+    this.services ??= heritage.services;
+    this.setRegistry(this.registry ?? heritage.registry);
+  }
+
+  get toolFilter(): ToolFilter | undefined {
+    return this.options.toolFilter;
   }
 
   /** The toolboxes that were added, in order. A delegated agent can inherit them (S2.6). */
@@ -129,7 +146,7 @@ export class ReactAgent extends TrackedAgent {
 
   private orderedBoxes(): readonly ToolBox[] {
     const { mayAsk, skills } = this.options;
-    const delegation = this.registry && this.given.delegation?.(this.registry, this);
+    const delegation = this.registry && delegationToolBox(this.registry, this, this.services);
     const boxes = [mayAsk ? ASK_TOOLBOX : undefined, ...this.own, skillToolBox(skills), delegation];
     return boxes.filter((box) => box !== undefined);
   }

@@ -1,5 +1,5 @@
-import { type Agent, type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
-import type { AgentFactories } from '../delegation/agent.factories.js';
+import { type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
+import type { DelegationServices } from '../delegation/delegation.services.js';
 import type { JsonSchema } from '../loop/output.format.js';
 import type { TreeLimits } from '../loop/run.context.js';
 import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
@@ -7,7 +7,6 @@ import type { AgentSkill } from '../skills/skill.js';
 import type { StandardSchema } from '../tools/input/standard.schema.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
-import type { ToolBox } from '../tools/tool.js';
 
 export interface ReactAgentOptions {
   readonly name: string;
@@ -20,14 +19,8 @@ export interface ReactAgentOptions {
   /** From the outermost to the innermost. */
   readonly modelMiddleware?: readonly ModelMiddleware[];
   readonly executor?: ToolExecutor;
-  /** Creates the tools with which the agent delegates to the agents of its registry. */
-  readonly delegation?: (registry: AgentFactories, agent: DelegatingAgent) => ToolBox;
-}
-
-/** An agent whose tools a delegated agent can inherit (S2.6). */
-export interface DelegatingAgent extends Agent {
-  readonly description: string;
-  readonly toolboxes: readonly ToolBox[];
+  /** What the delegation tools of the agent use. It has these tools when it has a registry. */
+  readonly delegation?: DelegationServices;
 }
 
 export interface ReactOptions {

@@ -1,8 +1,58 @@
 import type { Agent } from '#rollcall/providers';
+import { AgentFactoryInvalidError, AgentFactoryTakenError, AgentFactoryUnknownError } from './delegation.errors.js';
 
-/** Creates agents by name (S2.3). */
+/** Creates an agent at this depth of the tree of runs. It must return a new agent each time, because it is shut down after its run. */
+export type AgentFactory = (depth: number) => Agent | Promise<Agent>;
+
+export interface ListedFactory {
+  readonly name: string;
+  /** Tells a model when to delegate to the agent. */
+  readonly description: string;
+}
+
+/** The agents that can be created in this process, by name (S2.3). */
 export interface AgentFactories {
   /** Sorted by name. */
-  list(): readonly { readonly name: string; readonly description: string }[];
+  list(): readonly ListedFactory[];
+  /** Creates a new agent. */
   spawn(name: string, depth: number): Promise<Agent>;
+}
+
+interface Entry extends ListedFactory {
+  readonly factory: AgentFactory;
+}
+
+/** Factories that code registers. Two registries share nothing. */
+export class AgentFactoryRegistry implements AgentFactories {
+  private readonly entries = new Map<string, Entry>();
+  private readonly spawned = new WeakSet<Agent>();
+
+  register(name: string, description: string, factory: AgentFactory): this {
+    if (name.trim() === '') throw new AgentFactoryInvalidError('An agent factory needs a name that is not empty.');
+    if (this.entries.has(name)) throw new AgentFactoryTakenError(name);
+    this.entries.set(name, { name, description, factory });
+    return this;
+  }
+
+  /** Returns whether there was such a factory. Agents that it created continue. */
+  unregister(name: string): boolean {
+    return this.entries.delete(name);
+  }
+
+  list(): ListedFactory[] {
+    const all = [...this.entries.values()].map(({ name, description }) => ({ name, description }));
+    return all.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async spawn(name: string, depth: number): Promise<Agent> {
+    const entry = this.entries.get(name);
+    if (!entry) throw new AgentFactoryUnknownError(name, [...this.entries.keys()].toSorted());
+    const agent = await entry.factory(depth);
+    if (this.spawned.has(agent))
+      throw new AgentFactoryInvalidError(
+        `The factory ${name} returned the same agent twice. Create a new one each time.`,
+      );
+    this.spawned.add(agent);
+    return agent;
+  }
 }

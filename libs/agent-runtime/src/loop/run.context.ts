@@ -16,6 +16,8 @@ export interface RunContext {
   readonly namespace: string;
   readonly rootRunId: string;
   readonly runId: string;
+  /** The run that delegated to this run, whose budget pays for it. Absent for a root. */
+  readonly parentRunId?: string;
   readonly agentName: string;
   /** The names of the agents that delegated to this run, from the root to the parent. */
   readonly ancestry: readonly string[];

@@ -82,8 +82,8 @@ export class BudgetMiddleware {
   private async open({ context, limit: allowed = NO_LIMIT }: RunCall): Promise<OpenRun> {
     const { spending, agentId = null } = this.options;
     const limit = lowerLimit(allowed, this.options.limit ?? NO_LIMIT);
-    const { namespace, runId } = context;
-    await spending.openRun({ namespace, runId, parentRunId: null, limit });
+    const { namespace, runId, parentRunId = null } = context;
+    await spending.openRun({ namespace, runId, parentRunId, limit });
     const usage = await spending.usageOf(namespace, runId);
     const account = new RunAccount({ spending, namespace, runId, agentId }, this.rules, usage);
     return { account, notice: new BudgetNotice(spending, context, usage), limit: usage.limit };

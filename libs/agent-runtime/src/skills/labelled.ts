@@ -3,7 +3,7 @@
  * itself, because every `<` that begins one of these tags is escaped.
  */
 export function labelled(tag: string, attributes: Readonly<Record<string, string>>, text: string): string {
-  const inner = text.replace(new RegExp(`<(?=/?${tag}\\b)`, 'gi'), '&lt;');
+  const inner = text.replace(new RegExp(`<(?=[\\s/]*${tag}\\b)`, 'gi'), '&lt;');
   const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`);
   return `<${tag}${written.join('')}>\n${inner}\n</${tag}>`;
 }

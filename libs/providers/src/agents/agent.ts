@@ -30,6 +30,8 @@ export interface CallContext {
   readonly namespace: string;
   readonly rootRunId: string;
   readonly runId: string;
+  /** The run that delegated to this run, whose budget pays for it. Absent for a root. */
+  readonly parentRunId?: string;
   /** The name of the called agent, for tools, logs and traces. */
   readonly agentName: string;
   /** The names of the agents that delegated to this run, from the root to the parent. */

@@ -1,0 +1,96 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
+import { type Agent, Keyring } from '#rollcall/providers';
+import type { AgentRecord } from '#rollcall/registry';
+import { GuardedAgents } from '../calls/guarded.agents.js';
+import { type AgentAddress, addressOf } from './agent.address.js';
+
+/** An agent of the registry that can be called until `release`. */
+export interface Connection {
+  readonly agent: Agent;
+  release(): Promise<void>;
+}
+
+interface Entry {
+  readonly agent: Agent;
+  /** Registration and address. With another version, the agent is another one. */
+  readonly version: string;
+  users: number;
+  isReplaced: boolean;
+}
+
+const MAX_IDLE = 1_000;
+
+/**
+ * Connects to agents of the live registry, through the circuit of each. A connection is kept for the next call. When the agent
+ * registers again or moves, a new one replaces it; the old one is closed after its last call. A key is sent only to the origins
+ * that the operator allows for it.
+ */
+@Injectable()
+export class AgentConnector implements OnApplicationShutdown {
+  /** By qualified id, the most recently used last. */
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(
+    private readonly agents: GuardedAgents,
+    private readonly keys: Keyring,
+  ) {}
+
+  /** Undefined if the record has no URL. */
+  connect(record: AgentRecord): Connection | undefined {
+    const address = addressOf(record);
+    if (!address) return undefined;
+    const entry = this.entryOf(record, address);
+    entry.users += 1;
+    let isReleased = false;
+    const release = async (): Promise<void> => {
+      if (isReleased) return;
+      isReleased = true;
+      entry.users -= 1;
+      await closeIfUnused(entry);
+    };
+    return { agent: entry.agent, release };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    const all = [...this.entries.values()];
+    this.entries.clear();
+    await Promise.all(all.map(async ({ agent }) => await agent.shutdown()));
+  }
+
+  private entryOf(record: AgentRecord, address: AgentAddress): Entry {
+    const id = qualifiedId(record.namespace, record.agentId);
+    const version = JSON.stringify([record.generation, address.provider, address.url]);
+    const known = this.entries.get(id);
+    this.entries.delete(id); // the last position in the map is that of the most recent use
+    const entry = known?.version === version ? known : this.open(id, address, version);
+    if (known && known !== entry) replace(known);
+    this.entries.set(id, entry);
+    this.limit();
+    return entry;
+  }
+
+  private open(id: string, { provider, url }: AgentAddress, version: string): Entry {
+    const env = this.keys.credentialFor(new URL(url).origin);
+    const settings = env === undefined ? { url } : { url, credential: { env } };
+    const agent = this.agents.createLazily(id, provider, { name: id, settings });
+    return { agent, version, users: 0, isReplaced: false };
+  }
+
+  private limit(): void {
+    if (this.entries.size <= MAX_IDLE) return;
+    const [id, entry] = [...this.entries].find(([, { users }]) => users === 0) ?? [];
+    if (id === undefined || !entry) return;
+    this.entries.delete(id);
+    replace(entry);
+  }
+}
+
+function replace(entry: Entry): void {
+  entry.isReplaced = true;
+  void closeIfUnused(entry).catch(() => undefined); // the agent is not used any more
+}
+
+async function closeIfUnused({ agent, users, isReplaced }: Entry): Promise<void> {
+  if (isReplaced && users === 0) await agent.shutdown();
+}

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import type { RunContext } from '../loop/run.context.js';
+
+const ID_LENGTH = 32;
+
+/**
+ * The context of a delegated run. Its id follows from the parent run and the tool call, so a call that is repeated after a crash
+ * gets the same run. `index` numbers the agents of one call.
+ */
+export function childContext(parent: RunContext, childName: string, callId: string, index: number): RunContext {
+  const { namespace, rootRunId, runId, agentName, ancestry, depth, deadline, limits } = parent;
+  return {
+    namespace,
+    rootRunId,
+    runId: childRunId(runId, childName, callId, index),
+    parentRunId: runId,
+    agentName: childName,
+    ancestry: [...ancestry, agentName],
+    depth: depth + 1,
+    deadline,
+    limits,
+  };
+}
+
+/** The context with the earlier of both deadlines. */
+export function withDeadline(context: RunContext, deadline: number): RunContext {
+  return { ...context, deadline: Math.min(context.deadline ?? Infinity, deadline) };
+}
+
+function childRunId(...identity: (string | number)[]): string {
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, ID_LENGTH);
+}

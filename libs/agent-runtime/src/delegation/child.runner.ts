@@ -1,0 +1,144 @@
+import { Logger, type LoggerService } from '@nestjs/common';
+import { DomainError } from '#rollcall/platform';
+import { message, ProviderError } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
+import { SpendingLimitError } from '../spending/spending.errors.js';
+import type { ToolContext } from '../tools/tool.js';
+import { callChild } from './child.call.js';
+import { childContext, withDeadline } from './child.context.js';
+import { ChildPayment, type PaymentOptions } from './child.payment.js';
+import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './child.result.js';
+import { ChildScope } from './child.scope.js';
+import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
+import { checkPath } from './delegation.guards.js';
+import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+
+export interface DelegatedTask {
+  readonly wanted: WantedAgent;
+  readonly task: string;
+  readonly data?: unknown;
+}
+
+/** One of the agents of a tool call. */
+export interface Child extends DelegatedTask {
+  readonly index: number;
+  /** Aborted when a sibling has failed. */
+  readonly siblings?: AbortSignal;
+}
+
+export interface ChildRunnerOptions {
+  readonly targets: DelegationTargets;
+  /** Without it, delegated runs have no budget. */
+  readonly payment?: PaymentOptions;
+  /** Gives a delegated agent the tools of its parent. */
+  readonly prepare?: (target: DelegationTarget) => void;
+  /** The longest time of a delegated run. */
+  readonly childTimeoutMs: number;
+  readonly now: () => number;
+  readonly log?: Pick<LoggerService, 'error'>;
+}
+
+/** The parts of a delegation that exist from its begin to its end. */
+interface Started {
+  readonly target: DelegationTarget;
+  readonly context: RunContext;
+  readonly scope: ChildScope;
+}
+
+const FAILED = 'The agent failed. Delegate to another agent, or do the task yourself.';
+const BUDGET = 'The budget of this task is used up. Give your answer with what you know, and state what is missing.';
+const LATE = 'The agent did not finish in time. Give your answer without it, or delegate a smaller task.';
+const CANCELLED = 'The agent was cancelled, because another agent of the same call failed.';
+
+/** Runs one delegated task. It never rejects: every fault is a result. Everything that it started has then ended, or is abandoned. */
+export class ChildRunner {
+  private readonly log: Pick<LoggerService, 'error'>;
+
+  constructor(private readonly options: ChildRunnerOptions) {
+    this.log = options.log ?? new Logger('delegation');
+  }
+
+  async run(child: Child, context: ToolContext): Promise<ChildResult> {
+    const { childTimeoutMs, now } = this.options;
+    const { run, signal, callId } = context;
+    const remainingMs = Math.min((run.deadline ?? Infinity) - now(), childTimeoutMs);
+    const scope = new ChildScope(signal, child.siblings, remainingMs);
+    try {
+      const target = await this.open(child.wanted, run);
+      try {
+        const place = withDeadline(childContext(run, target.name, callId, child.index), now() + remainingMs);
+        return await this.call({ target, context: place, scope }, child, context);
+      } finally {
+        await target.close().catch((error: unknown) => this.report(run, error));
+      }
+    } catch (error) {
+      return this.notStarted(labelOf(child.wanted), scope, run, error);
+    } finally {
+      scope.close();
+    }
+  }
+
+  private async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget> {
+    if ('name' in wanted) checkPath(wanted.name, run);
+    const target = await this.options.targets.open(wanted, run);
+    if (!target)
+      throw new DelegationTargetUnknownError(
+        `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
+      );
+    try {
+      checkPath(target.name, run); // capabilities, or a name that stands for another one
+      this.options.prepare?.(target);
+      return target;
+    } catch (error) {
+      await target.close();
+      throw error;
+    }
+  }
+
+  private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
+    const { name, agent } = target;
+    const payment = await ChildPayment.open(this.options.payment, context, target);
+    const artifacts = new Set<string>();
+    const { budget } = payment;
+    try {
+      const options = { signal: scope.signal, context, callId: context.runId, ...(budget && { budget }) };
+      const result = await callChild(agent, message(child.task, child.data), options, (event) => {
+        if (event.type === 'progress') parent.progress(`${name}: ${event.text}`);
+        if (event.type === 'artifact') artifacts.add(event.artifact.name ?? event.artifact.id);
+      });
+      await payment.settle(result);
+      return toChildResult(name, result, [...artifacts]);
+    } catch (error) {
+      await payment.settleFailure(error);
+      return endedEarly(name, scope) ?? this.failed(name, context, error);
+    }
+  }
+
+  private notStarted(name: string, scope: ChildScope, run: RunContext, error: unknown): ChildResult {
+    if (error instanceof DelegationRefusedError || error instanceof DelegationTargetUnknownError)
+      return withoutAnswer(name, 'not-started', { advice: error.message });
+    if (error instanceof SpendingLimitError) return withoutAnswer(name, 'not-started', { advice: BUDGET });
+    return endedEarly(name, scope) ?? this.failed(name, run, error);
+  }
+
+  private failed(name: string, context: RunContext, error: unknown): ChildResult {
+    this.report(context, error);
+    return withoutAnswer(name, 'failed', { advice: FAILED, reason: textOfError(error) });
+  }
+
+  /** Errors with a code are part of the result. All others are bugs. */
+  private report({ runId, rootRunId, agentName }: RunContext, error: unknown): void {
+    if (error instanceof ProviderError || error instanceof DomainError) return;
+    this.log.error({ event: 'delegation.internal_error', runId, rootRunId, agentName, err: error });
+  }
+}
+
+function endedEarly(name: string, { endedBy }: ChildScope): ChildResult | undefined {
+  if (!endedBy) return undefined;
+  if (endedBy === 'deadline') return withoutAnswer(name, 'stopped', { advice: LATE });
+  return withoutAnswer(name, 'cancelled', { advice: CANCELLED });
+}
+
+function labelOf(wanted: WantedAgent): string {
+  return 'name' in wanted ? wanted.name : `with the capabilities ${wanted.capabilities.join(', ')}`;
+}

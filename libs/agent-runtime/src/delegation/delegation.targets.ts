@@ -1,0 +1,61 @@
+import type { Agent } from '#rollcall/providers';
+import type { CostModel } from '#rollcall/registry';
+import type { RunContext } from '../loop/run.context.js';
+
+/** The agent that a model asks for: one by name, or the best one with all these capabilities. */
+export type WantedAgent =
+  | { readonly name: string }
+  /** `prefer` is the name of a strategy of the ranking. */
+  | { readonly capabilities: readonly string[]; readonly prefer?: string };
+
+export interface ListedTarget {
+  /** Identifies the agent within its namespace: the name of its factory, or its agentId. */
+  readonly name: string;
+  readonly description: string;
+}
+
+/** An agent that is ready for one call. */
+export interface DelegationTarget {
+  readonly name: string;
+  readonly agent: Agent;
+  /** The agent in the registry that is charged for the call, too; absent if the agent is not registered. */
+  readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
+  /** Releases the agent after the call. */
+  close(): Promise<void>;
+}
+
+/** The agents that a run can delegate to. */
+export interface DelegationTargets {
+  /** The agents that can receive work now. */
+  list(context: RunContext): Promise<readonly ListedTarget[]>;
+  /**
+   * Returns undefined if it knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if it knows the agent, but the agent cannot
+   * receive work. Agents with the capabilities that are ancestors of the run are skipped.
+   */
+  open(wanted: WantedAgent, context: RunContext): Promise<DelegationTarget | undefined>;
+}
+
+/** Whether a delegation from this run to this agent would be a cycle. */
+export function isOnPath(name: string, { agentName, ancestry }: RunContext): boolean {
+  return name === agentName || ancestry.includes(name);
+}
+
+/** Several sources of targets as one. If two have an agent with the same name, the first one wins. */
+export class CombinedTargets implements DelegationTargets {
+  constructor(private readonly sources: readonly DelegationTargets[]) {}
+
+  async list(context: RunContext): Promise<readonly ListedTarget[]> {
+    const lists = await Promise.all(this.sources.map(async (source) => await source.list(context)));
+    const byName = new Map<string, ListedTarget>();
+    for (const target of lists.flat()) if (!byName.has(target.name)) byName.set(target.name, target);
+    return [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async open(wanted: WantedAgent, context: RunContext): Promise<DelegationTarget | undefined> {
+    for (const source of this.sources) {
+      const target = await source.open(wanted, context);
+      if (target) return target;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import type { RunContext } from '../loop/run.context.js';
+import type { ToolFilter } from '../tools/tool.filter.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
+import type { AgentFactories } from './agent.factories.js';
+import type { DelegationServices } from './delegation.services.js';
+import { CombinedTargets, type DelegationTarget } from './delegation.targets.js';
+import { delegationTools } from './delegation.tools.js';
+import { Delegator } from './delegator.js';
+import { FactoryTargets } from './factory.targets.js';
+import { isHeir } from './toolbox.inheritance.js';
+import { ProcessTreeCounter } from './tree.counter.js';
+
+/** The agent whose tools are created. */
+export interface Delegating {
+  readonly toolboxes: readonly ToolBox[];
+  readonly toolFilter?: ToolFilter;
+}
+
+const DEFAULT_TIMEOUT_MS = 600_000;
+const DEFAULT_OUTPUT_CHARS = 40_000;
+/** The counter of agents without services. It is shared, because the agents of one tree may be created in different places. */
+const COUNTER = new ProcessTreeCounter();
+const NO_TOOLS: readonly Tool[] = Object.freeze([]);
+
+/** The toolbox for delegation. A run that has reached a limit of its tree does not get its tools. */
+export function delegationToolBox(
+  registry: AgentFactories,
+  agent: Delegating,
+  services: DelegationServices = {},
+): ToolBox {
+  const { targets, counter = COUNTER, maxOutputChars = DEFAULT_OUTPUT_CHARS, inheritance: mode = 'union' } = services;
+  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, log } = services;
+  const factories = new FactoryTargets(registry);
+  const prepare = ({ agent: child }: DelegationTarget): void => {
+    const { toolboxes, toolFilter: filter } = agent;
+    if (isHeir(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
+  };
+  const delegator = new Delegator({
+    targets: targets ? new CombinedTargets([factories, targets]) : factories,
+    counter,
+    prepare,
+    childTimeoutMs,
+    now,
+    ...(payment && { payment }),
+    ...(log && { log }),
+  });
+  const tools = Object.freeze(delegationTools(delegator, maxOutputChars));
+  return { name: 'delegation', tools: (run: RunContext) => (delegator.isBlocked(run) ? NO_TOOLS : tools) };
+}

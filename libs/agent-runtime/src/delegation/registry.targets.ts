@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
+import {
+  type AgentRecord,
+  Directory,
+  DirectoryFollower,
+  MAX_LIMIT,
+  type RankedCandidate,
+  Ranker,
+  RegistryClock,
+  routability,
+} from '#rollcall/registry';
+import type { RunContext } from '../loop/run.context.js';
+import { addressOf } from './agent.address.js';
+import { AgentConnector } from './agent.connector.js';
+import { DelegationTargetUnknownError } from './delegation.errors.js';
+import {
+  type DelegationTarget,
+  type DelegationTargets,
+  isOnPath,
+  type ListedTarget,
+  type WantedAgent,
+} from './delegation.targets.js';
+
+/** The agents of the live registry in the namespace of the run: those that can receive work now and have an address. */
+@Injectable()
+export class RegistryTargets implements DelegationTargets {
+  constructor(
+    private readonly ranker: Ranker,
+    private readonly directory: Directory,
+    private readonly follower: DirectoryFollower,
+    private readonly clock: RegistryClock,
+    private readonly connector: AgentConnector,
+  ) {}
+
+  async list({ namespace }: RunContext): Promise<readonly ListedTarget[]> {
+    await this.follower.refresh();
+    const { candidates } = this.ranker.rank({ namespace, limit: MAX_LIMIT }, this.clock.now());
+    return candidates.flatMap((candidate) => (this.recordOf(candidate) ? [toListed(candidate)] : []));
+  }
+
+  async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget | undefined> {
+    await this.follower.refresh();
+    return 'name' in wanted ? this.byName(wanted.name, run) : this.byCapabilities(wanted, run);
+  }
+
+  private byName(agentId: string, { namespace }: RunContext): DelegationTarget | undefined {
+    const now = this.directory.advance(this.clock.now());
+    const entry = this.directory.find(qualifiedId(namespace, agentId));
+    if (!entry) return undefined;
+    const [exclusion] = routability(entry, now);
+    if (!exclusion) return this.connect(entry.record);
+    const { text, eligibleWhen } = exclusion;
+    throw new DelegationTargetUnknownError(
+      `The agent ${agentId} cannot receive work now: ${text}. It can when ${eligibleWhen.text}. Use another agent.`,
+    );
+  }
+
+  private byCapabilities(
+    { capabilities, prefer }: Extract<WantedAgent, { capabilities: readonly string[] }>,
+    run: RunContext,
+  ): DelegationTarget {
+    const query = { namespace: run.namespace, capabilities, limit: MAX_LIMIT, ...(prefer !== undefined && { prefer }) };
+    const { candidates, retryAfterMs } = this.ranker.rank(query, this.clock.now());
+    for (const candidate of candidates) {
+      const record = isOnPath(candidate.agent.agentId, run) ? undefined : this.recordOf(candidate);
+      if (record) return this.connect(record);
+    }
+    const later = retryAfterMs === null ? '' : ` One may be available in ${Math.ceil(retryAfterMs / 1_000)} s.`;
+    throw new DelegationTargetUnknownError(
+      `No other agent with the capabilities ${capabilities.join(', ')} can receive work now.${later} Use list_agents, or do the task yourself.`,
+    );
+  }
+
+  /** The record of a candidate that has an address. */
+  private recordOf({ agent }: RankedCandidate): AgentRecord | undefined {
+    const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
+    return record && addressOf(record) ? record : undefined;
+  }
+
+  private connect(record: AgentRecord): DelegationTarget {
+    const { agentId, costModel } = record;
+    const connection = this.connector.connect(record);
+    if (!connection) throw new DelegationTargetUnknownError(`The agent ${agentId} has no endpoint. Use another agent.`);
+    const { agent, release: close } = connection;
+    return { name: agentId, agent, registered: { agentId, costModel }, close };
+  }
+}
+
+/** Agents choose their own names and capabilities, so the description is data. */
+function toListed({ agent: { agentId, name, capabilities } }: RankedCandidate): ListedTarget {
+  return { name: agentId, description: `${name}; capabilities: ${capabilities.join(', ')}` };
+}

@@ -1,0 +1,74 @@
+import type { Agent } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
+import { isAllowed, type ToolFilter } from '../tools/tool.filter.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
+import type { AgentFactories } from './agent.factories.js';
+import type { DelegationServices, InheritanceMode } from './delegation.services.js';
+import { DELEGATION_TOOLS } from './delegation.tools.js';
+
+/** What a delegated agent gets from its parent. */
+export interface Heritage {
+  readonly mode: InheritanceMode;
+  readonly toolboxes: readonly ToolBox[];
+  /** The filter of the parent: a tool that it may not use cannot be inherited. */
+  readonly filter?: ToolFilter;
+  /** A child that has no registry of its own gets that of its parent. */
+  readonly registry: AgentFactories;
+  readonly services: DelegationServices;
+}
+
+/** An agent that can use the tools of its parent. */
+export interface Heir extends Agent {
+  inherit(heritage: Heritage): void;
+}
+
+export function isHeir(agent: Agent): agent is Heir {
+  return typeof (agent as Partial<Heir>).inherit === 'function';
+}
+
+/** The toolboxes of an agent with this heritage. Its own come first, so they win if names clash. */
+export function withHeritage(own: readonly ToolBox[], { mode, toolboxes, filter }: Heritage): readonly ToolBox[] {
+  if (mode === 'off') return own;
+  const granted = toolboxes.map((box) => granting(box, filter));
+  return mode === 'union' ? [...own, ...granted] : own.map((box) => intersecting(box, granted));
+}
+
+/** The tools of the box that the parent may use. Delegation tools depend on the position in the tree, so they are never inherited. */
+function granting(box: ToolBox, filter: ToolFilter = {}): ToolBox {
+  const isInherited = ({ name }: Tool): boolean => !DELEGATION_TOOLS.has(name) && isAllowed(name, filter);
+  return derived(box.name, [box], ([tools = []]) => tools.filter(isInherited));
+}
+
+function intersecting(own: ToolBox, granted: readonly ToolBox[]): ToolBox {
+  return derived(own.name, [own, ...granted], ([tools = [], ...lists]) => {
+    const found = new Map(
+      lists
+        .flat()
+        .toReversed()
+        .map((tool) => [tool.name, tool]),
+    );
+    return tools.flatMap((tool) => {
+      const other = found.get(tool.name);
+      return other ? [withApprovalOf(tool, other)] : [];
+    });
+  });
+}
+
+/** A tool that needs an approval in the hands of the parent needs it in the hands of the child, too. */
+function withApprovalOf(tool: Tool, { needsApproval }: Tool): Tool {
+  if (tool.needsApproval || !needsApproval) return tool;
+  return Object.assign(Object.create(tool) as Tool, { needsApproval: true });
+}
+
+type Lists = readonly (readonly Tool[])[];
+
+/** A toolbox that follows from others. It returns the same array as long as they do, because `ToolSet` caches by it. */
+function derived(name: string, sources: readonly ToolBox[], combine: (lists: Lists) => readonly Tool[]): ToolBox {
+  let last: { lists: Lists; tools: readonly Tool[] } | undefined;
+  const tools = (context: RunContext): readonly Tool[] => {
+    const lists = sources.map((source) => source.tools(context));
+    if (!last?.lists.every((list, index) => list === lists[index])) last = { lists, tools: combine(lists) };
+    return last?.tools ?? [];
+  };
+  return { name, tools };
+}

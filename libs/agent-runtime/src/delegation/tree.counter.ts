@@ -1,0 +1,49 @@
+import type { RunContext } from '../loop/run.context.js';
+
+/** Identifies a tree of runs. */
+export type TreeId = Pick<RunContext, 'namespace' | 'rootRunId'>;
+
+/** Counts the delegated runs of each tree, also of siblings that delegate at the same time. */
+export interface TreeCounter {
+  /** How many runs the tree has started, as far as this process knows. */
+  count(tree: TreeId): number;
+  /** Counts all of these runs, or none if the tree would then have more than `max`. Returns whether they were counted. */
+  add(tree: TreeId, runs: number, max: number): Promise<boolean>;
+  /** Takes back runs that were counted and then not started. */
+  remove(tree: TreeId, runs: number): Promise<void>;
+}
+
+const MAX_TREES = 50_000;
+
+/** Counts in the memory of this process. It forgets the tree that has delegated least recently when it knows too many trees. */
+export class ProcessTreeCounter implements TreeCounter {
+  private readonly runs = new Map<string, number>();
+
+  constructor(private readonly maxTrees = MAX_TREES) {}
+
+  count(tree: TreeId): number {
+    return this.runs.get(keyOf(tree)) ?? 0;
+  }
+
+  async add(tree: TreeId, runs: number, max: number): Promise<boolean> {
+    const total = this.count(tree) + runs;
+    if (total > max) return false;
+    this.store(tree, total);
+    return true;
+  }
+
+  async remove(tree: TreeId, runs: number): Promise<void> {
+    this.store(tree, Math.max(0, this.count(tree) - runs));
+  }
+
+  private store(tree: TreeId, total: number): void {
+    const key = keyOf(tree);
+    this.runs.delete(key); // the last position in the map is that of the most recent tree
+    if (total > 0) this.runs.set(key, total);
+    if (this.runs.size <= this.maxTrees) return;
+    const [oldest] = this.runs.keys();
+    if (oldest !== undefined) this.runs.delete(oldest);
+  }
+}
+
+const keyOf = ({ namespace, rootRunId }: TreeId): string => `${namespace}/${rootRunId}`;
