@@ -1,5 +1,6 @@
 import type { ModelMessage, ModelRequest } from '#rollcall/providers';
 import { userMessage } from '#rollcall/providers';
+import { labelled } from '../skills/labelled.js';
 import { startOfHistory, type RunState } from './run.state.js';
 import { estimateTokens } from './token.estimate.js';
 
@@ -50,7 +51,7 @@ export function summaryRequest(messages: readonly ModelMessage[], count: number,
   return {
     messages: [
       { role: 'system', text: SUMMARISER },
-      userMessage(`<transcript>\n${shortened(text, limit)}\n</transcript>`),
+      userMessage(labelled('transcript', {}, shortened(text, limit))),
     ],
   };
 }
