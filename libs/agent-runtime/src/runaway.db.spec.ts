@@ -1,0 +1,271 @@
+import { Logger } from '@nestjs/common';
+import { type Agent, type AgentResult, message, type ModelRequest } from '#rollcall/providers';
+import {
+  callTool,
+  callTools,
+  expectNoOpenResources,
+  openResources,
+  say,
+  ScriptedModel,
+  type ScriptStep,
+  using,
+} from '#rollcall/providers/testing';
+import { TwoReplicas } from '#rollcall/registry/testing';
+import { until } from '#rollcall/test-support';
+import { ReactAgent } from './agents/react.agent.js';
+import type { ReactOptions } from './agents/react.options.js';
+import { AgentFactoryRegistry } from './delegation/agent.factories.js';
+import { ProcessTreeCounter } from './delegation/tree.counter.js';
+import type { TreeLimits } from './loop/run.context.js';
+import { defaultMiddleware } from './middleware/default.middleware.js';
+import { ModelCircuit } from './middleware/model-circuit.middleware.js';
+import { LedgerSpending } from './spending/ledger.spending.js';
+import { FakeAgent, neverEnds } from './testing/fake.agent.js';
+import { defineTool } from './tools/define.tool.js';
+import { toolBox } from './tools/tool.box.js';
+import { ToolExecutor } from './tools/tool.executor.js';
+
+const USED = { inputTokens: 10, outputTokens: 5 };
+const TOKENS = 15;
+const LIMITS: TreeLimits = { maxDepth: 3, maxWidth: 4, maxRuns: 12 };
+const LOG = { log: () => undefined, warn: () => undefined, error: () => undefined };
+
+type Script = (request: ModelRequest, call: number) => ScriptStep;
+
+let replicas: TwoReplicas;
+let spending: LedgerSpending;
+let registry: AgentFactoryRegistry;
+let models: Map<string, ScriptedModel[]>;
+let runs = 0;
+let before: Map<string, number>;
+
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  replicas = await TwoReplicas.start();
+  const { budgets, ledger } = replicas.here.budgets;
+  spending = new LedgerSpending(budgets, ledger);
+});
+afterAll(async () => await replicas.stop());
+beforeEach(() => {
+  registry = new AgentFactoryRegistry();
+  models = new Map();
+  before = openResources();
+});
+
+/** An agent with all default middleware, paid from the ledger. All its model calls use 15 tokens. */
+function agent(name: string, script: Script, options: ReactOptions = {}): ReactAgent {
+  const model = new ScriptedModel((request, call) => using(USED, script(request, call)));
+  models.set(name, [...(models.get(name) ?? []), model]);
+  const { run, model: modelMiddleware } = defaultMiddleware({
+    log: LOG,
+    circuit: new ModelCircuit(),
+    budget: { spending, defaultOutputTokens: 200, finalOutputTokens: 64 },
+  });
+  const made = new ReactAgent({
+    name,
+    description: '',
+    instructions: '',
+    model,
+    options: { maxIterations: 4, ...options },
+    runMiddleware: run,
+    modelMiddleware,
+    executor: new ToolExecutor({ defaultTimeoutMs: 200, maxInputBytes: 100_000, maxOutputChars: 50_000 }),
+    delegation: { counter, payment: { spending } },
+  });
+  made.setRegistry(registry);
+  return made;
+}
+const counter = new ProcessTreeCounter();
+
+function factory(name: string, script: Script, options: ReactOptions = {}): void {
+  registry.register(name, `The agent ${name}.`, () => agent(name, script, options));
+}
+
+interface Ended {
+  result: AgentResult;
+  runId: string;
+  /** From the ledger. */
+  own: number;
+  subtree: number;
+  held: number;
+}
+
+async function run(
+  root: Agent,
+  { signal, limits = LIMITS, tokens }: { signal?: AbortSignal; limits?: TreeLimits; tokens?: number } = {},
+): Promise<Ended> {
+  const runId = `run-${(runs += 1)}`;
+  const place = { namespace: 'default', rootRunId: runId, runId, agentName: root.name, ancestry: [], depth: 0 };
+  let result: AgentResult | undefined;
+  const options = {
+    context: { ...place, deadline: null, limits },
+    ...(signal && { signal }),
+    ...(tokens && { budget: { tokens } }),
+  };
+  for await (const event of root.handle(message('Begin.'), options))
+    if (event.type === 'finished') result = event.result;
+  if (!result) throw new Error('no result');
+  return { result, runId, ...(await ledgerOf(runId)) };
+}
+
+async function ledgerOf(runId: string): Promise<Pick<Ended, 'own' | 'subtree' | 'held'>> {
+  const [reading] = await replicas.there.budgets.budgets.of('run', runId);
+  const budget = reading?.budget;
+  return { own: budget?.own.tokens ?? -1, subtree: budget?.used.tokens ?? -1, held: budget?.reserved.tokens ?? -1 };
+}
+
+const callsOf = (name: string): number => (models.get(name) ?? []).reduce((sum, { calls }) => sum + calls.length, 0);
+const allCalls = (): number => [...models.keys()].reduce((sum, name) => sum + callsOf(name), 0);
+
+/** The exact usage of the tree, and nothing that is left. */
+async function expectExact({ subtree, held }: Ended): Promise<void> {
+  expect([subtree, held]).toEqual([allCalls() * TOKENS, 0]);
+  await expectNoOpenResources(before);
+}
+
+const delegateTo =
+  (name: string): Script =>
+  (_request, call) =>
+    callTool('delegate_to_agent', { agent: name, task: 'Do it.' }, `${name}-${call}`);
+/** The texts of the failed tool results in the last request of an agent. */
+function failuresOf(name: string): string {
+  const requests = (models.get(name) ?? []).flatMap(({ calls }) => calls.map(({ request }) => request));
+  const results = requests.flatMap(({ messages }) =>
+    messages.flatMap((one) => (one.role === 'tool' ? one.content : [])),
+  );
+  return results.map(({ output }) => output).join('\n');
+}
+
+describe('a tree of runs that would not end', () => {
+  it('S2.5 B2 two agents that delegate to each other: the cycle is refused, and both end at their iterations', async () => {
+    factory('a', delegateTo('b'));
+    factory('b', delegateTo('a'));
+    const ended = await run(agent('a', delegateTo('b')));
+    expect(ended.result).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
+    expect(failuresOf('b')).toContain('cannot receive a part of it');
+    expect([callsOf('a'), callsOf('b'), ended.own]).toEqual([4, 16, 4 * TOKENS]);
+    await expectExact(ended);
+  });
+
+  it('S2.5 B2 an agent that delegates to itself is refused, and ends at its iterations', async () => {
+    factory('a', delegateTo('a'));
+    const ended = await run(agent('a', delegateTo('a')));
+    expect(ended.result).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
+    expect([callsOf('a'), failuresOf('a').includes('yourself')]).toEqual([4, true]);
+    await expectExact(ended);
+  });
+
+  it('S4.6 B2 a chain of 50 agents ends at the depth of the tree', async () => {
+    for (let level = 1; level <= 50; level += 1)
+      factory(`level-${level}`, (request, call) =>
+        call === 1 ? delegateTo(`level-${level + 1}`)(request, call) : say(`level ${level} ended`),
+      );
+    const root = agent('level-0', (request, call) =>
+      call === 1 ? delegateTo('level-1')(request, call) : say('ended'),
+    );
+    const ended = await run(root);
+    expect(ended.result).toMatchObject({ outcome: 'completed' });
+    expect([callsOf('level-3'), callsOf('level-4'), failuresOf('level-3').includes('no tool named')]).toEqual([
+      2,
+      0,
+      true,
+    ]);
+    await expectExact(ended);
+  });
+
+  it('S2.5 B2 50 agents at once are refused, whether in one call or in many', async () => {
+    factory('leaf', () => say('leaf'));
+    const task = { agent: 'leaf', task: 'x' };
+    const script: Script = (_request, call) => {
+      if (call === 1) return callTool('spawn_agents', { tasks: Array.from({ length: 50 }, () => task) });
+      if (call === 2)
+        return callTools(
+          ...Array.from({ length: 50 }, (_, at): [string, unknown, string] => ['delegate_to_agent', task, `w${at}`]),
+        );
+      return say('ended');
+    };
+    const ended = await run(agent('wide', script));
+    expect(ended.result).toMatchObject({ outcome: 'completed' });
+    expect([callsOf('leaf'), failuresOf('wide').includes('At most 4')]).toEqual([4, true]);
+    await expectExact(ended);
+  });
+
+  it('S2.5 B2 agents that fan out at every level end at the total of the tree', async () => {
+    const fan: Script = (_request, call) =>
+      call === 1
+        ? callTool('spawn_agents', {
+            tasks: ['x', 'y', 'z'].map((agentName) => ({ agent: agentName, task: 'x' })),
+            mode: 'collect',
+          })
+        : say('ended');
+    for (const name of ['x', 'y', 'z']) factory(name, fan);
+    const ended = await run(agent('fan', fan), { limits: { ...LIMITS, maxDepth: 10 } });
+    expect(ended.result).toMatchObject({ outcome: 'completed' });
+    const started = ['x', 'y', 'z'].reduce((sum, name) => sum + (models.get(name)?.length ?? 0), 0);
+    expect(started).toBeLessThanOrEqual(LIMITS.maxRuns);
+    await expectExact(ended);
+  });
+
+  it('S2.1 B2 a model that always calls tools ends at its iterations', async () => {
+    const root = agent('busy', (_request, call) => callTool('tick', {}, `t${call}`), { maxIterations: 10 });
+    root.addToolBoxes(toolBox('test', [defineTool({ name: 'tick', description: 'Ticks.', execute: () => 'tock' })]));
+    const ended = await run(root);
+    expect(ended.result).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
+    expect(callsOf('busy')).toBe(10);
+    await expectExact(ended);
+  });
+
+  it('B2 children that want 5,000 tokens do not exceed the 500 tokens of their parent', async () => {
+    const greedy: Script = () => ({ ...callTool('list_agents', {}) });
+    for (const name of ['g1', 'g2', 'g3'])
+      factory(name, greedy, { maxIterations: 300, settings: { maxOutputTokens: 5_000 } });
+    const script: Script = (_request, call) =>
+      call === 1
+        ? callTool('spawn_agents', {
+            tasks: ['g1', 'g2', 'g3'].map((name) => ({ agent: name, task: 'x' })),
+            mode: 'collect',
+          })
+        : say('ended');
+    const denied = { toolFilter: { allow: ['spawn_agents', 'list_agents'] } };
+    const ended = await run(agent('thrifty', script, { ...denied, settings: { maxOutputTokens: 50 } }), {
+      tokens: 500,
+    });
+    expect(['completed', 'stopped']).toContain(ended.result.outcome);
+    expect(ended.subtree).toBeLessThanOrEqual(500);
+    await expectExact(ended);
+  });
+
+  it('S2.2 B2 a tool that never returns is abandoned at its time limit, and the run continues', async () => {
+    const root = agent('patient', (_request, call) => (call === 1 ? callTool('hang', {}) : say('ended')));
+    const hang = defineTool({
+      name: 'hang',
+      description: 'Hangs.',
+      execute: async () => await new Promise(() => undefined),
+    });
+    root.addToolBoxes(toolBox('test', [hang]));
+    const ended = await run(root);
+    expect(ended.result).toMatchObject({ outcome: 'completed' });
+    expect(failuresOf('patient')).toContain('did not finish within 200 ms');
+    await expectExact(ended);
+  });
+
+  it('S2.5 B2 a child that ignores its abort is abandoned within a second, and its unknown usage is charged in full', async () => {
+    const stubborn = new FakeAgent('stubborn', () => neverEnds(), 'api');
+    registry.register('stubborn', 'Never ends.', () => stubborn);
+    const caller = new AbortController();
+    const root = agent('boss', delegateTo('stubborn'));
+    const running = run(root, { signal: caller.signal }).catch((error: unknown) => error);
+    await until('the child works', () => stubborn.calls.length === 1);
+    const { context, budget } = stubborn.calls[0]?.options ?? {};
+    caller.abort();
+    expect(await running).toMatchObject({ code: 'CALL_ABORTED' });
+    await until('the child is shut down', () => stubborn.isShutDown, 1_000);
+    expect(await ledgerOf(context?.runId ?? '')).toEqual({ own: budget?.tokens, subtree: budget?.tokens, held: 0 });
+    expect(await ledgerOf(context?.rootRunId ?? '')).toEqual({
+      own: TOKENS,
+      subtree: TOKENS + (budget?.tokens ?? 0),
+      held: 0,
+    });
+    await expectNoOpenResources(before);
+  });
+});
