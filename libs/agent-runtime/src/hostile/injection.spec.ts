@@ -9,6 +9,8 @@ import { INJECTIONS, MARK } from '../testing/hostile.corpus.js';
 import { DELEGATION, GRANTED, HostileWorld, LIMITS, SECRETS } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 
+const LABELS = ['untrusted_data', 'agent_output', 'agent_list', 'skill_content', 'skill_file'];
+
 type Call = [name: string, input: unknown];
 
 /** How a text of a third party reaches a model. */
@@ -157,27 +159,34 @@ function tagsIn(text: string, tag: string): string[] {
 describe.each(CARRIERS)('an order in $name', (carrier) => {
   it.each(INJECTIONS)('S4.4 S2.5 $name: the model obeys, and nothing outside the grant happens', async ({ text }) => {
     await attack(carrier, text);
-    expect(textsOfModels().some((one) => one.includes(MARK))).toBe(true);
-    expect(world.executedTools.filter((name) => !GRANTED.includes(name) && !DELEGATION.includes(name))).toEqual([]);
+    const read = textsOfModels().filter((one) => one.includes(MARK));
+    expect(read).not.toEqual([]);
+    expect(world.executedTools.filter((name) => !GRANTED.includes(name))).toEqual([]);
     expect(world.executedTools).not.toContain('pay');
     expect(spawned.length).toBeLessThanOrEqual(LIMITS.maxDelegatedRuns);
     expect(Math.max(0, ...spawned.map(({ depth }) => depth))).toBeLessThanOrEqual(LIMITS.maxDelegationDepth);
-    for (const secret of Object.values(SECRETS)) expect(world.outside).not.toContain(secret);
-  });
-
-  const { label } = carrier;
-  if (label === undefined) return;
-  it.each(INJECTIONS)(`S2.4 $name: the text cannot end its label`, async ({ text }) => {
-    await attack(carrier, text);
-    const labelled = textsOfModels().filter((one) => one.includes(MARK) && tagsIn(one, label).length > 0);
-    expect(labelled).not.toEqual([]);
-    for (const one of labelled) {
-      expect(tagsIn(one, label)).toEqual(['begin', 'end']);
-      expect(one.indexOf(MARK)).toBeGreaterThan(one.indexOf(`<${label}`));
-      expect(one.lastIndexOf(MARK)).toBeLessThan(one.lastIndexOf(`</${label}>`));
-    }
+    expect(leakedSecrets()).toEqual([]);
+    expectClosedLabels(read, carrier.label);
   });
 });
+
+function leakedSecrets(): string[] {
+  const { outside } = world;
+  return Object.values(SECRETS).filter((secret) => outside.includes(secret));
+}
+
+/** The text is inside one label, and neither ends it nor begins another one. */
+function expectClosedLabels(read: readonly string[], label: string | undefined): void {
+  if (label === undefined) return;
+  const labelled = read.filter((one) => tagsIn(one, label).length > 0);
+  expect(labelled).not.toEqual([]);
+  for (const one of labelled) {
+    expect(tagsIn(one, label)).toEqual(['begin', 'end']);
+    expect(one.indexOf(MARK)).toBeGreaterThan(one.indexOf(`<${label}`));
+    expect(one.lastIndexOf(MARK)).toBeLessThan(one.lastIndexOf(`</${label}>`));
+    for (const other of LABELS) expect(other === label ? [] : tagsIn(one, other)).toEqual([]);
+  }
+}
 
 describe('the corpus', () => {
   it('S4.4 makes the model call tools outside its grant, so the other tests prove something', async () => {
@@ -204,7 +213,7 @@ describe('the corpus', () => {
 
 describe('a file of a skill', () => {
   it('S2.7 is data of the skill, whatever it contains', async () => {
-    const all = INJECTIONS.map(({ text }) => text).join('\n');
+    const all = INJECTIONS.map(({ text }) => text.replaceAll('\0', '')).join('\n'); // a file with NUL is not text
     await writeFile(join(root, 'notes.md'), all);
     const calls: Call[] = [['activate_skill', { name: 'guide', file: 'notes.md' }]];
     await world.call(world.agent('ada', obedientModel(calls), skill({}, 'catalog')));
