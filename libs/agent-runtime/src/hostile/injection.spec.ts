@@ -151,9 +151,15 @@ function textsOfModels(): string[] {
 
 /** All spellings of the tag that a model could read, in order. */
 function tagsIn(text: string, tag: string): string[] {
-  const plain = text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '').replaceAll('а', 'a').toLowerCase();
+  const plain = text
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll('а', 'a')
+    .toLowerCase();
   const spelled = tag.replaceAll('_', '[\\s_-]?');
-  return [...plain.matchAll(new RegExp(`<[\\s/]*${spelled}`, 'g'))].map(([found]) => (found.includes('/') ? 'end' : 'begin'));
+  return [...plain.matchAll(new RegExp(`<[\\s/]*${spelled}`, 'g'))].map(([found]) =>
+    found.includes('/') ? 'end' : 'begin',
+  );
 }
 
 describe.each(CARRIERS)('an order in $name', (carrier) => {
@@ -194,12 +200,22 @@ describe('the corpus', () => {
     world.onRead = () => all;
     registerHelper();
     await world.call(world.agent('ada', obedientModel(READ), { maxIterations: 20 }));
-    const tried = ['delete_all', 'read_env', 'pay', 'spawn_agents', 'spawn_subagent', 'delegate_to_agent', 'http_fetch'];
-    const called = world.models.flatMap(({ calls }) => calls).flatMap(({ request }) =>
-      request.messages.flatMap((one) =>
-        one.role === 'assistant' ? one.content.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])) : [],
-      ),
-    );
+    const tried = [
+      'delete_all',
+      'read_env',
+      'pay',
+      'spawn_agents',
+      'spawn_subagent',
+      'delegate_to_agent',
+      'http_fetch',
+    ];
+    const called = world.models
+      .flatMap(({ calls }) => calls)
+      .flatMap(({ request }) =>
+        request.messages.flatMap((one) =>
+          one.role === 'assistant' ? one.content.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])) : [],
+        ),
+      );
     expect([...called, ...world.attempted]).toEqual(expect.arrayContaining(tried.filter((name) => name !== 'pay')));
     expect(world.executedTools).not.toContain('delete_all');
   });

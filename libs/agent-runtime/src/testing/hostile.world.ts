@@ -75,7 +75,7 @@ export class HostileWorld {
   }
 
   /** An agent with all tools, of which its filter grants some. */
-  agent(name: string, model: ScriptedModel, options: ReactOptions = {}): ReactAgent {
+  agent(name: string, model: ScriptedModel, options: ReactOptions = {}, boxes = this.boxes): ReactAgent {
     this.models.push(model);
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
@@ -92,7 +92,7 @@ export class HostileWorld {
       modelMiddleware,
       delegation: this.services,
     });
-    agent.addToolBoxes(this.toolBox(), this.fetchToolBox(), MEMORY_TOOLBOX);
+    agent.addToolBoxes(...boxes);
     agent.setRegistry(this.registry);
     return agent;
   }
@@ -102,6 +102,10 @@ export class HostileWorld {
     for await (const event of agent.handle(input)) this.events.push(event);
     await agent.shutdown();
     return this.events.slice(from).at(-1);
+  }
+
+  get boxes(): readonly ToolBox[] {
+    return [this.toolBox(), this.fetchToolBox(), MEMORY_TOOLBOX];
   }
 
   /** The names of the tools that were really executed. */
