@@ -80,7 +80,7 @@ describe('a hostile agent of the registry', () => {
     ['its data', 200, (key: string) => ({ text: ALL, data: { [key]: [key] } })],
     ['its refusal', 200, (key: string) => ({ outcome: 'refused', text: `${ALL} ${key}` })],
     ['its limit', 200, (key: string) => ({ outcome: 'stopped', reason: key, detail: `${ALL} ${key}` })],
-    ['its error', 200, (key: string) => ({ type: 'error', message: `${ALL} ${key}` })],
+    ['its error', 200, (key: string) => ({ type: 'error', message: `${key} ${ALL}` })],
     ['an error of its server', 500, (key: string) => ({ message: key })],
     ['an answer that is not of the protocol', 200, (key: string) => [key]],
   ])(
