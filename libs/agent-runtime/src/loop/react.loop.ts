@@ -149,10 +149,10 @@ class ReactRun {
     const { context, streams } = this.call;
     const call = { context, model: this.parts.model, request, turn: this.state.turn + 1, attempt: 1, isFinal };
     const { signal } = this.activity;
-    return streams ? { ...call, signal, onDelta: this.onDelta } : { ...call, signal };
+    return streams
+      ? { ...call, signal, onDelta: (delta: ModelDelta) => this.activity.emit(delta) }
+      : { ...call, signal };
   }
-
-  private readonly onDelta = (delta: ModelDelta): void => this.activity.emit(delta);
 
   private finish(step: Step): void {
     this.activity.finish({ type: 'step', step });
