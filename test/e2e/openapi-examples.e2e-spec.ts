@@ -44,7 +44,9 @@ const STEPS: Step[] = [
     'skills.list',
     'skills.get',
     'tools.list',
+    'tools.listPins',
   ),
+  { operationId: 'tools.acceptPin', before: pinTool },
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
   ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.listOutcomes', 'agents.claimProbe'),
@@ -79,6 +81,22 @@ function plain(...operationIds: string[]): Step[] {
 
 async function reserveUnused(): Promise<void> {
   await api.call('POST', '/v1/budgets/reservations', { body: { key: 'unused', tokens: 1 } });
+}
+
+/** The definition of the example. */
+async function pinTool(): Promise<void> {
+  const definition = { description: 'Creates an issue.', inputSchema: { type: 'object' } };
+  const { hash } = exampleOf('tools.acceptPin');
+  await api.database.db.query('INSERT INTO tool_pin (server, tool, hash, definition) VALUES ($1, $2, $3, $4)', [
+    'github',
+    'create_issue',
+    hash,
+    definition,
+  ]);
+}
+
+function exampleOf(operationId: string): Record<string, unknown> {
+  return prefilled(document.components, operationOf(operationId)).body as Record<string, unknown>;
 }
 
 async function registerAgain(): Promise<void> {

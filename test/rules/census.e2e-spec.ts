@@ -43,6 +43,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
   { route: 'GET /v1/sinks', access: 'events:read' },
   { route: 'GET /v1/tools', access: 'tools:read' },
+  { route: 'GET /v1/tools/pins', access: 'tools:read' },
   { route: 'GET /v1/webhooks', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id', access: 'webhooks:manage' },
   { route: 'GET /v1/webhooks/:id/deliveries', access: 'webhooks:manage' },
@@ -73,6 +74,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/keys/:id/rotate', access: 'keys:manage', mutation: 'key.rotated' },
   { route: 'POST /v1/namespaces', access: 'namespaces:manage', mutation: 'namespace.created' },
   { route: 'POST /v1/sinks/:id/replay', access: 'webhooks:manage', mutation: 'sink.replayed' },
+  { route: 'POST /v1/tools/pins/:server/:tool/accept', access: 'tools:manage', mutation: 'tool.accepted' },
   { route: 'POST /v1/webhooks', access: 'webhooks:manage', mutation: 'webhook.created' },
   {
     route: 'POST /v1/webhooks/:id/deliveries/:sequence/replay',

@@ -12,6 +12,9 @@ import { RegistryTargets } from './delegation/registry.targets.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
+import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
+import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
+import { ToolPinsService } from './tools/mcp/tool-pins.service.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
@@ -42,6 +45,7 @@ export class AgentRuntimeModule {
         SkillLibrary,
         ToolCatalog,
         ToolExecutor,
+        ToolPinsService,
       ],
     };
   }
@@ -56,6 +60,9 @@ function toolProviders(options: ToolsOptions): Provider[] {
     ToolExplorer,
     BuiltInToolBoxes,
     ToolCatalog,
+    ToolPinStore,
+    McpToolBoxes,
+    ToolPinsService,
   ];
 }
 

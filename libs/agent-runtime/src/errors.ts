@@ -19,7 +19,9 @@ export type RuntimeErrorCode =
   | 'AGENT_FACTORY_UNKNOWN'
   | 'DELEGATION_FAILED'
   | 'DELEGATION_REFUSED'
-  | 'DELEGATION_TARGET_UNKNOWN';
+  | 'DELEGATION_TARGET_UNKNOWN'
+  | 'TOOL_PIN_CHANGED'
+  | 'TOOL_PIN_NOT_FOUND';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;

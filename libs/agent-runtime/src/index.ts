@@ -15,3 +15,7 @@ export { UnknownToolBoxError } from './tools/tool.errors.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
 export { Tool } from './tools/tool.decorator.js';
 export { HTTP_FETCH_MODES } from './tools/tools.options.js';
+export { AGENT_RUNTIME_SCHEMA } from './schema.js';
+export type { McpToolBox } from './tools/mcp/mcp.toolbox.js';
+export type { ToolPin } from './tools/mcp/tool-pin.store.js';
+export { ToolPinsService } from './tools/mcp/tool-pins.service.js';

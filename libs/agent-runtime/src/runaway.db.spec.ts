@@ -7,7 +7,7 @@ import {
   openResources,
   say,
   ScriptedModel,
-  type ScriptStep,
+  type Step as ScriptStep,
   using,
 } from '#rollcall/providers/testing';
 import { TwoReplicas } from '#rollcall/registry/testing';

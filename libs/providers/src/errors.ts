@@ -46,6 +46,14 @@ const TRAITS = {
   AGENT_FAILED: { retryable: false, fault: 'remote' },
   AGENT_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
 
+  MCP_SETTINGS_INVALID: { retryable: false, fault: 'operator' },
+  MCP_CREDENTIAL_REFUSED: { retryable: false, fault: 'operator' },
+  MCP_SERVER_UNREACHABLE: { retryable: true, fault: 'remote' },
+  MCP_TIMED_OUT: { retryable: true, fault: 'remote' },
+  MCP_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
+  /** The server answered a request with an error. */
+  MCP_TOOL_FAILED: { retryable: false, fault: 'remote' },
+
   USAGE_KEY_REFUSED: { retryable: false, fault: 'operator' },
   USAGE_RATE_LIMITED: { retryable: true, fault: 'remote' },
   USAGE_SOURCE_UNAVAILABLE: { retryable: true, fault: 'remote' },

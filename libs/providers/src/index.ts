@@ -52,3 +52,6 @@ export { LANGFUSE_AGENT_FIELDS, LangfuseUsage } from './usage/langfuse.usage.js'
 export { ProvidersModule } from './providers.module.js';
 export type { ProvidersOptions } from './providers.options.js';
 export { Keyring } from './keyring.js';
+export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
+export { McpClients } from './mcp/mcp.clients.js';
+export { type McpServerConfig, McpServersSchema } from './mcp/mcp.config.js';

@@ -1,3 +1,4 @@
+import type { McpServerConfig } from './mcp/mcp.config.js';
 import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ModelsConfig } from './presets/preset.js';
@@ -38,6 +39,17 @@ export class Keyring {
     const programs = Object.values(this.agents.programs);
     return programs.some(({ secretEnv = [] }) => secretEnv.includes(name)) ? this.find(name) : undefined;
   };
+
+  /** For one MCP server: the keys that its configuration names, each for its own origin, or those of its program. */
+  forMcp(config: McpServerConfig): SecretSource {
+    if ('program' in config) return this.forPrograms;
+    const { url, credential, clientCredentials: client } = config;
+    const origins = new Map<string, string>();
+    if (credential) origins.set(credential.env, new URL(url).origin);
+    for (const env of client ? [client.clientIdEnv, client.clientSecretEnv] : [])
+      origins.set(env, new URL(client!.tokenUrl).origin);
+    return (name, origin) => (origin !== undefined && origins.get(name) === origin ? this.find(name) : undefined);
+  }
 
   readonly forClaude: SecretSource = (name) => (name === 'ANTHROPIC_API_KEY' ? this.find(name) : undefined);
 }

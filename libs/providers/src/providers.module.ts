@@ -5,18 +5,27 @@ import { EgressClient, LONG_CALL_LIMITS } from './egress/egress.client.js';
 import { EgressPolicy } from './egress/egress.policy.js';
 import { EndpointCheck } from './egress/endpoint.check.js';
 import { Keyring } from './keyring.js';
+import { McpClients } from './mcp/mcp.clients.js';
 import { VendorRegistry } from './models/vendor.registry.js';
 import { ModelCatalog } from './presets/model.catalog.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ProvidersOptions } from './providers.options.js';
 
-/** Model vendors, agent providers, and the egress client that sends their requests. */
+/** Model vendors, agent providers, MCP clients, and the egress client that sends their requests. */
 @Module({})
 export class ProvidersModule implements OnApplicationShutdown {
-  constructor(@Inject(EgressClient) private readonly egress: EgressClient) {}
+  constructor(
+    @Inject(EgressClient) private readonly egress: EgressClient,
+    @Inject(McpClients) private readonly mcp: McpClients,
+  ) {}
 
   static forRoot(options: ProvidersOptions): DynamicModule {
-    const providers = [...egressProviders(options), ...modelProviders(options), registryOfAgentProviders(options)];
+    const providers = [
+      ...egressProviders(options),
+      ...modelProviders(options),
+      registryOfAgentProviders(options),
+      mcpClients(options),
+    ];
     const exports = [
       EgressPolicy,
       EndpointCheck,
@@ -26,11 +35,13 @@ export class ProvidersModule implements OnApplicationShutdown {
       VendorRegistry,
       ModelCatalog,
       AgentProviderRegistry,
+      McpClients,
     ];
     return { module: ProvidersModule, global: true, providers, exports };
   }
 
   async onApplicationShutdown(): Promise<void> {
+    await this.mcp.close();
     await this.egress.close();
   }
 }
@@ -71,5 +82,14 @@ function registryOfAgentProviders(options: ProvidersOptions): Provider {
     inject: [Keyring, EgressPolicy, EgressClient],
     useFactory: (keys: Keyring, policy: EgressPolicy, client: EgressClient) =>
       agentProviders(options.agents, keys, policy, client),
+  };
+}
+
+function mcpClients({ mcpServers: servers = {}, agents }: ProvidersOptions): Provider {
+  return {
+    provide: McpClients,
+    inject: [Keyring, EgressClient],
+    useFactory: (keys: Keyring, { fetch }: EgressClient) =>
+      new McpClients({ servers, programs: agents.programs, fetch, secretsOf: (config) => keys.forMcp(config) }),
   };
 }

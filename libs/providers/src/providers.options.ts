@@ -1,5 +1,6 @@
 import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provider.js';
 import type { EgressRules } from './egress/egress.policy.js';
+import type { McpServerConfig } from './mcp/mcp.config.js';
 import type { ModelsConfig } from './presets/preset.js';
 import type { SecretSource } from './secret.js';
 
@@ -9,6 +10,8 @@ export interface ProvidersOptions {
   checkTimeoutMs?: number;
   models: ModelsConfig;
   agents: AgentProviderOptions;
+  /** MCP servers by name. A server that is a program names one of `agents.programs`. */
+  mcpServers?: Record<string, McpServerConfig>;
   /** Finds any key of the environment; the keyring decides what each key may be used for. */
   secrets: SecretSource;
 }

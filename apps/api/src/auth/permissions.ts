@@ -13,6 +13,7 @@ export const PERMISSIONS = [
   'budgets:write',
   'models:read',
   'tools:read',
+  'tools:manage',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -46,6 +47,7 @@ const OPERATOR: Permission[] = [
   ...CALLER,
   'agents:operate',
   'budgets:write',
+  'tools:manage',
   'webhooks:manage',
   'audit:read',
 ];

@@ -23,7 +23,16 @@ export function constraintErrors(config: Config): string[] {
   }
   if (shutdown.timeout === 0)
     errors.push('shutdown.timeout must be longer than 0s: otherwise requests in progress are aborted');
-  return [...errors, ...oidcErrors(config), ...registryErrors(config)];
+  return [...errors, ...mcpErrors(config), ...oidcErrors(config), ...registryErrors(config)];
+}
+
+function mcpErrors({ runtime, providers }: Config): string[] {
+  return Object.entries(runtime.mcpServers)
+    .filter(([, server]) => 'program' in server && !Object.hasOwn(providers.programs, server.program))
+    .map(
+      ([name]) =>
+        `runtime.mcpServers.${name}: its program is not in providers.programs (ROLLCALL_PROGRAMS); add it there`,
+    );
 }
 
 /** Reports a preset with an unknown vendor at the start instead of at its first call. */

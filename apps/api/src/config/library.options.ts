@@ -34,9 +34,16 @@ export function registryOptions(config: Config): RegistryOptions {
 }
 
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
-  const { models, providers: agents } = config;
+  const { models, providers: agents, runtime } = config;
   const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
-  return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, secrets };
+  return {
+    egress,
+    checkTimeoutMs: config.egress.checkTimeout,
+    models,
+    agents,
+    mcpServers: runtime.mcpServers,
+    secrets,
+  };
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
+import { McpServersSchema } from '#rollcall/providers';
 import { skills } from './skills.settings.js';
-import { byteSize, DURATION_FORMAT, duration, integer, list, setting } from './setting.js';
+import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
@@ -48,4 +49,15 @@ const tools = z.strictObject({
 });
 
 /** The agents that Rollcall runs itself. */
-export const runtime = z.strictObject({ tools: tools.prefault({}), skills });
+export const runtime = z.strictObject({
+  tools: tools.prefault({}),
+  skills,
+  mcpServers: setting(json().pipe(McpServersSchema).default({}), {
+    env: 'ROLLCALL_MCP_SERVERS',
+    about:
+      'MCP servers whose tools agents may use, by name (see runtime-mcp.md). In the environment: one line of JSON.',
+    expects:
+      'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
+    defaultText: 'none',
+  }),
+});

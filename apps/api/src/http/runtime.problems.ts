@@ -6,6 +6,8 @@ export const RUNTIME_PROBLEMS = {
   TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
   SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },
   SKILL_NOT_FOUND: { status: 404, title: 'The skill does not exist' },
+  TOOL_PIN_NOT_FOUND: { status: 404, title: 'The tool of an MCP server is unknown' },
+  TOOL_PIN_CHANGED: { status: 409, title: 'The definition of the tool has changed' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
   AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
   MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },

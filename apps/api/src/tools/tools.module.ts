@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { ToolPinsController } from './tool-pins.controller.js';
 import { ToolsController } from './tools.controller.js';
 
-@Module({ controllers: [ToolsController] })
+@Module({ controllers: [ToolsController, ToolPinsController] })
 export class ToolsModule {}

@@ -6,7 +6,7 @@ import type { ReactOptions } from '../agents/react.options.js';
 import type { AgentSkill, Skill } from '../skills/skill.js';
 import { answers, ends, FakeAgent } from '../testing/fake.agent.js';
 import { INJECTIONS, MARK } from '../testing/hostile.corpus.js';
-import { DELEGATION, GRANTED, HostileWorld, LIMITS, SECRETS } from '../testing/hostile.world.js';
+import { GRANTED, HostileWorld, LIMITS, SECRETS } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 
 const LABELS = ['untrusted_data', 'agent_output', 'agent_list', 'skill_content', 'skill_file'];

@@ -47,3 +47,20 @@ export class UnknownToolError extends RuntimeError {
 export class RunMemoryError extends RuntimeError {
   readonly code = 'RUN_MEMORY_REJECTED';
 }
+
+export class ToolPinNotFoundError extends RuntimeError {
+  readonly code = 'TOOL_PIN_NOT_FOUND';
+
+  constructor(server: string, tool: string) {
+    super(`No tool ${tool} of an MCP server ${server} was ever seen. GET /v1/tools/pins lists all of them.`);
+  }
+}
+
+/** The server changed the definition after the operator had read it. */
+export class ToolPinChangedError extends RuntimeError {
+  readonly code = 'TOOL_PIN_CHANGED';
+
+  constructor(server: string, tool: string) {
+    super(`The definition of ${tool} of ${server} has another hash now. Read it again before you accept it.`);
+  }
+}

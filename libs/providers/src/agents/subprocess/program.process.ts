@@ -40,7 +40,7 @@ export class ProgramProcess {
   }
 
   /** Reads lines until the program closes its output. */
-  async read(onLine: (line: string) => void): Promise<void> {
-    for await (const line of linesOf(this.child.stdout)) onLine(line);
+  async read(onLine: (line: string) => void, maxLineLength?: number): Promise<void> {
+    for await (const line of linesOf(this.child.stdout, maxLineLength)) onLine(line);
   }
 }

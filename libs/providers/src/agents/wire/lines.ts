@@ -4,14 +4,14 @@ import { ProviderError } from '../../errors.js';
 export const MAX_LINE_LENGTH = 1 << 20;
 
 /** Yields the lines of a byte stream. It skips empty lines and throws if a line is too long. */
-export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* linesOf(bytes: AsyncIterable<Uint8Array>, maxLength = MAX_LINE_LENGTH): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of bytes) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > MAX_LINE_LENGTH)
-      throw new ProviderError('AGENT_ANSWER_UNREADABLE', `A line is longer than ${MAX_LINE_LENGTH} characters.`);
+    if (rest.length > maxLength)
+      throw new ProviderError('AGENT_ANSWER_UNREADABLE', `A line is longer than ${maxLength} characters.`);
     yield* lines.filter((line) => line.trim() !== '');
   }
   if (rest.trim() !== '') yield rest;

@@ -1,0 +1,175 @@
+import { type McpClient, ProviderError } from '#rollcall/providers';
+import type { ParsedInput, Tool, ToolBox, ToolContext } from '../tool.js';
+import { untrustedData } from '../untrusted.data.js';
+import { ForeignSchema } from './foreign.schema.js';
+import { mcpToolName } from './mcp.tool-name.js';
+import { type SeenTool, toSeenTool } from './pinned.definition.js';
+import type { ToolPinStore } from './tool-pin.store.js';
+
+const MAX_DESCRIPTION_CHARS = 2_000;
+/** What the label adds to a text. */
+const LABEL_CHARS = 500;
+const NO_TOOLS: readonly Tool[] = Object.freeze([]);
+
+export interface DisabledTool {
+  readonly tool: string;
+  readonly reason: string;
+}
+
+interface UsableTool extends SeenTool {
+  readonly offered: Tool;
+}
+
+/**
+ * The tools of one MCP server. `refresh` reads them from the server; runs use what the last refresh found. A tool is offered only
+ * if its definition is the accepted one and its schema is within the limits. Everything that the server wrote is labelled.
+ */
+export class McpToolBox implements ToolBox {
+  readonly name: string;
+  disabled: readonly DisabledTool[] = [];
+  /** The error of the last refresh. */
+  error?: ProviderError;
+  refreshed = false;
+  private offered: readonly Tool[] = NO_TOOLS;
+  private usable = new Map<string, UsableTool>();
+  private refreshing?: Promise<void>;
+
+  constructor(
+    private readonly client: McpClient,
+    private readonly pins: ToolPinStore,
+    private readonly maxOutputChars: number,
+  ) {
+    this.name = `mcp__${client.name}`;
+  }
+
+  get server(): string {
+    return this.client.name;
+  }
+
+  tools(): readonly Tool[] {
+    return this.offered;
+  }
+
+  /** Reads the tools of the server. If the server cannot be reached, the tools stay, and their calls report why they fail. */
+  async refresh(): Promise<void> {
+    this.refreshing ??= this.read().finally(() => void (this.refreshing = undefined));
+    await this.refreshing;
+  }
+
+  private async read(): Promise<void> {
+    try {
+      const definitions = await this.client.listTools();
+      await this.apply(definitions.map((definition) => ({ name: definition.name, seen: toSeenTool(definition) })));
+      this.error = undefined;
+      this.refreshed = true;
+    } catch (error) {
+      if (error instanceof ProviderError) this.error = error;
+      throw error;
+    }
+  }
+
+  private async apply(all: readonly { name: string; seen: SeenTool | string }[]): Promise<void> {
+    const disabled: DisabledTool[] = [];
+    const disable = (tool: string, reason: string): void => void disabled.push({ tool: tool.slice(0, 200), reason });
+    const named = Map.groupBy(all, ({ name }) => mcpToolName(this.server, name));
+    const seen: SeenTool[] = [];
+    for (const [name, same] of named) {
+      for (const { name: tool, seen: one } of same) {
+        if (typeof one === 'string') disable(tool, one);
+        else if (same.length > 1) disable(tool, `Several tools of the server would be named ${name}.`);
+        else seen.push(one);
+      }
+    }
+    const accepted = await this.acceptedOf(seen);
+    const usable = new Map<string, UsableTool>();
+    for (const one of seen) {
+      const offered = accepted.get(one.tool) === one.hash ? await this.offer(one) : WAITING;
+      if (typeof offered === 'string') disable(one.tool, offered);
+      else usable.set(one.tool, { ...one, offered });
+    }
+    this.replace(usable, disabled);
+  }
+
+  private async acceptedOf(seen: readonly SeenTool[]): Promise<Map<string, string | null>> {
+    await this.pins.observe(this.server, seen, !this.client.config.requireAcceptance);
+    const pins = await this.pins.list(this.server);
+    return new Map(pins.map(({ tool, acceptedHash }) => [tool, acceptedHash]));
+  }
+
+  /** Keeps the same array while nothing changes, because tool sets are cached by it. */
+  private replace(usable: Map<string, UsableTool>, disabled: readonly DisabledTool[]): void {
+    const before = this.offered;
+    const offered = [...usable.values()].map((one) => one.offered);
+    this.usable = usable;
+    this.disabled = disabled;
+    const isSame = before.length === offered.length && before.every((tool, index) => tool === offered[index]);
+    if (!isSame) this.offered = Object.freeze(offered);
+  }
+
+  /** Returns the tool, or why it cannot be used. A definition that did not change is not compiled again. */
+  private async offer(seen: SeenTool): Promise<Tool | string> {
+    const before = this.usable.get(seen.tool);
+    if (before?.hash === seen.hash) return before.offered;
+    await new Promise(setImmediate); // other work continues between two schemas
+    try {
+      const schema = ForeignSchema.compile(seen.definition.inputSchema);
+      return this.toTool(seen, (input) => schema.parse(input));
+    } catch (error) {
+      return `Its input schema cannot be used: ${(error as Error).message.slice(0, 300)}.`;
+    }
+  }
+
+  private toTool(seen: SeenTool, parse: (input: unknown) => ParsedInput): Tool {
+    const { $schema: _, ...inputSchema } = seen.definition.inputSchema;
+    const { needsApproval, timeoutMs } = this.client.config;
+    return Object.freeze({
+      name: mcpToolName(this.server, seen.tool),
+      description: describe(this.server, seen),
+      inputSchema,
+      parse,
+      idempotent: false,
+      needsApproval,
+      timeoutMs,
+      execute: async (input: unknown, context: ToolContext) => await this.call(seen, input, context),
+    });
+  }
+
+  private async call(seen: SeenTool, input: unknown, { signal }: ToolContext): Promise<string> {
+    this.checkUsable(seen);
+    const definition = { name: seen.tool, inputSchema: seen.definition.inputSchema };
+    try {
+      const { text, isError } = await this.client.callTool(definition, input as Record<string, unknown>, { signal });
+      const labelled = untrustedData(`${this.name}__${seen.tool}`, this.shortened(text));
+      if (isError) throw new Error(labelled);
+      return labelled;
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.code !== 'MCP_TOOL_FAILED') throw error;
+      await this.refresh().catch(() => undefined); // the error of the call is reported
+      this.checkUsable(seen);
+      throw new Error(untrustedData(this.name, error.message), { cause: error });
+    }
+  }
+
+  /** A run keeps the tools that it began with, so a tool may have changed since. */
+  private checkUsable({ tool, hash }: SeenTool): void {
+    if (this.usable.get(tool)?.hash === hash) return;
+    const reason = this.disabled.find((one) => one.tool === tool)?.reason;
+    throw new Error(
+      reason ??
+        `The MCP server ${this.server} no longer offers this tool. It may have been renamed; do not call it again.`,
+    );
+  }
+
+  private shortened(text: string): string {
+    const limit = Math.max(this.maxOutputChars - LABEL_CHARS, LABEL_CHARS);
+    return text.length <= limit ? text : `${text.slice(0, limit)}\n[Cut: the result has ${text.length} characters.]`;
+  }
+}
+
+export const WAITING = 'Its definition is new or has changed, and an operator has not accepted it yet.';
+
+function describe(server: string, { tool, definition }: SeenTool): string {
+  const { description } = definition;
+  const text = description === '' ? 'No description.' : description.slice(0, MAX_DESCRIPTION_CHARS);
+  return `A tool of the MCP server ${server}. ${untrustedData(`mcp__${server}__${tool}`, text)}`;
+}

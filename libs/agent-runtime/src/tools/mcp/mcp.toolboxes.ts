@@ -1,0 +1,71 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { BackgroundFaults, Periodic } from '#rollcall/platform';
+import { McpClients, ProviderError } from '#rollcall/providers';
+import { ToolCatalog } from '../tool.catalog.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
+import { type DisabledTool, McpToolBox } from './mcp.toolbox.js';
+import { ToolPinStore } from './tool-pin.store.js';
+
+const REFRESH_EVERY_MS = 30_000;
+
+/** The toolboxes of all MCP servers. Their tools are read in the background, so that a slow server delays nothing. */
+@Injectable()
+export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
+  readonly all: readonly McpToolBox[];
+  private readonly log = new Logger('mcp');
+  private readonly known = new Map<McpToolBox, string>();
+
+  constructor(
+    private readonly catalog: ToolCatalog,
+    { all }: McpClients,
+    pins: ToolPinStore,
+    @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
+    private readonly faults: BackgroundFaults,
+  ) {
+    this.all = all.map((client) => new McpToolBox(client, pins, limits.maxOutputChars));
+  }
+
+  onModuleInit(): void {
+    for (const box of this.all) this.catalog.add(box);
+  }
+
+  onApplicationBootstrap(): void {
+    void this.refresh().catch((error: unknown) => this.faults.report('mcp.refresh', error));
+  }
+
+  /** Reads the tools of all servers. */
+  @Periodic('mcp.refresh', REFRESH_EVERY_MS)
+  async refresh(): Promise<void> {
+    const results = await Promise.allSettled(this.all.map(async (box) => await this.refreshOne(box)));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async refreshServer(server: string): Promise<void> {
+    const box = this.all.find((one) => one.server === server);
+    if (box) await this.refreshOne(box);
+  }
+
+  /** A server that fails is logged when its state changes, and is tried again. Any other error is one of Rollcall. */
+  private async refreshOne(box: McpToolBox): Promise<void> {
+    try {
+      await box.refresh();
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+    }
+    this.logChanges(box);
+  }
+
+  private logChanges({ server, error, disabled }: McpToolBox, box = this.boxOf(server)): void {
+    const state = JSON.stringify([error?.code, disabled]);
+    if (!box || this.known.get(box) === state) return;
+    this.known.set(box, state);
+    if (error) this.log.warn({ event: 'mcp.server_failed', server, code: error.code, message: error.message });
+    for (const { tool, reason } of disabled as DisabledTool[])
+      this.log.warn({ event: 'mcp.tool_disabled', server, tool, reason });
+  }
+
+  private boxOf(server: string): McpToolBox | undefined {
+    return this.all.find((one) => one.server === server);
+  }
+}

@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { BackgroundFaults, Database } from '#rollcall/platform';
+import { ToolPinChangedError, ToolPinNotFoundError } from '../tool.errors.js';
+import type { McpToolBox } from './mcp.toolbox.js';
+import { McpToolBoxes } from './mcp.toolboxes.js';
+import { type ToolPin, ToolPinStore } from './tool-pin.store.js';
+
+/** The pinned definitions of tools, for operators. */
+@Injectable()
+export class ToolPinsService {
+  constructor(
+    private readonly pins: ToolPinStore,
+    private readonly boxes: McpToolBoxes,
+    private readonly db: Database,
+    private readonly faults: BackgroundFaults,
+  ) {}
+
+  /** The servers as this replica sees them. */
+  get servers(): readonly McpToolBox[] {
+    return this.boxes.all;
+  }
+
+  async list(): Promise<ToolPin[]> {
+    return await this.pins.list();
+  }
+
+  /** Accepts exactly the definition with this hash. This replica offers it at once, the others after their next refresh. */
+  async accept(server: string, tool: string, { hash, by }: { hash: string; by: string }): Promise<ToolPin> {
+    const accepted = await this.pins.accept(server, tool, hash, by);
+    if (!accepted)
+      throw (await this.pins.find(server, tool))
+        ? new ToolPinChangedError(server, tool)
+        : new ToolPinNotFoundError(server, tool);
+    const refresh = (): void =>
+      void this.boxes.refreshServer(server).catch((error: unknown) => this.faults.report('mcp.refresh', error));
+    if (this.db.inTransaction) this.db.afterCommit(refresh);
+    else refresh();
+    return accepted;
+  }
+}

@@ -1,0 +1,64 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { aborted, ProviderError } from '../errors.js';
+
+/**
+ * One call of an MCP server. The SDK has no parameter that leads from a call to its HTTP requests, so they find their scope in
+ * the asynchronous context. When the call ends for any reason, its requests are aborted.
+ */
+export class CallScope {
+  private failed?: ProviderError;
+  private readonly failing = Promise.withResolvers<never>();
+  private readonly ending = new AbortController();
+
+  private constructor(private readonly caller: AbortSignal | undefined) {
+    this.failing.promise.catch(() => undefined); // it may fail when nobody waits for a result
+  }
+
+  static get current(): CallScope | undefined {
+    return scopes.getStore();
+  }
+
+  static async run<Result>(
+    caller: AbortSignal | undefined,
+    work: (scope: CallScope) => Promise<Result>,
+  ): Promise<Result> {
+    const scope = new CallScope(caller);
+    const end = (): void => scope.ending.abort();
+    if (caller?.aborted) throw aborted('The call of an MCP server');
+    caller?.addEventListener('abort', end, { once: true });
+    try {
+      return await scopes.run(scope, async () => await work(scope));
+    } finally {
+      caller?.removeEventListener('abort', end);
+      end();
+    }
+  }
+
+  /** Returns the result, or rejects as soon as a request has failed: the SDK may wait for a response that cannot arrive. */
+  async result<Result>(result: Promise<Result>): Promise<Result> {
+    return await Promise.race([result, this.failing.promise]);
+  }
+
+  /** The error of a request, which the SDK would replace with a text. */
+  get failure(): ProviderError | undefined {
+    return this.failed;
+  }
+
+  /** Ends the call. An abort is only a consequence of the end. */
+  fail(error: ProviderError): void {
+    if (error.code === 'CALL_ABORTED') return;
+    this.failed ??= error;
+    this.failing.reject(error);
+  }
+
+  get isCancelled(): boolean {
+    return this.caller?.aborted === true;
+  }
+
+  /** Aborted when the call ends. */
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
+}
+
+const scopes = new AsyncLocalStorage<CallScope>();

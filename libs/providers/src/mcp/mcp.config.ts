@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { CredentialSchema } from '../agents/agent.credential.js';
+
+const EnvName = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
+const HttpUrl = z.url({ protocol: /^https?$/ });
+
+/** Part of the names of its tools, `mcp__server__tool`, so it has no double underscore. */
+export const McpServerName = z
+  .string()
+  .max(32)
+  .regex(/^[a-z0-9]+([-_][a-z0-9]+)*$/i);
+
+/** Limits and policies that do not depend on how the server is reached. */
+const COMMON = {
+  /** The time limit of one request. */
+  timeoutMs: z.int().min(100).max(600_000).default(60_000),
+  /** The time limit to start the server and agree on a protocol version. */
+  startTimeoutMs: z.int().min(100).max(600_000).default(30_000),
+  /** Whether an operator must accept each new tool before an agent can use it. */
+  requireAcceptance: z.boolean().default(false),
+  /** Whether an operator must approve each call of its tools. */
+  needsApproval: z.boolean().default(false),
+};
+
+/** Requests a token of its own for Rollcall (OAuth 2.0 client credentials). */
+export const ClientCredentialsSchema = z.strictObject({
+  tokenUrl: HttpUrl,
+  clientIdEnv: EnvName,
+  clientSecretEnv: EnvName,
+  scope: z.string().max(1_000).optional(),
+});
+
+const HttpServerSchema = z
+  .strictObject({
+    url: HttpUrl,
+    credential: CredentialSchema.optional(),
+    clientCredentials: ClientCredentialsSchema.optional(),
+    ...COMMON,
+  })
+  .refine(
+    (server) => !(server.credential && server.clientCredentials),
+    'use credential or clientCredentials, not both',
+  );
+
+/** `program` is the name of one of the programs that the operator allows. */
+const ProgramServerSchema = z.strictObject({ program: z.string().min(1), ...COMMON });
+
+export const McpServerConfigSchema = z.union([HttpServerSchema, ProgramServerSchema]);
+export const McpServersSchema = z.record(McpServerName, McpServerConfigSchema);
+
+export type McpServerConfig = z.output<typeof McpServerConfigSchema>;
+export type McpHttpServer = z.output<typeof HttpServerSchema>;
+export type ClientCredentials = z.output<typeof ClientCredentialsSchema>;

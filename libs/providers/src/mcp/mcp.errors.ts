@@ -1,0 +1,72 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
+import { aborted, ProviderError, reasonOf } from '../errors.js';
+import type { CallScope } from './call.scope.js';
+
+const MAX_REASON = 300;
+const MAX_CAUSES = 10;
+const LOST = new Set([
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+  SdkErrorCode.EraNegotiationFailed,
+]);
+
+export interface ErrorSource {
+  /** The server, for messages. */
+  label: string;
+  redact(text: string): string;
+}
+
+/** Converts any error of the SDK or of a request. Texts of the server are cut, and keys are removed from them. */
+export function toMcpError(error: unknown, source: ErrorSource, scope: CallScope): ProviderError {
+  if (scope.isCancelled) return aborted(`The call of ${source.label}`);
+  const known = scope.failure ?? providerErrorIn(error);
+  return known ? withMcpCode(known, source) : fromSdk(error, source);
+}
+
+function fromSdk(error: unknown, { label, redact }: ErrorSource): ProviderError {
+  const reason = redact(reasonOf(error)).slice(0, MAX_REASON);
+  if (error instanceof ProtocolError)
+    return new ProviderError('MCP_TOOL_FAILED', `${label} returned an error: ${reason}`);
+  if (error instanceof SdkHttpError) return fromStatus(error.status, label);
+  if (error instanceof UnauthorizedError) return fromStatus(401, label);
+  if (!(error instanceof SdkError)) return unreadable(label, reason);
+  if (error.code === SdkErrorCode.RequestTimeout)
+    return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time.`);
+  if (LOST.has(error.code))
+    return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached, or ended the connection.`);
+  return unreadable(label, reason);
+}
+
+function fromStatus(status: number, label: string): ProviderError {
+  if (status === 401 || status === 403)
+    return new ProviderError('MCP_CREDENTIAL_REFUSED', `${label} refused the credential of Rollcall. Check its key.`, {
+      status,
+    });
+  const retryable = status === 429 || status >= 500;
+  return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} responded with ${status}.`, { status, retryable });
+}
+
+/** An unreachable server is the same problem over HTTP and for a program. Other errors of requests are more specific. */
+function withMcpCode(error: ProviderError, { label }: ErrorSource): ProviderError {
+  if (error.code === 'EGRESS_UNREACHABLE')
+    return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached: ${error.message}`);
+  if (error.code === 'CALL_ABORTED') return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time.`);
+  if (error.code === 'EGRESS_TIMED_OUT')
+    return new ProviderError('MCP_TIMED_OUT', `${label} did not respond in time: ${error.message}`);
+  return error;
+}
+
+function unreadable(label: string, reason: string): ProviderError {
+  return new ProviderError('MCP_ANSWER_UNREADABLE', `The response of ${label} cannot be used: ${reason}`);
+}
+
+function providerErrorIn(error: unknown): ProviderError | undefined {
+  let at = error;
+  for (let depth = 0; depth < MAX_CAUSES; depth += 1) {
+    if (at instanceof ProviderError) return at;
+    if (!(at instanceof Error)) return undefined;
+    at = at.cause;
+  }
+  return undefined;
+}
