@@ -11,6 +11,7 @@ import { CircuitService } from './circuit/circuit.service.js';
 import { CapabilityAliases } from './discovery/capability.aliases.js';
 import { DirectoryFollower } from './discovery/directory.follower.js';
 import { discoveryProviders } from './discovery/discovery.providers.js';
+import { Directory } from './discovery/directory.js';
 import { Ranker } from './discovery/ranker.js';
 import { RegistryClock } from './discovery/registry.clock.js';
 import { StrongReader } from './discovery/strong.reader.js';
@@ -47,6 +48,7 @@ export class RegistryModule {
         DirectoryFollower,
         RegistryClock,
         Ranker,
+        Directory,
         StrongReader,
         BudgetLedger,
         BudgetsService,

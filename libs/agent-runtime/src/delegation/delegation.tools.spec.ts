@@ -91,8 +91,14 @@ describe('delegation tools', () => {
   it('S2.5 the total runs of a tree hold across siblings that delegate at the same time', async () => {
     const the = new TestDelegation({ writer: echo });
     const limits = { maxDepth: 3, maxWidth: 10, maxRuns: 5 };
-    const calls = Array.from({ length: 8 }, async (_, index) =>
-      the.call('delegate_to_agent', { agent: 'writer', task: 'x' }, { limits, runId: `sibling-${index}`, depth: 1 }),
+    const calls = Array.from(
+      { length: 8 },
+      async (_, index) =>
+        await the.call(
+          'delegate_to_agent',
+          { agent: 'writer', task: 'x' },
+          { limits, runId: `sibling-${index}`, depth: 1 },
+        ),
     );
     const results = await Promise.all(calls);
     expect([results.filter(({ failed }) => failed).length, the.spawned.length]).toEqual([3, 5]);
@@ -186,8 +192,8 @@ describe('delegation tools', () => {
     const the = new TestDelegation({ sub: counted });
     const calls = the.callsOf({ limits: { maxDepth: 3, maxWidth: 1, maxRuns: 10 } });
     const outputs = await Promise.all(
-      ['one', 'two', 'three'].map(async (prompt) =>
-        calls.execute({ ...aCall('spawn_subagent', { subagent: 'sub', prompt }), id: prompt }),
+      ['one', 'two', 'three'].map(
+        async (prompt) => await calls.execute({ ...aCall('spawn_subagent', { subagent: 'sub', prompt }), id: prompt }),
       ),
     );
     expect([most, outputs.map(({ failed }) => failed)]).toEqual([1, [false, false, false]]);
@@ -251,8 +257,8 @@ describe('delegation tools', () => {
       waiting: result({ outcome: 'waiting', approvals }),
     });
     const outputs = await Promise.all(
-      ['asking', 'refusing', 'stopping', 'waiting'].map(async (agent) =>
-        the.call('delegate_to_agent', { agent, task: 'x' }, { runId: agent }),
+      ['asking', 'refusing', 'stopping', 'waiting'].map(
+        async (agent) => await the.call('delegate_to_agent', { agent, task: 'x' }, { runId: agent }),
       ),
     );
     expect(outputs.map(({ failed }) => failed)).toEqual([false, true, true, true]);

@@ -1,0 +1,185 @@
+import { Logger } from '@nestjs/common';
+import {
+  AgentProviderRegistry,
+  A2aAgentProvider,
+  EgressPolicy,
+  HttpAgentProvider,
+  Keyring,
+  Secret,
+} from '#rollcall/providers';
+import {
+  type AgentScenario,
+  FakeA2aServer,
+  localEgress,
+  type LocalServer,
+  startFakeHttpAgent,
+} from '#rollcall/providers/testing';
+import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import { freePort } from '#rollcall/test-support';
+import { GuardedAgents } from '../calls/guarded.agents.js';
+import { LedgerSpending } from '../spending/ledger.spending.js';
+import { TestDelegation } from '../testing/test-delegation.js';
+import type { ToolOutput } from '../tools/tool.output.js';
+import { AgentConnector } from './agent.connector.js';
+import { RegistryTargets } from './registry.targets.js';
+
+const KEY = 'sk-0123456789';
+const ROOT = { runId: 'root', rootRunId: 'root' };
+
+let replicas: TwoReplicas;
+let here: TestRegistry;
+let http: LocalServer;
+let a2a: FakeA2aServer;
+let connector: AgentConnector;
+let spending: LedgerSpending;
+let the: TestDelegation;
+let closing: { close(): Promise<void> }[];
+
+beforeEach(async () => {
+  Logger.overrideLogger(false);
+  replicas = await TwoReplicas.start();
+  ({ here } = replicas);
+  await here.follower.follow();
+  [http, a2a] = [await startFakeHttpAgent('ndjson'), await FakeA2aServer.start()];
+  const egress = localEgress();
+  closing = [http, a2a, egress];
+  const keys = new Keyring({
+    secrets: (name) => (name === 'AGENT_KEY' ? new Secret(KEY) : undefined),
+    agents: { programs: {}, credentials: { AGENT_KEY: [new URL(http.url).origin] }, claude: {} },
+    models: { default: 'echo', presets: { echo: { vendor: 'scripted', model: 'echo' } } },
+  });
+  const outbound = { fetch: egress.fetch, policy: new EgressPolicy({ allowLoopback: true }), secrets: keys.forAgents };
+  const providers = new AgentProviderRegistry()
+    .register(new HttpAgentProvider(outbound))
+    .register(new A2aAgentProvider(outbound));
+  connector = new AgentConnector(new GuardedAgents(providers, here.circuits), keys);
+  const { ranker, directory, follower, clock } = here;
+  spending = new LedgerSpending(here.budgets.budgets, here.budgets.ledger);
+  const targets = new RegistryTargets(ranker, directory, follower, clock, connector);
+  the = new TestDelegation({}, { targets, payment: { spending, externalTokens: 1_000 } });
+  const limit = { tokens: 2_000, microUsd: null };
+  await spending.openRun({ namespace: 'default', runId: 'root', parentRunId: null, limit });
+});
+afterEach(async () => {
+  await connector.onApplicationShutdown();
+  for (const one of closing) await one.close();
+  await replicas.stop();
+});
+
+async function join(agentId: string, more: Parameters<TestRegistry['given']['agent']>[0] = {}): Promise<void> {
+  await here.given.agent({ agentId, endpoint: http.url, capabilities: ['build'], ...more });
+  await here.idle();
+}
+
+async function delegate(input: object, scenario: AgentScenario, run: object = {}): Promise<ToolOutput> {
+  return await the.call('delegate_to_agent', { ...input, task: JSON.stringify(scenario) }, { ...ROOT, ...run });
+}
+
+const ANSWER: AgentScenario = { does: 'answer', pieces: ['built'], usage: { inputTokens: 100, outputTokens: 20 } };
+
+describe('delegation to agents of the live registry', () => {
+  it('S2.4 lists the agents that can receive work in the namespace of the run', async () => {
+    await join('builder', { name: 'Builder' });
+    await join('quarantined', { desiredState: 'quarantined' });
+    await join('broken', { circuit: 'open' });
+    await join('unreachable', { endpoint: null });
+    await replicas.database.db.query(`INSERT INTO namespace (name, created_by) VALUES ('team-a', 'test')`);
+    const facts = given.registration({ endpoint: http.url });
+    await here.agents.register({ namespace: 'team-a', agentId: 'foreign', leaseToken: null, by: 'test', facts });
+    await here.idle();
+    const { output } = await the.call('list_agents', {}, ROOT);
+    expect(output).toContain('{"name":"builder","description":"Builder; capabilities: build"}');
+    expect(output).not.toMatch(/quarantined|broken|unreachable|foreign/);
+    for (const agent of ['quarantined', 'broken', 'foreign', 'unreachable'])
+      expect((await delegate({ agent }, ANSWER)).failed).toBe(true);
+    expect(http.requests).toEqual([]);
+  });
+
+  it('S2.4 S3.8 B2 calls an agent without a card over HTTP, with the key of its origin, and charges what it reports', async () => {
+    await join('builder', { costModel: { usdPerTask: null, usdPer1kTokens: 0.01 } });
+    const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
+    expect([failed, output]).toEqual([false, expect.stringContaining('built')]);
+    expect(http.requests[0]?.headers['authorization']).toBe(`Bearer ${KEY}`);
+    expect(await spending.usageOf('default', 'root')).toMatchObject({
+      own: { tokens: 0 },
+      subtree: { tokens: 120, microUsd: 1_200 },
+    });
+    const { lastTaskAt, latency } = await replicas.there.agents.get('builder');
+    expect([lastTaskAt, latency.observedMs]).toEqual([expect.any(String), expect.any(Number)]);
+    expect(http.requests[0]?.body).toMatchObject({
+      budget: { tokens: 1_000 },
+      context: { depth: 1, rootRunId: 'root' },
+    });
+  });
+
+  it('S2.4 calls an agent with a card over A2A, and sends it no key of another origin', async () => {
+    await join('remote', { endpoint: a2a.url, agentCard: { name: 'remote' } });
+    const { failed, output } = await delegate({ agent: 'remote' }, ANSWER);
+    expect([failed, output]).toEqual([false, expect.stringContaining('built')]);
+    expect(JSON.stringify(a2a.requests)).not.toContain(KEY);
+  });
+
+  it('S2.5 an agent with a capability is chosen by the ranking, and an ancestor is skipped', async () => {
+    await join('cheap', { costModel: { usdPerTask: 0, usdPer1kTokens: null } });
+    await join('dear', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
+    const chosen = async (run: object): Promise<string> =>
+      (await delegate({ capabilities: ['build'], prefer: 'cheapest' }, ANSWER, run)).output;
+    expect(await chosen({})).toContain('agent="cheap"');
+    expect(await chosen({ ancestry: ['cheap'], depth: 1 })).toContain('agent="dear"');
+    expect(await chosen({ ancestry: ['cheap'], depth: 1, agentName: 'dear' })).toContain('No other agent');
+  });
+
+  it('S3.8 B2 failures open the circuit, also if the card cannot be read; an unknown usage is charged as held', async () => {
+    await join('remote', { endpoint: `http://127.0.0.1:${await freePort()}`, agentCard: { name: 'remote' } });
+    for (let failure = 0; failure < 5; failure += 1) {
+      await spending.openRun({
+        namespace: 'default',
+        runId: `r${failure}`,
+        parentRunId: null,
+        limit: { tokens: 1_000, microUsd: null },
+      });
+      const { output } = await delegate({ agent: 'remote' }, ANSWER, {
+        runId: `r${failure}`,
+        rootRunId: `r${failure}`,
+      });
+      expect(output).toContain('outcome="failed"');
+    }
+    const { health } = await replicas.there.agents.get('remote');
+    expect(health.circuitBreakerState).toBe('open');
+    expect((await spending.usageOf('default', 'r0')).subtree.tokens).toBe(1_000);
+  });
+
+  it('B2 refuses when the budget of the tree is used up, and does not call the agent', async () => {
+    await join('builder');
+    const hold = await spending.hold({
+      namespace: 'default',
+      runId: 'root',
+      agentId: null,
+      key: 'x',
+      amount: { tokens: 2_000, microUsd: 0 },
+    });
+    const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
+    expect([failed, output]).toEqual([true, expect.stringContaining('budget of this task is used up')]);
+    expect(http.requests).toEqual([]);
+    await hold.release();
+  });
+
+  it('S2.4 keeps the connection of an agent until it registers again or moves, and then closes it', async () => {
+    await join('builder');
+    const record = (): NonNullable<ReturnType<typeof here.directory.find>>['record'] =>
+      here.directory.find('builder')!.record;
+    const first = connector.connect(record());
+    const second = connector.connect(record());
+    expect(second?.agent).toBe(first?.agent);
+    const moved = connector.connect({ ...record(), endpoint: `${http.url}/moved` });
+    expect(moved?.agent).not.toBe(first?.agent);
+    await first?.release();
+    await first?.release();
+    expect(first?.agent.state).toBe('idle');
+    await second?.release();
+    expect(first?.agent.state).toBe('closed');
+    const next = connector.connect({ ...record(), endpoint: `${http.url}/moved`, generation: 99 });
+    expect(next?.agent).not.toBe(moved?.agent);
+    expect(connector.connect({ ...record(), endpoint: null })).toBeUndefined();
+  });
+});
