@@ -11,10 +11,12 @@ let database: TestDatabase;
 let world: HostileWorld;
 let server: FakeMcpServer;
 let clients: McpClients;
+let settings: object;
 beforeAll(async () => void (database = await testDatabase()));
 afterAll(async () => await database.drop());
 beforeEach(async () => {
   await database.db.query('DELETE FROM tool_pin');
+  settings = {};
   world = await HostileWorld.start();
   server = await FakeMcpServer.start('2026');
 });
@@ -27,13 +29,14 @@ afterEach(async () => {
 /** The toolbox of the server, which receives the key of the operator with each request. */
 async function boxOf(...tools: FakeMcpTool[]): Promise<McpToolBox> {
   server.tools = tools;
-  const servers = McpServersSchema.parse({ docs: { url: server.url, credential: { env: 'AGENT_KEY' } } });
+  const servers = McpServersSchema.parse({ docs: { url: server.url, credential: { env: 'AGENT_KEY' }, ...settings } });
   const { secrets, egress } = world;
   clients = new McpClients({ servers, programs: {}, fetch: egress.fetch, secretsOf: () => secrets });
   const [client] = clients.all;
   if (!client) throw new Error('there is no client');
   const box = new McpToolBox(client, new ToolPinStore(database.db), 20_000);
   await box.refresh();
+  expect(box.disabled).toEqual([]);
   return box;
 }
 
@@ -77,18 +80,32 @@ const CARRIERS: [name: string, tool: (text: string) => FakeMcpTool][] = [
   ],
 ];
 
+const ALL = INJECTIONS.map(({ text }) => text.replaceAll('\0', '')).join('\n');
+/** The description of a tool is cut at 2,000 characters, so the orders arrive in several tools. */
+const HALVES = [ALL.slice(0, 1_900), ALL.slice(1_900, 3_800), ALL.slice(3_800, 5_700), ALL.slice(5_700)];
+
+/** All texts that the runtime labelled for the model. */
+function labelledTexts(): string[] {
+  const requests = world.models.flatMap(({ calls }) => calls.map(({ request }) => request));
+  const texts = requests.flatMap(({ tools = [], messages }) => [
+    ...tools.map(({ description = '' }) => description),
+    ...messages.flatMap((one) => (one.role === 'tool' ? one.content.map(({ output }) => output) : [])),
+  ]);
+  return texts.filter((one) => one.includes('<untrusted_data'));
+}
+
 describe.each(CARRIERS)('an order in %s of an MCP server', (_, tool) => {
-  it.each(INJECTIONS)('S4.4 $name: the model obeys, and nothing outside the grant happens', async ({ text }) => {
-    await attack(tool(`${text.replaceAll('\0', '')} ${ORDER}`));
+  it.each(HALVES)('S4.4 part %#: the model obeys, and nothing outside the grant happens', async (text) => {
+    await attack(tool(`${MARK} ${ORDER} ${text}`));
     expectNothingOutsideTheGrant();
     expect(server.calls).toContain('search');
-    const texts = world.models[0]?.calls.flatMap(({ request: { tools = [], messages } }) => [
-      ...tools.map(({ description }) => description),
-      ...messages.flatMap((one) => (one.role === 'tool' ? one.content.map(({ output }) => output) : [])),
-    ]);
-    const labelled = (texts ?? []).filter((one) => one.includes('<untrusted_data'));
+    const labelled = labelledTexts();
+    expect(labelled).not.toEqual([]);
     for (const one of labelled) {
-      const plain = one.normalize('NFKC').replaceAll(/\p{Cf}/gu, '').replaceAll('а', 'a');
+      const plain = one
+        .normalize('NFKC')
+        .replaceAll(/\p{Cf}/gu, '')
+        .replaceAll('а', 'a');
       expect(plain.match(/<[\s/]*untrusted[\s_-]?data/gi)).toEqual(['<untrusted_data', '</untrusted_data']);
     }
   });
@@ -123,5 +140,42 @@ describe('a hostile MCP server', () => {
     const model = obedientModel([['mcp__docs__search', {}]]);
     await world.call(world.agent('ada', model, { toolFilter: {} }, [box]));
     expect([world.outside.includes(MARK), server.calls]).toEqual([false, []]);
+  });
+});
+
+describe('a faulty MCP server', () => {
+  const outcomeOf = async (box: McpToolBox): Promise<unknown> => {
+    const model = obedientModel([['mcp__docs__search', {}]]);
+    const last = await world.call(world.agent('ada', model, { toolFilter: {} }, [box]));
+    return last?.type === 'finished' ? last.result.outcome : undefined;
+  };
+  const results = (): unknown[] => world.events.filter(({ type }) => type === 'tool-result');
+
+  it('S2.2 that dies during a call: the call fails with a reason, and the run is completed', async () => {
+    const box = await boxOf({ name: 'search' });
+    server.intercept = (_request, response) => (response.destroy(), true);
+    expect(await outcomeOf(box)).toBe('completed');
+    expect(results()).toMatchObject([{ name: 'mcp__docs__search', failed: true }]);
+  });
+
+  it('S2.2 that hangs: the call ends at its time limit, and the run is completed', async () => {
+    settings = { timeoutMs: 200 };
+    const box = await boxOf({ name: 'search', answer: async () => await new Promise<never>(() => undefined) });
+    expect(await outcomeOf(box)).toBe('completed');
+    expect(results()).toMatchObject([{ name: 'mcp__docs__search', failed: true }]);
+  });
+
+  it('S2.2 that renames its tools during a run: the call fails with a reason, and the run is completed', async () => {
+    const box = await boxOf({ name: 'search' });
+    server.tools = [{ name: 'find' }];
+    expect(await outcomeOf(box)).toBe('completed');
+    expect(results()).toMatchObject([{ failed: true, output: expect.stringContaining('no longer offers') as string }]);
+    expect(server.calls).toEqual([]);
+  });
+
+  it('S2.2 that returns 100 MB: the call fails, and the run is completed', async () => {
+    const box = await boxOf({ name: 'search', answer: () => 'x'.repeat(100 << 20) });
+    expect(await outcomeOf(box)).toBe('completed');
+    expect(results()).toMatchObject([{ name: 'mcp__docs__search', failed: true }]);
   });
 });

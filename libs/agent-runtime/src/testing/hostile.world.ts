@@ -122,12 +122,7 @@ export class HostileWorld {
   get outside(): string {
     const { events, lines, executed, attacker } = this;
     const requests = this.models.flatMap(({ calls }) => calls);
-    return inspect([requests, events, lines, executed, attacker.requests], {
-      depth: null,
-      maxArrayLength: null,
-      maxStringLength: null,
-      breakLength: Infinity,
-    });
+    return JSON.stringify([requests, events, lines, executed, attacker.requests]);
   }
 
   private note(): (entry: unknown) => void {
