@@ -233,7 +233,7 @@ describe('a file of a skill', () => {
     await writeFile(join(root, 'notes.md'), all);
     const calls: Call[] = [['activate_skill', { name: 'guide', file: 'notes.md' }]];
     await world.call(world.agent('ada', obedientModel(calls), skill({}, 'catalog')));
-    const [text = ''] = textsOfModels().filter((one) => one.includes('<skill_file'));
+    const text = textsOfModels().find((one) => one.includes('<skill_file')) ?? '';
     expect(tagsIn(text, 'skill_file')).toEqual(['begin', 'end']);
     expect(world.executedTools).not.toContain('delete_all');
     expect(world.outside).not.toMatch(/root:x:|PATH=/);

@@ -87,11 +87,11 @@ const HALVES = [ALL.slice(0, 1_900), ALL.slice(1_900, 3_800), ALL.slice(3_800, 5
 /** All texts that the runtime labelled for the model. */
 function labelledTexts(): string[] {
   const requests = world.models.flatMap(({ calls }) => calls.map(({ request }) => request));
-  const texts = requests.flatMap(({ tools = [], messages }) => [
-    ...tools.map(({ description = '' }) => description),
-    ...messages.flatMap((one) => (one.role === 'tool' ? one.content.map(({ output }) => output) : [])),
-  ]);
-  return texts.filter((one) => one.includes('<untrusted_data'));
+  const descriptions = requests.flatMap(({ tools = [] }) => tools.map(({ description = '' }) => description));
+  const outputs = requests
+    .flatMap(({ messages }) => messages)
+    .flatMap((one) => (one.role === 'tool' ? one.content.map(({ output }) => output) : []));
+  return [...descriptions, ...outputs].filter((one) => one.includes('<untrusted_data'));
 }
 
 describe.each(CARRIERS)('an order in %s of an MCP server', (_, tool) => {

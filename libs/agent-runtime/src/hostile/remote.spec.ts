@@ -146,7 +146,7 @@ describe('the list of agents', () => {
     register('http://none.example', {});
     const box = findAgentsToolBox({
       ranker: { rank: () => ({ candidates, retryAfterMs: null, unclaimed: [] }) as never },
-      follower: { isFresh: true, refresh: async () => undefined as never },
+      follower: { isFresh: true, refresh: async () => undefined },
       clock: { now: () => 0 },
     });
     const { output } = await new TestCalls(box, { maxOutputChars: 50_000 }, aRun()).call('find_agents');

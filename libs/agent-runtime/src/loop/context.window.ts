@@ -49,10 +49,7 @@ export function summaryRequest(messages: readonly ModelMessage[], count: number,
     .join('\n');
   const limit = Math.floor(contextWindow * TRANSCRIPT_BELOW * CHARACTERS_PER_TOKEN);
   return {
-    messages: [
-      { role: 'system', text: SUMMARISER },
-      userMessage(labelled('transcript', {}, shortened(text, limit))),
-    ],
+    messages: [{ role: 'system', text: SUMMARISER }, userMessage(labelled('transcript', {}, shortened(text, limit)))],
   };
 }
 

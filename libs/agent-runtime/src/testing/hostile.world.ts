@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { type AgentEvent, type AgentMessage, message, type ModelProvider, Secret } from '#rollcall/providers';
+import { type AgentEvent, type AgentMessage, message, Secret } from '#rollcall/providers';
 import { LocalServer, localEgress, type ScriptedModel } from '#rollcall/providers/testing';
 import { z } from 'zod';
 import { ReactAgent } from '../agents/react.agent.js';
@@ -80,7 +80,7 @@ export class HostileWorld {
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
       circuit: this.circuit,
-      budget: { spending: this.spending, model: model as ModelProvider },
+      budget: { spending: this.spending, model },
     });
     const agent = new ReactAgent({
       name,
