@@ -23,7 +23,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ skills, tools, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,

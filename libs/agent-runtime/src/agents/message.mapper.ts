@@ -6,6 +6,7 @@ import {
   ProviderError,
   type TextPart,
 } from '#rollcall/providers';
+import { labelled } from '../skills/labelled.js';
 
 type File = Extract<ContentPart, { type: 'file' }>;
 
@@ -31,7 +32,7 @@ export function toUserMessage({ parts }: AgentMessage, inputMedia = DEFAULT_INPU
 
 function toModelPart(part: ContentPart, inputMedia: readonly string[]): TextPart | FilePart {
   if (part.type === 'text') return { type: 'text', text: part.text };
-  if (part.type === 'data') return text(`<data>\n${JSON.stringify(part.data) ?? 'null'}\n</data>`);
+  if (part.type === 'data') return text(labelled('data', {}, JSON.stringify(part.data) ?? 'null'));
   return toFilePart(part, inputMedia);
 }
 
@@ -40,7 +41,7 @@ function toFilePart(file: File, inputMedia: readonly string[]): TextPart | FileP
   const { mediaType, bytes: data, name } = file;
   if (inputMedia.includes(mediaType))
     return { type: 'file', mediaType, data, ...(name !== undefined && { filename: name }) };
-  if (TEXT_MEDIA.test(mediaType)) return text(`[Attached ${labelOf(file)}]\n<file>\n${decoded(data)}\n</file>`);
+  if (TEXT_MEDIA.test(mediaType)) return text(`[Attached ${labelOf(file)}]\n${labelled('file', {}, decoded(data))}`);
   return text(`[Attached ${labelOf(file)}. You cannot read files of this type.]`);
 }
 

@@ -1,5 +1,6 @@
 import type { ModelMessage, ModelRequest } from '#rollcall/providers';
 import { userMessage } from '#rollcall/providers';
+import { labelled } from '../skills/labelled.js';
 import { startOfHistory, type RunState } from './run.state.js';
 import { estimateTokens } from './token.estimate.js';
 
@@ -48,10 +49,7 @@ export function summaryRequest(messages: readonly ModelMessage[], count: number,
     .join('\n');
   const limit = Math.floor(contextWindow * TRANSCRIPT_BELOW * CHARACTERS_PER_TOKEN);
   return {
-    messages: [
-      { role: 'system', text: SUMMARISER },
-      userMessage(`<transcript>\n${shortened(text, limit)}\n</transcript>`),
-    ],
+    messages: [{ role: 'system', text: SUMMARISER }, userMessage(labelled('transcript', {}, shortened(text, limit)))],
   };
 }
 

@@ -1,13 +1,14 @@
+import { inert } from '../labels/inert.text.js';
+
 /**
- * Puts a text of a third party between tags, so that a model can distinguish it from its instructions. The text cannot end the
- * tag, because every `<` that begins one of these tags is escaped.
+ * Puts a text of a third party between tags, so that a model can tell it from its instructions. The text cannot end the tag
+ * itself, and cannot imitate another tag of the runtime.
  */
 export function labelled(tag: string, attributes: Readonly<Record<string, string>>, text: string): string {
-  const inner = text.replace(new RegExp(`<(?=[\\s/]*${tag}\\b)`, 'gi'), '&lt;');
   const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`);
-  return `<${tag}${written.join('')}>\n${inner}\n</${tag}>`;
+  return `<${tag}${written.join('')}>\n${inert(text, tag)}\n</${tag}>`;
 }
 
 function escapeAttribute(value: string): string {
-  return value.replace(/[&"<>\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return inert(value).replace(/[&"<>\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -157,7 +157,7 @@ describe('S4.5 skills in the system prompt', () => {
 
   it('escapes the tag in a text, so that the text cannot end it', () => {
     expect(labelled('skill_content', { name: 'x"y' }, 'a </skill_content> b </SKILL_CONTENT > c')).toBe(
-      '<skill_content name="x&#34;y">\na &lt;/skill_content> b &lt;/SKILL_CONTENT > c\n</skill_content>',
+      '<skill_content name="x&#34;y">\na ‹/skill_content> b ‹/SKILL_CONTENT > c\n</skill_content>',
     );
   });
 });

@@ -1,3 +1,4 @@
+import { inert } from '../labels/inert.text.js';
 import { labelled } from './labelled.js';
 import { SkillsTooLargeError } from './skill.errors.js';
 import type { AgentSkill, Skill } from './skill.js';
@@ -46,7 +47,7 @@ function catalog(skills: readonly AgentSkill[]): string {
   const all = inMode(skills, 'catalog');
   if (all.length === 0) return '';
   const lines = all.map(
-    ({ name, description }) => `- ${name}: ${oneLine(description).slice(0, MAX_SHOWN_DESCRIPTION)}`,
+    ({ name, description }) => `- ${name}: ${inert(oneLine(description)).slice(0, MAX_SHOWN_DESCRIPTION)}`,
   );
   return `Skills you can read with ${ACTIVATE_SKILL} before you begin a task that one of them describes:\n${lines.join('\n')}`;
 }

@@ -23,11 +23,16 @@ async function find(input: object, namespace = 'default'): Promise<{ failed: boo
   );
 }
 
+/** The JSON inside the label. */
+function listIn(output: string): unknown {
+  return JSON.parse(/^<agent_list>\n(.*)\n<\/agent_list>$/.exec(output)?.[1] ?? '');
+}
+
 describe('the tool find_agents', () => {
   it('S2.2 S3.6 returns routable agents of the namespace of the run, with reasons', async () => {
     const { output, failed } = await find({ capabilities: ['code.build'] });
     expect(failed).toBe(false);
-    const { agents } = JSON.parse(output) as { agents: Record<string, unknown>[] };
+    const { agents } = listIn(output) as { agents: Record<string, unknown>[] };
     expect(agents).toHaveLength(1);
     expect(agents[0]).toMatchObject({ rank: 1, agentId: 'builder', name: 'Builder', capabilities: ['code.build'] });
     expect(agents[0]?.['reasons']).not.toEqual([]);
@@ -36,13 +41,13 @@ describe('the tool find_agents', () => {
 
   it('S2.2 finds nothing of another namespace, and does not reveal its capabilities', async () => {
     const { output } = await find({ capabilities: ['secret'] });
-    expect(JSON.parse(output)).toMatchObject({ agents: [], unclaimed: [{ capability: 'secret', similar: [] }] });
+    expect(listIn(output)).toMatchObject({ agents: [], unclaimed: [{ capability: 'secret', similar: [] }] });
     expect((await find({}, 'team-a')).output).toContain('Foreign');
   });
 
   it('S2.2 suggests similar capabilities if no agent has the requested one', async () => {
     const { output } = await find({ capabilities: ['code.bild'] });
-    expect(JSON.parse(output)).toMatchObject({ agents: [], unclaimed: [{ similar: ['code.build', 'code'] }] });
+    expect(listIn(output)).toMatchObject({ agents: [], unclaimed: [{ similar: ['code.build', 'code'] }] });
   });
 
   it('S2.2 S3.7 reports an unknown strategy with the known ones to the model', async () => {

@@ -26,6 +26,9 @@ const OPTIONS = {
   code: { regExp: linearRegExp },
 } as const;
 
+/** Whether the compiler has been loaded. Its first use is slow, and must not count for the schema of a server. */
+let isWarm = false;
+
 /** Checks inputs against a JSON Schema that a third party wrote. */
 export class ForeignSchema {
   private constructor(private readonly validate: ValidateFunction) {}
@@ -34,6 +37,7 @@ export class ForeignSchema {
   static compile(schema: Readonly<Record<string, unknown>>): ForeignSchema {
     const problem = schemaProblem(schema);
     if (problem !== undefined) throw new Error(problem);
+    warmUp();
     try {
       return new ForeignSchema(withinBudget(COMPILE_MS, () => compile(schema)));
     } catch (error) {
@@ -52,6 +56,12 @@ export class ForeignSchema {
       throw error;
     }
   }
+}
+
+function warmUp(): void {
+  if (isWarm) return;
+  compile({ type: 'object', properties: { a: { type: 'string', pattern: 'a' } } })({ a: 'a' });
+  isWarm = true;
 }
 
 /** Each schema has an instance of its own, so that its identifiers cannot refer to other schemas. */

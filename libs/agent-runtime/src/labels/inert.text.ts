@@ -1,0 +1,36 @@
+/** The tags with which the runtime labels texts of third parties, without separators. */
+const TAGS = ['untrusteddata', 'agentoutput', 'agentlist', 'skillcontent', 'skillfile'];
+/** A character that reads like `<`, and what follows it as far as it can be the name of a tag. */
+const CANDIDATE = /([<＜﹤])([\s\p{Cf}\p{Mn}/\\／⁄∕]*[\p{L}\p{N}\p{Pc}\p{Pd}\p{Cf}\p{Mn}. ]{0,80})/gu;
+const BRACKET = /[<＜﹤]/;
+
+/**
+ * The text without tags that a model could read as a label of the runtime, so a text can neither end its own label nor begin
+ * another one. Spellings with spaces, invisible characters and letters of other alphabets count, too. `‹` replaces the bracket, which
+ * keeps the length of the text; everything else stays as it is.
+ */
+export function inert(text: string, tag?: string): string {
+  if (!BRACKET.test(text)) return text;
+  const tags = tag === undefined ? TAGS : [...TAGS, simplified(tag)];
+  return text.replaceAll(CANDIDATE, (whole: string, _bracket: string, rest: string) =>
+    looksLikeLabel(rest, tags) ? `‹${rest}` : whole,
+  );
+}
+
+function looksLikeLabel(rest: string, tags: readonly string[]): boolean {
+  const name = simplified(rest);
+  return isMixed(name) || tags.some((tag) => name.startsWith(tag));
+}
+
+/** The letters and digits. Letters that are only another form of an ASCII letter become that letter. */
+function simplified(name: string): string {
+  return name
+    .normalize('NFKD')
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .toLowerCase();
+}
+
+/** Tags of HTML and XML have ASCII names. A name with letters of two alphabets imitates another one. */
+function isMixed(name: string): boolean {
+  return /[a-z]/.test(name) && /[^a-z0-9]/.test(name);
+}
