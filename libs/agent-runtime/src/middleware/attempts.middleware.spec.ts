@@ -16,7 +16,7 @@ class FakeModelCall {
 
   constructor(private readonly behaviours: Behaviour[]) {}
 
-  readonly call = async (call: ModelCall): Promise<ModelReply> => {
+  readonly answer = async (call: ModelCall): Promise<ModelReply> => {
     this.made.push({ attempt: call.attempt, model: call.model.model });
     if (call.signal.aborted) throw aborted('The call');
     const behaviour = this.behaviours.shift() ?? 'reply';
@@ -33,7 +33,7 @@ class FakeModelCall {
 
 const FAST: RetryOptions = { random: () => 0 };
 
-async function call(
+async function make(
   middleware: readonly ModelMiddleware[],
   behaviours: Behaviour[],
   overrides: Partial<ModelCall> = {},
@@ -41,20 +41,20 @@ async function call(
   const made = new FakeModelCall(behaviours);
   const result = await composeModel(
     middleware,
-    made.call,
+    made.answer,
   )(given.modelCall(overrides)).catch((error: { code?: string }) => error);
   return { made, result };
 }
 
 describe('retry', () => {
   it('S2.8 repeats a call that failed with a retryable error, with the next attempt number', async () => {
-    const { made, result } = await call([retry(FAST)], ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply']);
+    const { made, result } = await make([retry(FAST)], ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply']);
     expect(result).toMatchObject({ finish: 'stop' });
     expect(made.attempts).toEqual([1, 2, 3]);
   });
 
   it('S2.8 throws the last error after the last attempt', async () => {
-    const { made, result } = await call(
+    const { made, result } = await make(
       [retry({ ...FAST, maxAttempts: 2 })],
       ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply'],
     );
@@ -64,20 +64,20 @@ describe('retry', () => {
   it.each<Behaviour>(['MODEL_KEY_REFUSED', 'MODEL_REQUEST_REFUSED', 'CALL_ABORTED', new TypeError('a bug')])(
     'S2.8 does not repeat a call that failed with another error: %s',
     async (behaviour) => {
-      expect((await call([retry(FAST)], [behaviour])).made.attempts).toEqual([1]);
+      expect((await make([retry(FAST)], [behaviour])).made.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 does not repeat a call after the first delta', async () => {
     const deltas: string[] = [];
     const onDelta: ModelCall['onDelta'] = ({ text }) => deltas.push(text);
-    const { made, result } = await call([retry(FAST)], ['delta, then fail'], { onDelta });
+    const { made, result } = await make([retry(FAST)], ['delta, then fail'], { onDelta });
     expect([made.attempts, deltas]).toEqual([[1], ['do']]);
     expect(result).toMatchObject({ code: 'MODEL_STREAM_BROKEN' });
   });
 
   it('S2.8 repeats a streamed call that failed before the first delta', async () => {
-    const { made } = await call([retry(FAST)], ['MODEL_OVERLOADED', 'reply'], { onDelta: () => undefined });
+    const { made } = await make([retry(FAST)], ['MODEL_OVERLOADED', 'reply'], { onDelta: () => undefined });
     expect(made.attempts).toEqual([1, 2]);
   });
 
@@ -91,15 +91,15 @@ describe('retry', () => {
   it('S2.8 waits as long as the vendor asks for, and does not repeat a call if that is longer than the maximum', async () => {
     const limited = (retryAfterMs: number): Error => new ProviderError('MODEL_RATE_LIMITED', 'slow', { retryAfterMs });
     expect(delayAfter(limited(40), 1, { firstDelayMs: 1, maxDelayMs: 40, random: () => 0 })).toBe(40);
-    expect((await call([retry(FAST)], [limited(2), 'reply'])).made.attempts).toEqual([1, 2]);
-    expect((await call([retry({ ...FAST, maxDelayMs: 39 })], [limited(40), 'reply'])).made.attempts).toEqual([1]);
+    expect((await make([retry(FAST)], [limited(2), 'reply'])).made.attempts).toEqual([1, 2]);
+    expect((await make([retry({ ...FAST, maxDelayMs: 39 })], [limited(40), 'reply'])).made.attempts).toEqual([1]);
   });
 
   it('S2.8 does not wait beyond the deadline of the run', async () => {
     const context = given.context({ deadline: 1_000 });
     const late = { random: () => 1, firstDelayMs: 10, now: () => 991 };
-    expect((await call([retry(late)], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual([1]);
-    expect((await call([retry({ ...late, now: () => 980 })], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual(
+    expect((await make([retry(late)], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual([1]);
+    expect((await make([retry({ ...late, now: () => 980 })], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual(
       [1, 2],
     );
   });
@@ -107,7 +107,7 @@ describe('retry', () => {
   it('S2.8 an abort ends the wait at once and leaves no timer', async () => {
     const before = openResources();
     const caller = new AbortController();
-    const ended = call([retry({ random: () => 1, firstDelayMs: 30_000 })], ['MODEL_OVERLOADED'], {
+    const ended = make([retry({ random: () => 1, firstDelayMs: 30_000 })], ['MODEL_OVERLOADED'], {
       signal: caller.signal,
     });
     setImmediate(() => caller.abort());
@@ -123,7 +123,7 @@ describe('fallback', () => {
   it.each<ProviderErrorCode>(['MODEL_OVERLOADED', 'MODEL_KEY_REFUSED', 'MODEL_KEY_MISSING', 'MODEL_QUOTA_EXHAUSTED'])(
     'S2.8 calls the next model after %s',
     async (code) => {
-      const { made, result } = await call([fallback(others)], [code, code, 'reply']);
+      const { made, result } = await make([fallback(others)], [code, code, 'reply']);
       expect(result).toMatchObject({ finish: 'stop' });
       expect(made.made).toEqual([
         { attempt: 1, model: 'script' },
@@ -136,26 +136,26 @@ describe('fallback', () => {
   it.each<Behaviour>(['MODEL_REQUEST_REFUSED', 'CALL_ABORTED', new TypeError('a bug')])(
     'S2.8 does not call another model after %s',
     async (behaviour) => {
-      expect((await call([fallback(others)], [behaviour])).made.attempts).toEqual([1]);
+      expect((await make([fallback(others)], [behaviour])).made.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 does not change the model after the first delta or an abort', async () => {
     const onDelta = (): undefined => undefined;
-    expect((await call([fallback(others)], ['delta, then fail'], { onDelta })).made.attempts).toEqual([1]);
+    expect((await make([fallback(others)], ['delta, then fail'], { onDelta })).made.attempts).toEqual([1]);
     const signal = AbortSignal.abort();
-    expect((await call([fallback(others)], ['MODEL_OVERLOADED'], { signal })).made.attempts).toEqual([1]);
+    expect((await make([fallback(others)], ['MODEL_OVERLOADED'], { signal })).made.attempts).toEqual([1]);
   });
 
   it('S2.8 attempts of retry and fallback have different numbers, in both orders', async () => {
     const down = (count: number): Behaviour[] => Array.from({ length: count }, () => 'MODEL_OVERLOADED');
     const twice = retry({ ...FAST, maxAttempts: 2 });
-    const outside = await call([fallback(others), twice], down(9));
+    const outside = await make([fallback(others), twice], down(9));
     expect(outside.made.made.map(({ model }) => model)).toEqual(
       ['script', 'other-1', 'other-2'].flatMap((model) => [model, model]),
     );
     expect(outside.made.attempts).toEqual([1, 2, 3, 4, 5, 6]);
-    expect((await call([twice, fallback(others)], down(9))).made.attempts).toEqual([1, 2, 3, 4, 5, 6]);
+    expect((await make([twice, fallback(others)], down(9))).made.attempts).toEqual([1, 2, 3, 4, 5, 6]);
   });
 });
 
@@ -168,12 +168,12 @@ describe('the circuit of a model', () => {
     circuit = new ModelCircuit({ now: () => now });
   });
   const fail = async (times = failuresToOpen, code: Behaviour = 'MODEL_UNAVAILABLE'): Promise<void> => {
-    for (let failure = 0; failure < times; failure += 1) await call([circuit], [code]);
+    for (let failure = 0; failure < times; failure += 1) await make([circuit], [code]);
   };
 
   it('S2.8 opens after repeated failures, and then rejects calls without making them', async () => {
     await fail();
-    const { made, result } = await call([circuit], ['reply']);
+    const { made, result } = await make([circuit], ['reply']);
     expect([result, made.attempts]).toEqual([
       expect.objectContaining({ code: 'MODEL_CIRCUIT_OPEN', retryAfterMs: coolDownMs }),
       [],
@@ -185,38 +185,38 @@ describe('the circuit of a model', () => {
     now = coolDownMs;
     const probe = Promise.withResolvers<ModelReply>();
     const probing = composeModel([circuit], async () => await probe.promise)(given.modelCall());
-    expect((await call([circuit], ['reply'])).result).toMatchObject({ code: 'MODEL_CIRCUIT_OPEN' });
+    expect((await make([circuit], ['reply'])).result).toMatchObject({ code: 'MODEL_CIRCUIT_OPEN' });
     probe.resolve(given.reply('done'));
     await probing;
-    expect((await call([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
   it('S2.8 returns the probe of a call that was aborted', async () => {
     await fail();
     now = coolDownMs;
     await fail(1, 'CALL_ABORTED');
-    expect((await call([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
   it.each<Behaviour>(['CALL_ABORTED', 'MODEL_KEY_REFUSED', 'MODEL_REQUEST_REFUSED', new TypeError('a bug')])(
     'S2.8 does not count an error that is not a fault of the vendor: %s',
     async (behaviour) => {
       await fail(failuresToOpen * 2, behaviour);
-      expect((await call([circuit], ['reply'])).made.attempts).toEqual([1]);
+      expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 a success resets the count', async () => {
     await fail(failuresToOpen - 1);
-    await call([circuit], ['reply']);
+    await make([circuit], ['reply']);
     await fail(failuresToOpen - 1);
-    expect((await call([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
   it('S2.8 each model has its own circuit, and a fallback model is called while that of the first is open', async () => {
     await fail();
     const other = Object.assign(scripted(), { model: 'other' });
-    const { made, result } = await call([fallback([other]), retry(FAST), circuit], ['reply']);
+    const { made, result } = await make([fallback([other]), retry(FAST), circuit], ['reply']);
     expect(result).toMatchObject({ finish: 'stop' });
     expect(made.made).toEqual([{ attempt: 2, model: 'other' }]);
   });

@@ -9,7 +9,7 @@ import {
 } from '#rollcall/providers';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import { given, InMemorySpending } from '../testing/index.js';
+import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
@@ -46,12 +46,11 @@ async function run(
     return await vendor(call);
   });
   const running = composeRun([budget.run], async function* () {
+    yield given.progress();
     await loop(async (call) => await model(given.modelCall(call)));
     return COMPLETED;
   })(given.runCall());
-  const step = await running.next();
-  if (!step.done) throw new Error('the loop of this spec reports no events');
-  return step.value;
+  return await outcomeOf(running);
 }
 
 const used = async (): Promise<number> => (await spending.usageOf('default', 'run-1')).own.tokens;
@@ -62,10 +61,10 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
     () => 'succeeded',
     (error: { code: string }) => error.code,
   );
-const failing =
-  (error: Error): ModelNext =>
-  async () =>
-    await Promise.reject(error);
+const failing = (error: Error): ModelNext =>
+  async function fail() {
+    throw error;
+  };
 
 /** A model with a price of 1 micro-dollar per input token and 2 per output token. */
 function pricedModel(settings = {}): ModelProvider {
@@ -148,7 +147,7 @@ describe('budget', () => {
         expect(held()).toBeGreaterThan(1_000);
         await expect(
           model({ turn: 2, request: { messages: [...messages, ...messages, ...messages] } }),
-        ).rejects.toThrow();
+        ).rejects.toThrow('tokens left');
         await model({ turn: 2, isFinal: true, request: { messages } });
       },
       { limit: 4_000, vendor: async () => given.reply('ok', { inputTokens: 900, outputTokens: 100 }) },
@@ -229,10 +228,10 @@ describe('budget', () => {
   });
 
   it.each([
-    new ProviderError('MODEL_STREAM_BROKEN', 'broken'),
-    new ProviderError('CALL_ABORTED', 'aborted after it was sent'),
-    new TypeError('a bug'),
-  ])('B2 charges the held amount if a call failed and its usage is unknown: $message', async (error) => {
+    ['a broken stream', new ProviderError('MODEL_STREAM_BROKEN', 'broken')],
+    ['an abort after it was sent', new ProviderError('CALL_ABORTED', 'aborted')],
+    ['a bug', new TypeError('a bug')],
+  ])('B2 charges the held amount if a call failed and its usage is unknown: %s', async (_name, error) => {
     const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
     await expect(run(async (model) => await model({ request }), { vendor: failing(error) })).rejects.toBe(error);
     expect(await used()).toBeGreaterThan(100);
@@ -240,9 +239,10 @@ describe('budget', () => {
     expect(held()).toBe(0);
   });
 
-  it.each([new ProviderError('EGRESS_DENIED', 'denied'), new ProviderError('MODEL_KEY_MISSING', 'no key')])(
-    'B2 charges nothing if the request was never sent: $code',
-    async (error) => {
+  it.each(['EGRESS_DENIED', 'MODEL_KEY_MISSING', 'MODEL_KEY_REFUSED'] as const)(
+    'B2 charges nothing if the request was never sent: %s',
+    async (code) => {
+      const error = new ProviderError(code, 'not sent');
       await expect(run(async (model) => await model(), { vendor: failing(error) })).rejects.toBe(error);
       expect([await used(), held()]).toEqual([0, 0]);
     },
@@ -325,10 +325,11 @@ describe('budget', () => {
     const both = ['a', 'b'].map(async (runId) => {
       const context = given.context({ runId });
       const running = composeRun([budget.run], async function* () {
+        yield given.progress();
         await model(given.modelCall({ context }));
         return COMPLETED;
       })(given.runCall({ context }));
-      await running.next();
+      await outcomeOf(running);
       return (await spending.usageOf('default', runId)).own.tokens;
     });
     expect(await Promise.all(both)).toEqual([15, 15]);

@@ -46,10 +46,7 @@ const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 export class BudgetMiddleware {
   /** Opens the budget of the run, and holds the amount for the final call. */
   readonly run: RunMiddleware = { name: 'budget', run: (call, next) => this.paidRun(call, next) };
-  readonly model: ModelMiddleware = {
-    name: 'budget',
-    call: async (call, next) => await this.paidCall(call, next),
-  };
+  readonly model: ModelMiddleware = { name: 'budget', call: (call, next) => this.paidCall(call, next) };
   private readonly runs = new Map<string, OpenRun>();
   private readonly rules: AccountRules;
   private readonly log: Pick<LoggerService, 'warn'>;
@@ -95,7 +92,7 @@ export class BudgetMiddleware {
     const terms = termsOf(call.model);
     if (run.limit.microUsd !== null && !terms.prices)
       throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);
-    const informed = { ...call, request: await run.notice.addTo(call) };
+    const informed = run.notice.isNeeded ? { ...call, request: await run.notice.addTo(call) } : call;
     const noticed = informed.request === call.request ? 0 : MAX_NOTICE_TOKENS;
     const input = run.account.size.estimate(call.request) + noticed;
     const { hold, request } = call.isFinal

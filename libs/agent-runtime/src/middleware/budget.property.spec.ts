@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import {
   aborted,
   costOf,
@@ -14,7 +14,7 @@ import {
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { Hold, HoldRequest, SpendingAmount, SpendingLimit } from '../spending/spending.js';
-import { given, InMemorySpending } from '../testing/index.js';
+import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { BudgetMiddleware } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
@@ -127,13 +127,14 @@ async function runLoop(
   const middleware = [fallback([FALLBACK]), retry({ random: () => 0, maxAttempts: 2 }), budget.model];
   const model = composeModel(middleware, vendor.call);
   const loop = composeRun([budget.run], async function* () {
-    let messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
+    const messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
+    yield given.progress();
     for (const [index, length] of setting.tools.entries()) {
-      const call = given.modelCall({ model: MODEL, turn: index + 1, request: { messages }, signal });
+      const call = given.modelCall({ model: MODEL, turn: index + 1, request: { messages: [...messages] }, signal });
       try {
         const { content } = await model(call);
         const result = { type: 'tool-result' as const, id: `${index}`, name: 'read', output: 'x'.repeat(length) };
-        messages = [...messages, { role: 'assistant', content }, { role: 'tool', content: [result] }];
+        messages.push({ role: 'assistant', content }, { role: 'tool', content: [result] });
       } catch (error) {
         if (!(error instanceof SpendingLimitError)) throw error;
         await model({ ...call, isFinal: true });
@@ -142,9 +143,7 @@ async function runLoop(
     }
     return COMPLETED;
   });
-  await loop(given.runCall({ signal }))
-    .next()
-    .catch(() => undefined);
+  await outcomeOf(loop(given.runCall({ signal }))).catch(() => undefined);
 }
 
 interface Setting {

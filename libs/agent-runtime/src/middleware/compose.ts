@@ -7,5 +7,5 @@ export function composeRun(middleware: readonly RunMiddleware[], loop: RunNext):
 
 /** The first middleware is the outermost. Compose once for each agent, not for each call. */
 export function composeModel(middleware: readonly ModelMiddleware[], call: ModelNext): ModelNext {
-  return middleware.reduceRight<ModelNext>((next, one) => async (made) => await one.call(made, next), call);
+  return middleware.reduceRight<ModelNext>((next, one) => (made) => one.call(made, next), call);
 }

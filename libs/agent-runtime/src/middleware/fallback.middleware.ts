@@ -15,7 +15,7 @@ const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([
  * the reader has received a part of the answer.
  */
 export function fallback(models: readonly ModelProvider[]): ModelMiddleware {
-  return { name: 'fallback', call: async (call, next) => await withFallback(call, next, models) };
+  return { name: 'fallback', call: (call, next) => withFallback(call, next, models) };
 }
 
 async function withFallback(call: ModelCall, next: ModelNext, models: readonly ModelProvider[]): Promise<ModelReply> {

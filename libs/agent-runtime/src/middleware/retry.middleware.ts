@@ -29,7 +29,7 @@ export function retry(options: RetryOptions = {}): ModelMiddleware {
     now: Date.now,
     ...options,
   };
-  return { name: 'retry', call: async (call, next) => await retried(call, next, rules) };
+  return { name: 'retry', call: (call, next) => retried(call, next, rules) };
 }
 
 async function retried(call: ModelCall, next: ModelNext, rules: Required<RetryOptions>): Promise<ModelReply> {

@@ -3,7 +3,7 @@ import { ProviderError, userMessage } from '#rollcall/providers';
 import { expectNoOpenResources, openResources } from '#rollcall/providers/testing';
 import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
-import { given } from '../testing/index.js';
+import { given, outcomeOf } from '../testing/index.js';
 import { composeRun } from './compose.js';
 import { inputGuardrail } from './input-guardrail.middleware.js';
 import { logger } from './logger.middleware.js';
@@ -24,13 +24,13 @@ const answering = (outcome: RunOutcome = COMPLETED): RunNext =>
 
 const failing = (error: unknown): RunNext =>
   async function* () {
-    yield { type: 'progress', text: 'working', agentName: 'ada' };
+    yield given.progress();
     throw error;
   };
 
 /** Waits for the abort, as a model call does. */
 async function* hanging({ signal }: RunCall): RunEvents {
-  yield { type: 'progress', text: 'working', agentName: 'ada' };
+  yield given.progress();
   return await new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new ProviderError('CALL_ABORTED', 'aborted')), { once: true });
   });
@@ -43,11 +43,7 @@ async function run(
 ): Promise<{ outcome: RunOutcome; events: LoopEvent[] }> {
   const events: LoopEvent[] = [];
   const running = composeRun(middleware, loop)(given.runCall(call));
-  for (;;) {
-    const step = await running.next();
-    if (step.done) return { outcome: step.value, events };
-    events.push(step.value);
-  }
+  return { outcome: await outcomeOf(running, (event) => events.push(event)), events };
 }
 
 /** Records the entries of a log by event. */
@@ -92,7 +88,7 @@ describe('timeout', () => {
 
   it('S2.8 abandons a run that ignores the abort', async () => {
     const deaf: RunNext = async function* () {
-      yield { type: 'progress', text: 'working', agentName: 'ada' };
+      yield given.progress();
       return await new Promise<never>(() => undefined);
     };
     expect((await run([timeout(20)], deaf)).outcome).toMatchObject({ type: 'stopped', reason: 'deadline' });
@@ -105,6 +101,7 @@ describe('timeout', () => {
   it('S2.8 puts the earlier deadline into the context, for tools and delegated runs', async () => {
     const deadlines: (number | null)[] = [];
     const seen: RunNext = async function* ({ context }) {
+      yield given.progress();
       deadlines.push(context.deadline);
       return COMPLETED;
     };
@@ -125,7 +122,7 @@ describe('timeout', () => {
 
   it('S2.8 an error at the time limit that is not an abort is thrown', async () => {
     const failsLate: RunNext = async function* ({ signal }) {
-      yield { type: 'progress', text: 'working', agentName: 'ada' };
+      yield given.progress();
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       throw new TypeError('a bug');
     };
@@ -136,7 +133,7 @@ describe('timeout', () => {
     let isEnded = false;
     const loop: RunNext = async function* () {
       try {
-        yield { type: 'progress', text: 'working', agentName: 'ada' };
+        yield given.progress();
         return COMPLETED;
       } finally {
         isEnded = true;
@@ -167,10 +164,10 @@ describe('recovery', () => {
   });
 
   it.each([
-    new ProviderError('MODEL_UNAVAILABLE', 'down'),
-    new ProviderError('CALL_ABORTED', 'aborted'),
-    new DatabaseUnavailableError(new Error('down')),
-  ])('S2.8 passes errors with a stable code: $code', async (error) => {
+    ['of a provider', new ProviderError('MODEL_UNAVAILABLE', 'down')],
+    ['of an abort', new ProviderError('CALL_ABORTED', 'aborted')],
+    ['of another library', new DatabaseUnavailableError(new Error('down'))],
+  ])('S2.8 passes errors with a stable code: %s', async (_name, error) => {
     const log = new RecordedLog();
     await expect(run([recovery(log)], failing(error))).rejects.toBe(error);
     expect(log.entries).toEqual([]);
@@ -236,6 +233,7 @@ describe('inputGuardrail', () => {
     let hasRun = false;
     const loop: RunNext = async function* () {
       hasRun = true;
+      yield given.progress();
       return COMPLETED;
     };
     const { outcome } = await run([noSecrets], loop, saying('my password is x'));

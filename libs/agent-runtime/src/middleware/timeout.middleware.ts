@@ -39,7 +39,8 @@ async function* limited(call: RunCall, next: RunNext, timeoutMs: number, now: ()
 class RunTimer {
   hasExpired = false;
   private readonly controller = new AbortController();
-  private readonly abandoned = Promise.withResolvers<undefined>();
+  private isOver = false;
+  private abandon: () => void = () => undefined;
   private timer: NodeJS.Timeout;
 
   constructor(
@@ -56,8 +57,12 @@ class RunTimer {
   }
 
   /** Resolves with undefined if the run has not ended at the end of the grace time. */
-  async beforeEnd<Value>(work: Promise<Value>): Promise<Value | undefined> {
-    return await Promise.race([work, this.abandoned.promise]);
+  beforeEnd<Value>(work: Promise<Value>): Promise<Value | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.isOver) resolve(undefined);
+      this.abandon = () => resolve(undefined);
+      work.then(resolve, reject);
+    });
   }
 
   clear(): void {
@@ -71,7 +76,10 @@ class RunTimer {
     if (this.outer.aborted) return;
     this.hasExpired = true;
     this.controller.abort(new ProviderError('CALL_ABORTED', 'The run reached its time limit.'));
-    this.timer = setTimeout(() => this.abandoned.resolve(undefined), GRACE_MS);
+    this.timer = setTimeout(() => {
+      this.isOver = true;
+      this.abandon();
+    }, GRACE_MS);
   }
 }
 

@@ -1,7 +1,7 @@
 import { context, trace } from '@opentelemetry/api';
 import * as sdk from '@opentelemetry/sdk-node';
 import { ProviderError, type ToolCallPart } from '#rollcall/providers';
-import { given } from '../testing/index.js';
+import { given, outcomeOf } from '../testing/index.js';
 import { composeModel, composeRun } from './compose.js';
 import type { RunNext } from './middleware.js';
 import { retry } from './retry.middleware.js';
@@ -33,11 +33,11 @@ const loop: RunNext = async function* ({ context: run }) {
     if (fails-- > 0) throw new ProviderError('MODEL_OVERLOADED', 'busy');
     return { ...given.reply('ok'), id: 'reply-1', model: 'script-2' };
   });
-  yield { type: 'progress', text: 'working', agentName: run.agentName };
+  yield given.progress();
   await model(
     given.modelCall({ context: run, request: { messages: [], settings: { maxOutputTokens: 9, temperature: 0.5 } } }),
   );
-  yield { type: 'progress', text: 'working', agentName: run.agentName };
+  yield given.progress();
   await traceTool(TOOL, run, async () => ({ output: 'no', failed: true }));
   return { type: 'stopped', reason: 'iterations', detail: '', parts: [] };
 };
@@ -45,7 +45,7 @@ const loop: RunNext = async function* ({ context: run }) {
 describe('tracing', () => {
   it('S2.8 S2.9 records a run, its model calls and its tool calls with the GenAI attributes of OpenTelemetry', async () => {
     const running = composeRun([traceRuns], loop)(given.runCall());
-    while (!(await running.next()).done);
+    await outcomeOf(running);
     expect(spans().map(({ name }) => name)).toEqual([
       'chat script',
       'chat script',
@@ -87,7 +87,7 @@ describe('tracing', () => {
 
   it('S2.8 a failed run ends its span with the code of the error, and not with its message', async () => {
     const failing: RunNext = async function* () {
-      yield { type: 'progress', text: 'working', agentName: 'ada' };
+      yield given.progress();
       throw new ProviderError('MODEL_KEY_REFUSED', 'secret detail');
     };
     const running = composeRun([traceRuns], failing)(given.runCall());
@@ -110,11 +110,7 @@ describe('tracing', () => {
       composeRun([traceRuns], loop)(given.runCall({ context: given.context({ agentName, runId: agentName }) })),
     );
     await Promise.all(runs.map(async (one) => await one.next()));
-    await Promise.all(
-      runs.map(async (one) => {
-        while (!(await one.next()).done);
-      }),
-    );
+    await Promise.all(runs.map(async (one) => await outcomeOf(one)));
     for (const span of spans().filter(({ name }) => name === 'chat script')) {
       const agentName = span.attributes['gen_ai.agent.name'] as string;
       expect(span.parentSpanContext?.spanId).toBe(named(`invoke_agent ${agentName}`).spanContext().spanId);

@@ -19,10 +19,7 @@ const tracer = trace.getTracer('rollcall.agent-runtime');
 export const traceRuns: RunMiddleware = { name: 'tracing', run: (call, next) => tracedRun(call, next) };
 
 /** A span `chat {model}` for each attempt to call a model. */
-export const traceModelCalls: ModelMiddleware = {
-  name: 'tracing',
-  call: async (call, next) => await tracedCall(call, next),
-};
+export const traceModelCalls: ModelMiddleware = { name: 'tracing', call: (call, next) => tracedCall(call, next) };
 
 /** A span `execute_tool {name}` around a tool call. */
 export async function traceTool<Result extends { failed: boolean }>(

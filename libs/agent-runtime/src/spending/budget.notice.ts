@@ -22,6 +22,11 @@ export class BudgetNotice {
     private usage: RunUsage,
   ) {}
 
+  /** Without a limit, there is nothing to inform about. */
+  get isNeeded(): boolean {
+    return this.usage.limit.tokens !== null || this.usage.limit.microUsd !== null;
+  }
+
   /** Inserts the notice after the system messages at the beginning. */
   async addTo({ request, turn, isFinal }: ModelCall): Promise<ModelRequest> {
     if (this.turn === undefined && !isFinal) await this.check(turn);
@@ -33,8 +38,6 @@ export class BudgetNotice {
   }
 
   private async check(turn: number): Promise<void> {
-    const { limit } = this.usage;
-    if (limit.tokens === null && limit.microUsd === null) return;
     this.usage = await this.spending.usageOf(this.context.namespace, this.context.runId);
     const unit = UNITS.find((one) => shareOf(this.usage, one) >= NOTICE_SHARE);
     if (!unit) return;

@@ -20,9 +20,16 @@ export interface ModelTerms {
   readonly maxOutputTokens?: number;
 }
 
+const TERMS = new WeakMap<ModelProvider, ModelTerms>();
+
+/** The terms of a model never change, so they are kept. */
 export function termsOf(model: ModelProvider): ModelTerms {
+  const known = TERMS.get(model);
+  if (known) return known;
   const choice = choiceOf(model);
-  return { prices: choice?.prices, maxOutputTokens: choice?.settings.maxOutputTokens };
+  const terms = { prices: choice?.prices, maxOutputTokens: choice?.settings.maxOutputTokens };
+  TERMS.set(model, terms);
+  return terms;
 }
 
 export function outputLimitOf({ settings }: ModelRequest, terms: ModelTerms, byDefault: number): number {

@@ -1,5 +1,7 @@
 import type { Hold, SpendingAmount } from './spending.js';
 
+const NOTHING: SpendingAmount = { tokens: 0, microUsd: 0 };
+
 /**
  * The amount that is held for the final call of a run. It consists of several holds, because it grows with the conversation. Each
  * hold ends once: with the settlement of the final call, or with the end of the run.
@@ -7,23 +9,23 @@ import type { Hold, SpendingAmount } from './spending.js';
 export class FinalFund {
   private holds: Hold[] = [];
 
+  private total = NOTHING;
+
   get amount(): SpendingAmount {
-    let [tokens, microUsd] = [0, 0];
-    for (const { amount } of this.holds) {
-      tokens += amount.tokens;
-      microUsd += amount.microUsd;
-    }
-    return { tokens, microUsd };
+    return this.total;
   }
 
   add(hold: Hold): void {
+    const { tokens, microUsd } = this.total;
     this.holds.push(hold);
+    this.total = { tokens: tokens + hold.amount.tokens, microUsd: microUsd + hold.amount.microUsd };
   }
 
   /** Hands over all holds as one. The fund is empty afterwards. */
   take(): Hold {
-    const [taken, amount] = [this.holds, this.amount];
+    const [taken, amount] = [this.holds, this.total];
     this.holds = [];
+    this.total = NOTHING;
     return {
       amount,
       settle: async (usage) => await settleAll(taken, usage),

@@ -55,12 +55,11 @@ export class RunAccount {
 
   /** Makes sure that the final call can be paid if the conversation has this many tokens. */
   async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
-    if (this.canPay({ input, output: this.rules.minOutputTokens }, terms)) return;
-    await this.growFund({ input, output: this.finalOutput }, terms);
+    if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
   }
 
   async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
-    await this.prepareFinal(input, terms);
+    if (!this.isPrepared(input, terms)) await this.prepareFinal(input, terms);
     const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
     const key = `${this.payer.runId}/${call.turn}/${call.attempt}`;
     const wanted = amountOf({ input, output }, terms);
@@ -106,8 +105,13 @@ export class RunAccount {
     return undefined;
   }
 
+  private isPrepared(input: number, terms: ModelTerms): boolean {
+    return this.canPay({ input, output: this.rules.minOutputTokens }, terms);
+  }
+
   private canPay(size: CallSize, terms: ModelTerms): boolean {
-    const [held, needed] = [this.fund.amount, amountOf(size, terms)];
+    const held = this.fund.amount;
+    const needed = amountOf(size, terms);
     return held.tokens >= needed.tokens && held.microUsd >= needed.microUsd;
   }
 
@@ -132,18 +136,14 @@ export class RunAccount {
     least: SpendingAmount,
     { takesRest }: { takesRest: boolean },
   ): Promise<Hold> {
-    const { spending, ...run } = this.payer;
+    const { spending, namespace, runId, agentId } = this.payer;
+    const request = { namespace, runId, agentId, key, amount: wanted };
     try {
-      return await spending.hold({
-        ...run,
-        key,
-        amount: wanted,
-        ...(takesRest && { atLeastTokens: least.tokens }),
-      });
+      return await spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
     } catch (error) {
       if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
       if (takesRest && error.budget.unit === 'tokens') throw error;
-      return await spending.hold({ ...run, key, amount: least });
+      return await spending.hold({ ...request, amount: least });
     }
   }
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { type ModelMessage, userMessage } from '#rollcall/providers';
 import { shortened } from './shortened.request.js';
 import { estimateMessages, estimateText } from './token.estimate.js';

@@ -1,10 +1,12 @@
 import { type ModelReply, type ModelUsage, userMessage } from '#rollcall/providers';
 import { scripted } from '#rollcall/providers/testing';
 import type { RunContext } from '../loop/run.context.js';
-import type { ModelCall, RunCall } from '../middleware/middleware.js';
+import type { LoopEvent } from '../loop/loop.event.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import type { ModelCall, RunCall, RunEvents } from '../middleware/middleware.js';
 
 /** Builders of valid values: a test states only what matters to it. */
-export const given = { context, runCall, modelCall, reply };
+export const given = { context, runCall, modelCall, reply, progress };
 
 function context(overrides: Partial<RunContext> = {}): RunContext {
   return {
@@ -40,4 +42,20 @@ function modelCall(overrides: Partial<ModelCall> = {}): ModelCall {
 
 function reply(text: string, usage: ModelUsage = { inputTokens: 10, outputTokens: 5 }): ModelReply {
   return { content: [{ type: 'text', text }], finish: 'stop', usage };
+}
+
+function progress(text = 'working'): LoopEvent {
+  return { type: 'progress', text, agentName: 'ada' };
+}
+
+/** Reads all events of a run, and returns its outcome. */
+export async function outcomeOf(
+  events: RunEvents,
+  onEvent: (event: LoopEvent) => void = () => undefined,
+): Promise<RunOutcome> {
+  for (;;) {
+    const step = await events.next();
+    if (step.done) return step.value;
+    onEvent(step.value);
+  }
 }

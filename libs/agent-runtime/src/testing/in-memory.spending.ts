@@ -13,7 +13,6 @@ interface Account {
 
 type Unit = keyof SpendingAmount;
 const UNITS: readonly Unit[] = ['tokens', 'microUsd'];
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /** Pays from budgets in memory, with the rules of the ledger. For tests and benchmarks of one process. */
 export class InMemorySpending implements Spending {
@@ -40,17 +39,14 @@ export class InMemorySpending implements Spending {
 
   async hold(request: HoldRequest): Promise<Hold> {
     const { namespace, runId, agentId, key } = request;
-    for (let copy = 1; ; copy += 1) {
-      const id = idOf(namespace, copy === 1 ? key : `${key}~${copy}`);
-      const known = this.holds.get(id);
-      if (known && !known.isEnded) return known;
-      if (known) continue;
-      const charged = chainOf(this.run(namespace, runId));
-      const agent = agentId === null ? undefined : this.agent(namespace, agentId);
-      const hold = new MemoryHold(agent ? [...charged, agent] : charged, fitting(request, charged, agent));
-      this.holds.set(id, hold);
-      return hold;
-    }
+    const id = idOf(namespace, key);
+    const known = this.holds.get(id);
+    if (known) return known;
+    const charged = chainOf(this.run(namespace, runId));
+    if (agentId !== null) charged.push(this.agent(namespace, agentId));
+    const hold = new MemoryHold(charged, fitting(request, charged), () => this.holds.delete(id));
+    this.holds.set(id, hold);
+    return hold;
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
@@ -72,12 +68,13 @@ export class InMemorySpending implements Spending {
 }
 
 class MemoryHold implements Hold {
-  isEnded = false;
+  private isEnded = false;
 
   /** The first account is that of the run itself. */
   constructor(
     private readonly accounts: readonly Account[],
     readonly amount: SpendingAmount,
+    private readonly onEnd: () => void,
   ) {
     for (const { held } of accounts) for (const unit of UNITS) held[unit] += amount[unit];
   }
@@ -101,14 +98,15 @@ class MemoryHold implements Hold {
   private end(): boolean {
     if (this.isEnded) return false;
     this.isEnded = true;
+    this.onEnd();
     for (const { held } of this.accounts) for (const unit of UNITS) held[unit] -= this.amount[unit];
     return true;
   }
 }
 
-function account({ limit = NO_LIMIT, ...rest }: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
+function account(facts: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
   const zero = (): Record<Unit, number> => ({ tokens: 0, microUsd: 0 });
-  return { ...rest, limit, used: zero(), own: zero(), held: zero() };
+  return { ...facts, used: zero(), own: zero(), held: zero() };
 }
 
 function chainOf(run: Account): Account[] {
@@ -118,11 +116,10 @@ function chainOf(run: Account): Account[] {
 }
 
 /** Returns the amount that all budgets can pay, or throws. */
-function fitting({ amount, atLeastTokens }: HoldRequest, runs: readonly Account[], agent?: Account): SpendingAmount {
-  const accounts = agent ? [...runs, agent] : runs;
-  const most = Math.min(amount.tokens, ...accounts.map((one) => leftOf(one, 'tokens')));
-  const tokens = atLeastTokens !== undefined && most >= atLeastTokens ? most : amount.tokens;
-  const held = { tokens, microUsd: amount.microUsd };
+function fitting({ amount, atLeastTokens }: HoldRequest, accounts: readonly Account[]): SpendingAmount {
+  let { tokens } = amount;
+  for (const one of accounts) tokens = Math.min(tokens, leftOf(one, 'tokens'));
+  const held = atLeastTokens !== undefined && tokens >= atLeastTokens ? { ...amount, tokens } : amount;
   for (const one of accounts) {
     const unit = UNITS.find((each) => held[each] > leftOf(one, each) || leftOf(one, each) === 0);
     if (unit) throw shortage(one, unit, amount[unit]);

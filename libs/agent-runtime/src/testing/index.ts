@@ -1,4 +1,4 @@
 export { InMemorySpending } from './in-memory.spending.js';
 export { describeSpendingContract } from './spending.contract.js';
-export { given } from './given.js';
+export { given, outcomeOf } from './given.js';
 export { TestCalls } from './tool-calls.js';

@@ -17,162 +17,186 @@ const of = (tokens: number, microUsd = 0): SpendingAmount => ({ tokens, microUsd
 /** The rules of every implementation of `Spending`. */
 export function describeSpendingContract(name: string, start: () => Promise<SpendingSubject>): void {
   describe(`spending: ${name}`, () => {
-    let the: SpendingSubject;
-    let keys = 0;
-    beforeEach(async () => void (the = await start()));
-    afterEach(async () => await the.close());
+    let subject: SpendingSubject;
+    beforeEach(async () => void (subject = await start()));
+    afterEach(async () => await subject.close());
+    const the = (): SpendingSubject => subject;
+    describeLimits(the);
+    describeCharges(the);
+    describeBudgets(the);
+    describeRaces(the);
+  });
+}
 
-    const open = async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<void> =>
-      await the.spending.openRun({
+let keys = 0;
+
+function requestOf(runId: string, tokens: number, more: Partial<HoldRequest> = {}): HoldRequest {
+  const key = `${runId}/${(keys += 1)}`;
+  return { namespace: 'default', runId, agentId: null, key, amount: of(tokens), ...more };
+}
+
+/** Short forms for the namespace `default`. */
+function helpersOf(the: () => SpendingSubject) {
+  return {
+    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<void> =>
+      await the().spending.openRun({
         namespace: 'default',
         runId,
         parentRunId,
         limit: { tokens: limit, microUsd: null },
-      });
-    const requestOf = (runId: string, tokens: number, more: Partial<HoldRequest> = {}): HoldRequest => ({
-      namespace: 'default',
-      runId,
-      agentId: null,
-      key: `${runId}/${(keys += 1)}`,
-      amount: of(tokens),
-      ...more,
-    });
-    const hold = async (...request: Parameters<typeof requestOf>): Promise<Hold> =>
-      await the.spending.hold(requestOf(...request));
-    const usage = async (runId: string): Promise<RunUsage> => await the.there.usageOf('default', runId);
+      }),
+    hold: async (...request: Parameters<typeof requestOf>): Promise<Hold> =>
+      await the().spending.hold(requestOf(...request)),
+    usage: async (runId: string): Promise<RunUsage> => await the().there.usageOf('default', runId),
+  };
+}
 
-    it('B2 charges a run and its ancestors, and reports own and subtree usage', async () => {
-      await open('root', 1_000);
-      await open('child', 500, 'root');
-      await (await hold('root', 100)).settle({ inputTokens: 60, outputTokens: 20, costMicroUsd: 7 });
-      await (await hold('child', 100)).settle({ inputTokens: 10, outputTokens: 5, costMicroUsd: 1 });
-      expect(await usage('root')).toEqual({
-        own: of(80, 7),
-        subtree: of(95, 8),
-        limit: { tokens: 1_000, microUsd: null },
-      });
-      expect(await usage('child')).toMatchObject({ own: of(15, 1), subtree: of(15, 1) });
-      expect(await the.heldBy('root')).toEqual(NONE);
-    });
+function describeLimits(the: () => SpendingSubject): void {
+  const { open, hold, usage } = helpersOf(the);
 
-    it('B2 rejects a hold above the limit of the run or of an ancestor, and names that budget', async () => {
-      await open('root', 100);
-      await open('child', null, 'root');
-      await hold('root', 60);
-      const error = await hold('child', 41).catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(SpendingLimitError);
-      expect(error).toMatchObject({
-        code: 'SPENDING_LIMIT_REACHED',
-        budget: { kind: 'run', subject: 'root', unit: 'tokens' },
-      });
-      expect((await hold('child', 40)).amount).toEqual(of(40));
-      expect(await the.heldBy('root')).toEqual(of(100));
+  it('B2 charges a run and its ancestors, and reports own and subtree usage', async () => {
+    await open('root', 1_000);
+    await open('child', 500, 'root');
+    await (await hold('root', 100)).settle({ inputTokens: 60, outputTokens: 20, costMicroUsd: 7 });
+    await (await hold('child', 100)).settle({ inputTokens: 10, outputTokens: 5, costMicroUsd: 1 });
+    expect(await usage('root')).toEqual({
+      own: of(80, 7),
+      subtree: of(95, 8),
+      limit: { tokens: 1_000, microUsd: null },
     });
+    expect(await usage('child')).toMatchObject({ own: of(15, 1), subtree: of(15, 1) });
+    expect(await the().heldBy('root')).toEqual(NONE);
+  });
 
-    it('B2 limits money as well as tokens', async () => {
-      const limit = { tokens: null, microUsd: 50 };
-      await the.spending.openRun({ namespace: 'default', runId: 'r', parentRunId: null, limit });
-      await hold('r', 10, { amount: of(10, 30) });
-      await expect(hold('r', 10, { amount: of(10, 21) })).rejects.toMatchObject({ budget: { unit: 'microUsd' } });
-      await hold('r', 10, { amount: of(10, 20) });
+  it('B2 rejects a hold above the limit of the run or of an ancestor, and names that budget', async () => {
+    await open('root', 100);
+    await open('child', null, 'root');
+    await hold('root', 60);
+    const error = await hold('child', 41).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SpendingLimitError);
+    expect(error).toMatchObject({
+      code: 'SPENDING_LIMIT_REACHED',
+      budget: { kind: 'run', subject: 'root', unit: 'tokens' },
     });
+    expect((await hold('child', 40)).amount).toEqual(of(40));
+    expect(await the().heldBy('root')).toEqual(of(100));
+  });
 
-    it('B2 holds what is left if that is enough', async () => {
-      await open('r', 100);
-      expect((await hold('r', 150, { atLeastTokens: 80 })).amount).toEqual(of(100));
-      await expect(hold('r', 150, { atLeastTokens: 1 })).rejects.toBeInstanceOf(SpendingLimitError);
-    });
+  it('B2 limits money as well as tokens', async () => {
+    const limit = { tokens: null, microUsd: 50 };
+    await the().spending.openRun({ namespace: 'default', runId: 'r', parentRunId: null, limit });
+    await hold('r', 10, { amount: of(10, 30) });
+    await expect(hold('r', 10, { amount: of(10, 21) })).rejects.toMatchObject({ budget: { unit: 'microUsd' } });
+    await hold('r', 10, { amount: of(10, 20) });
+  });
 
-    it('B2 charges the held amount if the usage is unknown, and frees it if the call was never made', async () => {
-      await open('r', 1_000);
-      await (await hold('r', 100, { amount: of(100, 9) })).settle({ inputTokens: 5 });
-      expect((await usage('r')).own).toEqual(of(100, 9));
-      await (await hold('r', 300)).release();
-      expect([(await usage('r')).own, await the.heldBy('r')]).toEqual([of(100, 9), NONE]);
-    });
+  it('B2 holds what is left if that is enough', async () => {
+    await open('r', 100);
+    expect((await hold('r', 150, { atLeastTokens: 80 })).amount).toEqual(of(100));
+    await expect(hold('r', 150, { atLeastTokens: 1 })).rejects.toBeInstanceOf(SpendingLimitError);
+  });
+}
 
-    it('B2 charges more than was held in full, and rejects the next hold', async () => {
-      await open('r', 100);
-      await (await hold('r', 50)).settle({ inputTokens: 100, outputTokens: 20 });
-      expect((await usage('r')).own.tokens).toBe(120);
-      await expect(hold('r', 1)).rejects.toBeInstanceOf(SpendingLimitError);
-    });
+function describeCharges(the: () => SpendingSubject): void {
+  const { open, hold, usage } = helpersOf(the);
 
-    it('B2 returns the same hold for a repeated key, and a new one after it has ended', async () => {
-      await open('r', 100);
-      const request = requestOf('r', 60);
-      const first = await the.spending.hold(request);
-      const repeated = await the.there.hold(request);
-      expect([repeated.amount, await the.heldBy('r')]).toEqual([of(60), of(60)]);
-      await first.settle({ inputTokens: 10, outputTokens: 10 });
-      const again = await the.there.hold(request);
-      expect(await the.heldBy('r')).toEqual(of(60));
-      await again.settle({ inputTokens: 5, outputTokens: 5 });
-      expect((await usage('r')).own.tokens).toBe(30);
-    });
+  it('B2 charges the held amount if the usage is unknown, and frees it if the call was never made', async () => {
+    await open('r', 1_000);
+    await (await hold('r', 100, { amount: of(100, 9) })).settle({ inputTokens: 5 });
+    expect((await usage('r')).own).toEqual(of(100, 9));
+    await (await hold('r', 300)).release();
+    expect([(await usage('r')).own, await the().heldBy('r')]).toEqual([of(100, 9), NONE]);
+  });
 
-    it('B2 charges a hold once', async () => {
-      await open('r', 100);
-      const held = await hold('r', 60);
-      await held.settle({ inputTokens: 10, outputTokens: 10 });
-      await held.settle({ inputTokens: 10, outputTokens: 10 });
-      await held.release();
-      expect([(await usage('r')).own.tokens, await the.heldBy('r')]).toEqual([20, NONE]);
-    });
+  it('B2 charges more than was held in full, and rejects the next hold', async () => {
+    await open('r', 100);
+    await (await hold('r', 50)).settle({ inputTokens: 100, outputTokens: 20 });
+    expect((await usage('r')).own.tokens).toBe(120);
+    await expect(hold('r', 1)).rejects.toBeInstanceOf(SpendingLimitError);
+  });
 
-    it('B2 a run keeps the parent and the limit that it was opened with', async () => {
-      await open('root', 100);
-      await open('child', 50, 'root');
-      await open('child', 1_000);
-      await expect(hold('child', 51)).rejects.toMatchObject({ budget: { subject: 'child' } });
-      await (await hold('child', 50)).settle({ inputTokens: 50, outputTokens: 0 });
-      expect((await usage('root')).subtree.tokens).toBe(50);
-    });
+  it('B2 returns the same hold for a repeated key, and a new one after it has ended', async () => {
+    await open('r', 100);
+    const request = requestOf('r', 60);
+    const first = await the().spending.hold(request);
+    const repeated = await the().there.hold(request);
+    expect([repeated.amount, await the().heldBy('r')]).toEqual([of(60), of(60)]);
+    await first.settle({ inputTokens: 10, outputTokens: 10 });
+    const again = await the().there.hold(request);
+    expect(await the().heldBy('r')).toEqual(of(60));
+    await again.settle({ inputTokens: 5, outputTokens: 5 });
+    expect((await usage('r')).own.tokens).toBe(30);
+  });
 
-    it('B2 rejects a hold or a child of a run without a budget', async () => {
-      await expect(hold('unknown', 1)).rejects.toThrow('unknown');
-      await expect(open('child', 1, 'unknown')).rejects.toThrow('unknown');
-      await expect(usage('unknown')).rejects.toThrow('unknown');
-    });
+  it('B2 charges a hold once', async () => {
+    await open('r', 100);
+    const held = await hold('r', 60);
+    await held.settle({ inputTokens: 10, outputTokens: 10 });
+    await held.settle({ inputTokens: 10, outputTokens: 10 });
+    await held.release();
+    expect([(await usage('r')).own.tokens, await the().heldBy('r')]).toEqual([20, NONE]);
+  });
+}
 
-    it('B2 charges the budget of the agent, too', async () => {
-      await the.limitAgent('ada', { tokens: 100, microUsd: null });
-      await open('r', null);
-      await hold('r', 70, { agentId: 'ada' });
-      await expect(hold('r', 31, { agentId: 'ada' })).rejects.toMatchObject({
-        budget: { kind: 'agent', subject: 'ada', unit: 'tokens' },
-      });
-    });
+function describeBudgets(the: () => SpendingSubject): void {
+  const { open, hold, usage } = helpersOf(the);
 
-    it('B2 runs with the same id in two namespaces have separate budgets', async () => {
-      await open('r', 100);
-      const limit = { tokens: 10, microUsd: null };
-      await the.spending.openRun({ namespace: 'team-a', runId: 'r', parentRunId: null, limit });
-      await (await hold('r', 100)).settle({ inputTokens: 100, outputTokens: 0 });
-      expect((await hold('r', 10, { namespace: 'team-a' })).amount.tokens).toBe(10);
-      expect((await the.spending.usageOf('team-a', 'r')).subtree.tokens).toBe(0);
-    });
+  it('B2 a run keeps the parent and the limit that it was opened with', async () => {
+    await open('root', 100);
+    await open('child', 50, 'root');
+    await open('child', 1_000);
+    await expect(hold('child', 51)).rejects.toMatchObject({ budget: { subject: 'child' } });
+    await (await hold('child', 50)).settle({ inputTokens: 50, outputTokens: 0 });
+    expect((await usage('root')).subtree.tokens).toBe(50);
+  });
 
-    it('B2 concurrent holds of siblings never exceed the limit of their parent, and end with exact usage', async () => {
-      await open('root', 1_000);
-      for (const child of ['a', 'b', 'c']) await open(child, child === 'b' ? 100 : null, 'root');
-      let charged = 0;
-      const work = Array.from({ length: 120 }, async (_, index) => {
-        const runId = ['a', 'b', 'c'][index % 3] ?? 'a';
-        const { spending, there } = the;
-        const held = await (index % 2 ? spending : there).hold(requestOf(runId, 30)).catch(() => undefined);
-        if (!held) return;
-        if (index % 5 === 0) return await held.release();
-        await held.settle(index % 7 === 0 ? {} : { inputTokens: 10, outputTokens: index % 20 });
-        charged += index % 7 === 0 ? 30 : 10 + (index % 20);
-      });
-      await Promise.all(work);
-      const { own, subtree } = await usage('root');
-      expect([own.tokens, subtree.tokens]).toEqual([0, charged]);
-      expect(charged).toBeGreaterThan(300);
-      expect(charged).toBeLessThanOrEqual(1_000);
-      expect((await usage('b')).subtree.tokens).toBeLessThanOrEqual(100);
-      expect(await the.heldBy('root')).toEqual(NONE);
+  it('B2 rejects a hold or a child of a run without a budget', async () => {
+    await expect(hold('unknown', 1)).rejects.toThrow('unknown');
+    await expect(open('child', 1, 'unknown')).rejects.toThrow('unknown');
+    await expect(usage('unknown')).rejects.toThrow('unknown');
+  });
+
+  it('B2 charges the budget of the agent, too', async () => {
+    await the().limitAgent('ada', { tokens: 100, microUsd: null });
+    await open('r', null);
+    await hold('r', 70, { agentId: 'ada' });
+    await expect(hold('r', 31, { agentId: 'ada' })).rejects.toMatchObject({
+      budget: { kind: 'agent', subject: 'ada', unit: 'tokens' },
     });
+  });
+
+  it('B2 runs with the same id in two namespaces have separate budgets', async () => {
+    await open('r', 100);
+    const limit = { tokens: 10, microUsd: null };
+    await the().spending.openRun({ namespace: 'team-a', runId: 'r', parentRunId: null, limit });
+    await (await hold('r', 100)).settle({ inputTokens: 100, outputTokens: 0 });
+    expect((await hold('r', 10, { namespace: 'team-a' })).amount.tokens).toBe(10);
+    expect((await the().spending.usageOf('team-a', 'r')).subtree.tokens).toBe(0);
+  });
+}
+
+function describeRaces(the: () => SpendingSubject): void {
+  const { open, usage } = helpersOf(the);
+
+  it('B2 concurrent holds of siblings never exceed the limit of their parent, and end with exact usage', async () => {
+    await open('root', 1_000);
+    for (const child of ['a', 'b', 'c']) await open(child, child === 'b' ? 100 : null, 'root');
+    let charged = 0;
+    const work = Array.from({ length: 120 }, async (_, index) => {
+      const runId = ['a', 'b', 'c'][index % 3] ?? 'a';
+      const { spending, there } = the();
+      const held = await (index % 2 ? spending : there).hold(requestOf(runId, 30)).catch(() => undefined);
+      if (!held) return;
+      if (index % 5 === 0) return await held.release();
+      await held.settle(index % 7 === 0 ? {} : { inputTokens: 10, outputTokens: index % 20 });
+      charged += index % 7 === 0 ? 30 : 10 + (index % 20);
+    });
+    await Promise.all(work);
+    const { own, subtree } = await usage('root');
+    expect([own.tokens, subtree.tokens]).toEqual([0, charged]);
+    expect(charged).toBeGreaterThan(300);
+    expect(charged).toBeLessThanOrEqual(1_000);
+    expect((await usage('b')).subtree.tokens).toBeLessThanOrEqual(100);
+    expect(await the().heldBy('root')).toEqual(NONE);
   });
 }

@@ -127,10 +127,22 @@ function describeFailures(the: () => ModelContractSubject): void {
     },
   );
 
+  it.each(FAILURES)(
+    'B2 a call that failed with status %i has used nothing if the vendor rejected it',
+    async (status) => {
+      for (const attempt of [complete, drain]) {
+        the().play({ does: 'fail', status });
+        const { usage } = await failure(attempt(the().provider, REQUEST));
+        expect(usage).toEqual(status === 500 ? undefined : { inputTokens: 0, outputTokens: 0 });
+      }
+    },
+  );
+
   it.each(['drop', 'stop short'] as const)('reports a stream that ends too early as broken: %s', async (does) => {
     the().play({ does, pieces: PIECES });
     const error = await failure(drain(the().provider, REQUEST));
     expect(error).toMatchObject({ code: 'MODEL_STREAM_BROKEN', retryable: true });
+    expect(error.usage).not.toEqual({ inputTokens: 0, outputTokens: 0 });
   });
 }
 
