@@ -1,7 +1,10 @@
 export { AgentRuntimeModule } from './agent-runtime.module.js';
 export type { AgentRuntimeOptions } from './agent-runtime.options.js';
+export { ReactAgent } from './agents/react.agent.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
+export { defaultMiddleware } from './middleware/default.middleware.js';
+export { ModelCircuit } from './middleware/model-circuit.middleware.js';
 export type { Skill } from './skills/skill.js';
 export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
