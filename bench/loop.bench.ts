@@ -22,9 +22,14 @@ const peers = [
   { name: 'Mastra, Agent', module: 'mastra.mjs' },
 ];
 
+/** `npm run bench:loop -- ai-sdk` measures only this peer. */
+const wanted = process.argv.slice(2);
+
 function startPeers(): SideProcess[] {
   if (existsSync(new URL('node_modules', PEERS)))
-    return peers.map(({ name, module }) => new SideProcess(name, new URL(module, PEERS)));
+    return peers
+      .filter(({ module }) => wanted.length === 0 || wanted.includes(module.replace('.mjs', '')))
+      .map(({ name, module }) => new SideProcess(name, new URL(module, PEERS)));
   console.log('the peers are not installed, so there is no comparison with them: npm ci --prefix bench/peers');
   process.exitCode = 1;
   return [];
