@@ -14,7 +14,12 @@ function reply({ prompt }) {
   const call = (prompt.length - 2) / 2;
   if (call === CALLS)
     return { content: [{ type: 'text', text: ANSWER }], finishReason: { unified: 'stop' }, usage, warnings: [] };
-  const part = { type: 'tool-call', toolCallId: `call-${call}`, toolName: TOOL.name, input: JSON.stringify(inputOf(call)) };
+  const part = {
+    type: 'tool-call',
+    toolCallId: `call-${call}`,
+    toolName: TOOL.name,
+    input: JSON.stringify(inputOf(call)),
+  };
   return { content: [part], finishReason: { unified: 'tool-calls' }, usage, warnings: [] };
 }
 

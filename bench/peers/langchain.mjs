@@ -20,7 +20,10 @@ class InstantModel extends BaseChatModel {
     const message = new AIMessage(
       call === CALLS
         ? { content: ANSWER }
-        : { content: '', tool_calls: [{ type: 'tool_call', id: `call-${call}`, name: TOOL.name, args: inputOf(call) }] },
+        : {
+            content: '',
+            tool_calls: [{ type: 'tool_call', id: `call-${call}`, name: TOOL.name, args: inputOf(call) }],
+          },
     );
     return { generations: [{ text: message.text, message }] };
   }
@@ -33,7 +36,10 @@ await serveSide((forecast) => {
     tools: [tool((input) => forecast(input), { ...TOOL, schema: Input })],
   });
   return async () => {
-    const { messages } = await agent.invoke({ messages: [{ role: 'user', content: QUESTION }] }, { recursionLimit: 100 });
+    const { messages } = await agent.invoke(
+      { messages: [{ role: 'user', content: QUESTION }] },
+      { recursionLimit: 100 },
+    );
     return messages.at(-1).text;
   };
 });
