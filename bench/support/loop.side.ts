@@ -71,24 +71,25 @@ async function rateOf(create: CreateAgent, seconds: number): Promise<LoadResult>
 /** The bytes of the heap for each of 1,000 runs that all wait in their last tool call. */
 async function heapOf(create: CreateAgent): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<string>();
+  const allWait = Promise.withResolvers<void>();
   let waiting = 0;
   let holds = false;
   const run = checked(
     create(({ city, day }) => {
       if (!holds || day < CALLS) return `${city}, day ${day}: sunny`;
       waiting += 1;
+      if (waiting === HELD_RUNS) allWait.resolve();
       return promise;
     }),
   );
   for (let warmUp = 0; warmUp < CONCURRENT_RUNS; warmUp += 1) await run();
   holds = true;
   const before = await usedHeap();
-  const runs = Array.from({ length: HELD_RUNS }, run);
-  const failed = Promise.all(runs);
-  while (waiting < HELD_RUNS) await Promise.race([nextTick(), failed]);
+  const ended = Promise.all(Array.from({ length: HELD_RUNS }, run));
+  await Promise.race([allWait.promise, ended]);
   const bytes = ((await usedHeap()) - before) / HELD_RUNS;
   resolve('sunny');
-  await failed;
+  await ended;
   return Math.round(bytes);
 }
 
