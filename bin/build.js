@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = ['apps', 'libs', 'bench'];
+/** A package of its own, with dependencies of its own. It is not compiled. */
+const PEERS = join(ROOT, 'bench', 'peers');
 const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.stamp');
 const LOCK = join(ROOT, '.build.lock');
@@ -24,7 +26,8 @@ export function build() {
     const fresh = `${DIST}.new`;
     rmSync(fresh, { recursive: true, force: true });
     const swc = join(ROOT, 'node_modules', '@swc', 'cli', 'bin', 'swc.js');
-    const flags = ['-d', fresh, '--ignore', '**/*.spec.ts', '--config-file', '.swcrc', '--quiet'];
+    const ignored = ['--ignore', '**/*.spec.ts', '--ignore', '**/bench/peers/**'];
+    const flags = ['-d', fresh, ...ignored, '--config-file', '.swcrc', '--quiet'];
     execFileSync(process.execPath, [swc, ...SOURCES, ...flags], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
     writeFileSync(join(fresh, '.stamp'), stamp);
     rmSync(DIST, { recursive: true, force: true });
@@ -50,6 +53,7 @@ function fingerprint() {
 }
 
 function walk(path) {
+  if (path === PEERS) return [];
   if (!statSync(path).isDirectory()) return [path];
   return readdirSync(path)
     .toSorted()

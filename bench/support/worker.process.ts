@@ -2,12 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Runs a module of this folder in a separate process. The module replies to each `ask` with one message. */
+/** Runs a module, by its name in this folder or by its URL, in a separate process. It replies to each `ask` with one message. */
 export class WorkerProcess {
   private readonly child: ChildProcess;
 
-  constructor(module: string) {
-    this.child = fork(fileURLToPath(new URL(`./${module}.js`, import.meta.url)));
+  constructor(module: string | URL, execArgv: string[] = process.execArgv) {
+    const url = typeof module === 'string' ? new URL(`./${module}.js`, import.meta.url) : module;
+    this.child = fork(fileURLToPath(url), { execArgv });
   }
 
   send(message: object | string): void {

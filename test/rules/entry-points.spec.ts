@@ -12,7 +12,8 @@ const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap((folder) => tex
 
 function textsUnder(folder: string, names = /\.[jt]s$/): string[] {
   const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  return files.filter((file) => names.test(file)).map((file) => readFileSync(join(ROOT, folder, file), 'utf8'));
+  const own = files.filter((file) => names.test(file) && !file.includes('node_modules'));
+  return own.map((file) => readFileSync(join(ROOT, folder, file), 'utf8'));
 }
 
 /** The names between the braces, without `type` and without the alias. */

@@ -20,6 +20,7 @@ import { reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { applyStep, initialState, type RunState } from '../loop/run.state.js';
+import type { Step } from '../loop/step.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
@@ -106,21 +107,22 @@ export class ReactAgent extends TrackedAgent implements Heir {
     const context = this.contextOf(from);
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
     const usage = new UsageSum(choiceOf(this.given.model)?.prices);
-    let state = this.begin(key, toUserMessage(message, this.options.inputMedia));
+    const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
+    const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
     try {
       for (;;) {
         const next = await events.next();
         if (next.done) {
           const continues = conversationId !== undefined || next.value.type === 'input-required';
-          if (continues) this.conversations.set(key, state);
+          if (continues && steps) this.conversations.set(key, steps.reduce(applyStep, state));
           const id = conversationId ?? (continues ? context.runId : undefined);
           yield { type: 'finished', result: toAgentResult(next.value, usage.total, id) };
           return;
         }
         if (next.value.type === 'step') {
           usage.add(next.value.step);
-          state = applyStep(state, next.value.step);
+          steps?.push(next.value.step);
         }
         const event = toAgentEvent(next.value);
         if (event) yield event;

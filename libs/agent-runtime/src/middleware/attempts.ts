@@ -1,3 +1,4 @@
+import type { ModelProvider } from '#rollcall/providers';
 import type { ModelCall } from './middleware.js';
 
 const LAST_ATTEMPTS = new WeakMap<object, number>();
@@ -31,9 +32,11 @@ export class Attempts {
       });
   }
 
-  /** Returns the call with these changes. */
-  with(changes: Partial<ModelCall>): ModelCall {
-    return { ...this.call, ...changes, ...(this.onDelta && { onDelta: this.onDelta }) };
+  /** The call for this model, with this number. */
+  with(model: ModelProvider, attempt: number): ModelCall {
+    const { context, request, turn, isFinal, signal } = this.call;
+    const call = { context, model, request, turn, attempt, isFinal, signal };
+    return this.onDelta ? { ...call, onDelta: this.onDelta } : call;
   }
 
   /** False after the first delta, because another attempt would repeat text that the reader already has. */

@@ -18,6 +18,7 @@ import type {
   RunMiddleware,
   RunNext,
 } from './middleware.js';
+import { ObservedRun } from './observed.run.js';
 
 export interface BudgetOptions extends Partial<AccountRules> {
   readonly spending: Spending;
@@ -57,26 +58,34 @@ export class BudgetMiddleware {
     this.log = options.log ?? new Logger('runs');
   }
 
-  private async *paidRun(call: RunCall, next: RunNext): RunEvents {
-    const { context } = call;
-    const opened = await this.open(call);
+  private paidRun(call: RunCall, next: RunNext): RunEvents {
+    return new ObservedRun(next(call), {
+      onStart: async () => await this.begin(call),
+      onEnd: async () => await this.end(call.context),
+    });
+  }
+
+  /** Returns an outcome if the budget cannot even pay the final call. */
+  private async begin({ context, limit, state }: RunCall): Promise<RunOutcome | undefined> {
+    const opened = await this.open(context, limit);
     try {
-      await opened.account.prepareFinal(estimateMessages(call.state.messages), this.terms);
+      await opened.account.prepareFinal(estimateMessages(state.messages), this.terms);
     } catch (error) {
       if (error instanceof SpendingLimitError) return stopped(error);
       throw error;
     }
     this.runs.set(keyOf(context), opened);
-    try {
-      return yield* next(call);
-    } finally {
-      this.runs.delete(keyOf(context));
-      // the hold expires if it cannot be released
-      await opened.account.close().catch((error: unknown) => this.warn('run.hold_not_released', context, error));
-    }
+    return undefined;
   }
 
-  private async open({ context, limit: allowed = NO_LIMIT }: RunCall): Promise<OpenRun> {
+  private async end(context: RunContext): Promise<void> {
+    const account = this.runs.get(keyOf(context))?.account;
+    this.runs.delete(keyOf(context));
+    // the hold expires if it cannot be released
+    await account?.close().catch((error: unknown) => this.warn('run.hold_not_released', context, error));
+  }
+
+  private async open(context: RunContext, allowed = NO_LIMIT): Promise<OpenRun> {
     const { spending, agentId = null } = this.options;
     const limit = lowerLimit(allowed, this.options.limit ?? NO_LIMIT);
     const { namespace, runId, parentRunId = null } = context;

@@ -23,7 +23,7 @@ async function withFallback(call: ModelCall, next: ModelNext, models: readonly M
   let { model, attempt } = call;
   for (let index = 0; ; index += 1) {
     try {
-      return await next(attempts.with({ model, attempt }));
+      return await next(attempts.with(model, attempt));
     } catch (error) {
       const following = models[index];
       attempt = nextAttempt({ ...call, attempt }, error);

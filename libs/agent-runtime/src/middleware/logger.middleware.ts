@@ -2,47 +2,19 @@ import type { LoggerService } from '@nestjs/common';
 import type { ModelUsage } from '#rollcall/providers';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { Step } from '../loop/step.js';
-import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
+import type { LoopEvent } from '../loop/loop.event.js';
+import type { RunCall, RunMiddleware } from './middleware.js';
+import { ObservedRun, type RunObserver } from './observed.run.js';
 
 export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
 
 /** Logs the start and the end of each run as `name.started`, and `name.finished` or `name.failed`. */
 export function logger(log: RunLog, name = 'run'): RunMiddleware {
-  return { name: 'logger', run: (call, next) => logged(call, next, new RunReport(log, name, call)) };
+  return { name: 'logger', run: (call, next) => new ObservedRun(next(call), new RunReport(log, name, call)) };
 }
 
-async function* logged(call: RunCall, next: RunNext, report: RunReport): RunEvents {
-  report.started();
-  const events = next(call);
-  let ended = false;
-  try {
-    for (;;) {
-      const step = await events.next();
-      if (step.done) {
-        ended = true;
-        report.finished(step.value);
-        return step.value;
-      }
-      if (step.value.type === 'step') report.add(usageOf(step.value.step));
-      yield step.value;
-    }
-  } catch (error) {
-    ended = true;
-    report.failed(error);
-    throw error;
-  } finally {
-    if (!ended) {
-      await events.return(ABANDONED);
-      report.failed(undefined);
-    }
-  }
-}
-
-/** The outcome of a run whose reader stopped reading. It is never delivered. */
-const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
-
-/** The numbers of one run. Tokens do not include delegated runs; a count that a vendor did not report makes the sum unknown. */
-class RunReport {
+/** The numbers of one run. Tokens are those of the run itself; a count that a vendor did not report makes the sum unknown. */
+class RunReport implements RunObserver {
   private readonly startedAt = performance.now();
   private turns = 0;
   private inputTokens: number | null = 0;
@@ -54,7 +26,8 @@ class RunReport {
     private readonly call: RunCall,
   ) {}
 
-  add(usage: ModelUsage | undefined): void {
+  onEvent(event: LoopEvent): void {
+    const usage = event.type === 'step' ? usageOf(event.step) : undefined;
     if (!usage) return;
     const { inputTokens, outputTokens } = usage;
     this.turns += 1;
@@ -62,11 +35,11 @@ class RunReport {
     this.outputTokens = plus(this.outputTokens, outputTokens);
   }
 
-  started(): void {
+  onStart(): void {
     this.log.log({ event: `${this.name}.started`, ...this.identity });
   }
 
-  finished(outcome: RunOutcome): void {
+  onOutcome(outcome: RunOutcome): void {
     const reason = outcome.type === 'stopped' ? { reason: outcome.reason } : {};
     this.log.log({
       event: `${this.name}.finished`,
@@ -77,8 +50,17 @@ class RunReport {
     });
   }
 
-  /** If there is no error, the caller stopped reading. */
-  failed(error: unknown): void {
+  onError(error: unknown): unknown {
+    this.failed(error);
+    return error;
+  }
+
+  onAbandoned(): void {
+    this.failed(undefined);
+  }
+
+  /** Without an error, the caller stopped reading. */
+  private failed(error: unknown): void {
     const { code = error === undefined ? 'CALL_ABORTED' : null } = (error ?? {}) as { code?: unknown };
     this.log.warn({ event: `${this.name}.failed`, ...this.identity, code, err: error, ...this.numbers });
   }

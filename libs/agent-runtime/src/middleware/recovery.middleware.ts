@@ -2,23 +2,22 @@ import { Logger, type LoggerService } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
 import { AgentFailedInternallyError } from './middleware.errors.js';
-import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
+import type { RunCall, RunMiddleware } from './middleware.js';
+import { ObservedRun } from './observed.run.js';
 
 /**
  * Converts an unknown error, such as a bug in a tool or a middleware, to AGENT_FAILED_INTERNALLY, and logs it in full. Errors with
  * a stable code pass unchanged.
  */
 export function recovery(log: Pick<LoggerService, 'error'> = new Logger('runs')): RunMiddleware {
-  return { name: 'recovery', run: (call, next) => recovered(call, next, log) };
+  const run: RunMiddleware['run'] = (call, next) =>
+    new ObservedRun(next(call), { onError: (error) => recovered(error, call, log) });
+  return { name: 'recovery', run };
 }
 
-async function* recovered(call: RunCall, next: RunNext, log: Pick<LoggerService, 'error'>): RunEvents {
-  try {
-    return yield* next(call);
-  } catch (error) {
-    if (error instanceof ProviderError || error instanceof DomainError) throw error;
-    const { runId, rootRunId, agentName } = call.context;
-    log.error({ event: 'run.internal_error', runId, rootRunId, agentName, err: error });
-    throw new AgentFailedInternallyError(agentName, runId, error);
-  }
+function recovered(error: unknown, { context }: RunCall, log: Pick<LoggerService, 'error'>): unknown {
+  if (error instanceof ProviderError || error instanceof DomainError) return error;
+  const { runId, rootRunId, agentName } = context;
+  log.error({ event: 'run.internal_error', runId, rootRunId, agentName, err: error });
+  return new AgentFailedInternallyError(agentName, runId, error);
 }

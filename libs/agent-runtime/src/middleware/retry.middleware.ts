@@ -37,7 +37,7 @@ async function retried(call: ModelCall, next: ModelNext, rules: Required<RetryOp
   let attempt = call.attempt;
   for (let failures = 1; ; failures += 1) {
     try {
-      return await next(attempts.with({ attempt }));
+      return await next(attempts.with(call.model, attempt));
     } catch (error) {
       const wait =
         failures < rules.maxAttempts && attempts.mayContinue ? delayAfter(error, failures, rules) : undefined;

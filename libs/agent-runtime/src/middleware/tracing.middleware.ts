@@ -41,13 +41,18 @@ export async function traceTool<Result extends { failed: boolean }>(
   });
 }
 
-async function* tracedRun(call: RunCall, next: RunNext): RunEvents {
+/** A span that is not recorded, because there is no SDK or the run is not sampled, does not wrap the events: that would cost time. */
+function tracedRun(call: RunCall, next: RunNext): RunEvents {
   const attributes = operation('invoke_agent', call.context);
   const span = tracer.startSpan(`invoke_agent ${call.context.agentName}`, { kind: SpanKind.INTERNAL, attributes });
   const inside = trace.setSpan(context.active(), span);
   const events = context.with(inside, () => next(call));
+  return span.isRecording() ? recordedRun(inside, events, span) : events;
+}
+
+async function* recordedRun(inside: Context, events: RunEvents, span: Span): RunEvents {
   try {
-    return yield* span.isRecording() ? within(inside, events, span) : events;
+    return yield* within(inside, events, span);
   } catch (error) {
     recordError(span, error);
     throw error;

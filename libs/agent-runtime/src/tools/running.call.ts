@@ -50,7 +50,12 @@ export class RunningCall implements ToolContext {
   async finish(limitMs: number): Promise<unknown> {
     try {
       const result = this.start();
-      return isPromise(result) ? await this.settle(result, limitMs) : result;
+      if (!isPromise(result)) return result;
+      let settled = false;
+      const settle = (): void => void (settled = true);
+      result.then(settle, settle);
+      await undefined; // a tool that waits for nothing has settled after this
+      return settled ? await result : await this.race(result, limitMs);
     } finally {
       if (this.state === 'running') this.state = 'finished';
     }
@@ -64,14 +69,6 @@ export class RunningCall implements ToolContext {
   private execute(input: ParsedInput): unknown {
     if (input.ok) return this.tool.execute(input.value, this);
     throw new Error(`The input is invalid: ${input.problems}. Correct it and call the tool again.`);
-  }
-
-  private async settle(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
-    let settled = false;
-    const settle = (): void => void (settled = true);
-    result.then(settle, settle);
-    await SETTLED; // after this, a tool that waits for nothing has settled
-    return settled ? await result : await this.race(result, limitMs);
   }
 
   private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {

@@ -33,8 +33,14 @@ export class ToolExecutor {
     if (this.inProgress.has(key))
       return this.failed(`Another call with the id ${call.id} is in progress. Use a different id for each call.`);
     this.inProgress.add(key);
+    const { tool } = tools.find(call.name)!;
     try {
-      return await this.run(call, tools, context);
+      const limitMs = tool.timeoutMs ?? this.options.defaultTimeoutMs;
+      const value = await new RunningCall(tool, call, context).finish(limitMs);
+      return toOutput(value, this.options.maxOutputChars);
+    } catch (error) {
+      if (context.signal.aborted) throw cancelled(call);
+      return this.failed(`The tool ${call.name} failed: ${reasonOf(error)}`);
     } finally {
       this.inProgress.delete(key);
     }
@@ -52,18 +58,6 @@ export class ToolExecutor {
       return parsed?.ok === false ? this.failed(`The input is invalid: ${parsed.problems}.`) : undefined;
     } catch (error) {
       return this.failed(reasonOf(error));
-    }
-  }
-
-  private async run(call: ToolCallPart, tools: ToolSet, context: CallSurroundings): Promise<ToolOutput> {
-    const { tool } = tools.find(call.name)!;
-    try {
-      const limitMs = tool.timeoutMs ?? this.options.defaultTimeoutMs;
-      const value = await new RunningCall(tool, call, context).finish(limitMs);
-      return toOutput(value, this.options.maxOutputChars);
-    } catch (error) {
-      if (context.signal.aborted) throw cancelled(call);
-      return this.failed(`The tool ${call.name} failed: ${reasonOf(error)}`);
     }
   }
 

@@ -4,6 +4,9 @@ import { unreachable } from './agent.status.js';
 
 type Respond = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
+/** The reason with which the signal of each call that has ended is aborted. An error for each call would need a stack trace. */
+const CALL_ENDED = aborted('A call that has ended');
+
 /**
  * Tracks the calls of an agent, in the same way for all kinds of agents. It provides the state of the agent, ends every
  * call with exactly one result or error, and ends all calls when the agent is closed. When a call ends for any reason,
@@ -29,28 +32,24 @@ export class CallTracker {
     this.inFlight.add(call);
     try {
       const signal = caller ? AbortSignal.any([caller, call.signal]) : call.signal;
-      yield* this.untilFinished(respond(signal), signal);
+      for await (const event of respond(signal)) {
+        if (signal.aborted) break; // an agent may have read several events at once
+        if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
+        yield event;
+        if (event.type === 'finished') return;
+      }
+      throw new ProviderError('AGENT_CRASHED', `${this.label} ended its response without a result.`);
     } catch (error) {
       throw this.explain(error, caller);
     } finally {
       this.inFlight.delete(call);
-      call.abort();
+      call.abort(CALL_ENDED);
     }
   }
 
   close(): void {
     this.closed = true;
     for (const call of this.inFlight) call.abort();
-  }
-
-  private async *untilFinished(events: AsyncIterable<AgentEvent>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    for await (const event of events) {
-      if (signal.aborted) break; // an agent may have read several events at once
-      if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
-      yield event;
-      if (event.type === 'finished') return;
-    }
-    throw new ProviderError('AGENT_CRASHED', `${this.label} ended its response without a result.`);
   }
 
   private explain(error: unknown, caller?: AbortSignal): unknown {

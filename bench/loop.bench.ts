@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { compareRunners, print, type Score } from './support/compare.js';
+import { SideProcess } from './support/side.process.js';
+import { requireAtMost, requireRatio } from './support/target.js';
+
+/**
+ * Runs with ten tool calls and a model without latency: Rollcall's loop, the loops of other frameworks, and a minimal loop as the
+ * upper bound. Each side has its own process. First the rate with 64 concurrent runs, then the heap of 1,000 runs that wait in their
+ * last tool call.
+ */
+const MIN_RATIO = 10;
+const MAX_KILOBYTES = 10;
+const ROUND_S = 3;
+/** V8 needs thousands of runs until all code of a side is optimised; the rates of the first rounds would still rise. */
+const WARM_UP_S = 10;
+
+const PEERS = new URL('../../bench/peers/', import.meta.url);
+const SUPPORT = new URL('./support/', import.meta.url);
+const peers = [
+  { name: 'AI SDK, ToolLoopAgent', module: 'ai-sdk.mjs' },
+  { name: 'OpenAI Agents', module: 'openai-agents.mjs' },
+  { name: 'LangChain, createAgent', module: 'langchain.mjs' },
+  { name: 'Mastra, Agent', module: 'mastra.mjs' },
+];
+
+/** `npm run bench:loop -- ai-sdk` measures only this peer. */
+const wanted = process.argv.slice(2);
+
+function startPeers(): SideProcess[] {
+  if (existsSync(new URL('node_modules', PEERS)))
+    return peers
+      .filter(({ module }) => wanted.length === 0 || wanted.includes(module.replace('.mjs', '')))
+      .map(({ name, module }) => new SideProcess(name, new URL(module, PEERS)));
+  console.log('the peers are not installed, so there is no comparison with them: npm ci --prefix bench/peers');
+  process.exitCode = 1;
+  return [];
+}
+
+async function printHeap(sides: readonly SideProcess[]): Promise<number[]> {
+  console.log('\nheap for each of 1,000 concurrent runs');
+  const sizes: number[] = [];
+  for (const side of sides) {
+    const kilobytes = (await side.heap()) / 1_000;
+    sizes.push(kilobytes);
+    console.log(`  ${side.name.padEnd(44)} ${kilobytes.toFixed(1).padStart(7)} KB`);
+  }
+  return sizes;
+}
+
+function fastest(scores: readonly Score[]): Score | undefined {
+  return scores.toSorted((one, other) => other.perSecond - one.perSecond)[0];
+}
+
+const sides = [
+  new SideProcess('minimal loop', new URL('minimal-loop.side.js', SUPPORT)),
+  new SideProcess('Rollcall, ReactAgent', new URL('rollcall-loop.side.js', SUPPORT)),
+  ...startPeers(),
+];
+try {
+  for (const side of sides) await side.run(WARM_UP_S);
+  const [minimal, rollcall, ...others] = await compareRunners(sides, ROUND_S);
+  print(
+    'runs with 10 tool calls, 64 concurrent',
+    [minimal, rollcall, ...others].filter((score) => score !== undefined),
+  );
+  if (others.length > 0) requireRatio(MIN_RATIO, rollcall, fastest(others));
+  const [, kilobytes = Infinity] = await printHeap(sides);
+  requireAtMost(MAX_KILOBYTES, kilobytes, 'KB for each run of Rollcall');
+  const busy = loadavg().map((load) => load.toFixed(1));
+  console.log(`\nload of the machine in the last 1, 5 and 15 minutes: ${busy.join(', ')}`);
+} finally {
+  for (const side of sides) side.stop();
+}
