@@ -1,0 +1,39 @@
+import type { WantedModel } from '#rollcall/providers';
+
+/** What an agent is and may do. Plain JSON: the same content always has the same hash. */
+export interface DefinitionContent {
+  description: string;
+  /** The system prompt. */
+  instructions: string;
+  /** The agent provider: `native` by default. Other providers read `settings`. */
+  provider: string;
+  settings?: Record<string, unknown>;
+  model?: WantedModel;
+  /** Null or absent: all tools, or those of the parent. An empty list: no tools. */
+  tools?: readonly string[] | null;
+  disallowedTools?: readonly string[];
+  skills?: readonly { name: string; mode: 'preload' | 'catalog' }[];
+  capabilities?: readonly string[];
+  maxIterations?: number;
+  maxDelegationDepth?: number;
+  maxConcurrency?: number;
+  whenBusy?: 'queue' | 'reject';
+  budget?: { tokens: number | null; microUsd: number | null };
+  inheritTools?: 'union' | 'intersection' | 'off';
+  /** The agents that may be called. Absent: all. */
+  subagents?: readonly string[];
+  outputSchema?: Record<string, unknown>;
+  metadata?: Record<string, unknown>;
+}
+
+/** One immutable revision of a definition. */
+export interface Definition {
+  namespace: string;
+  name: string;
+  revision: number;
+  content: DefinitionContent;
+  source: 'code' | 'config' | 'rest' | 'file';
+  hash: string;
+  createdAt: string;
+  createdBy: string;
+}
