@@ -5,6 +5,10 @@ import { AgentTools } from './agents/agent.tools.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { DefinitionContents } from './definitions/definition.contents.js';
+import { DefinitionStore } from './definitions/definition.store.js';
+import { DefinitionValidator } from './definitions/definition.validator.js';
+import { DefinitionsService } from './definitions/definitions.service.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -22,12 +26,21 @@ export class AgentRuntimeModule {
       module: AgentRuntimeModule,
       global: true,
       imports: [DiscoveryModule],
-      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS],
-      exports: [GuardedAgents, LedgerSpending, SkillLibrary, ToolCatalog, ToolExecutor],
+      providers: [GuardedAgents, LedgerSpending, library, ...toolProviders(tools), ...NATIVE_AGENTS, ...DEFINITIONS],
+      exports: [
+        DefinitionsService,
+        DefinitionValidator,
+        GuardedAgents,
+        LedgerSpending,
+        SkillLibrary,
+        ToolCatalog,
+        ToolExecutor,
+      ],
     };
   }
 }
 
+const DEFINITIONS: Provider[] = [DefinitionContents, DefinitionStore, DefinitionValidator, DefinitionsService];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {

@@ -1,6 +1,8 @@
 export { AgentRuntimeModule } from './agent-runtime.module.js';
 export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
+export { RUNTIME_EVENTS } from './event.types.js';
+export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export type { Skill } from './skills/skill.js';
 export { filesOf } from './skills/skill.files.js';

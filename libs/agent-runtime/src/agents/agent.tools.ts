@@ -5,7 +5,7 @@ import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
 /** Tools that the runtime adds to an agent. They are in no toolbox of the catalog. */
-const RUNTIME_TOOLS = new Set([
+export const RUNTIME_TOOLS: ReadonlySet<string> = new Set([
   'ask_caller',
   'activate_skill',
   'list_agents',
