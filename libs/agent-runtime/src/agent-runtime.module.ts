@@ -8,6 +8,7 @@ import { GuardedAgents } from './calls/guarded.agents.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
+import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
@@ -30,6 +31,7 @@ export class AgentRuntimeModule {
       exports: [
         DefinitionsService,
         DefinitionValidator,
+        EffectiveDefinitions,
         GuardedAgents,
         LedgerSpending,
         SkillLibrary,
@@ -40,7 +42,13 @@ export class AgentRuntimeModule {
   }
 }
 
-const DEFINITIONS: Provider[] = [DefinitionContents, DefinitionStore, DefinitionValidator, DefinitionsService];
+const DEFINITIONS: Provider[] = [
+  DefinitionContents,
+  DefinitionStore,
+  DefinitionValidator,
+  DefinitionsService,
+  EffectiveDefinitions,
+];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {

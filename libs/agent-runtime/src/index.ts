@@ -1,6 +1,12 @@
 export { AgentRuntimeModule } from './agent-runtime.module.js';
 export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
+export { capabilitiesOf } from './definitions/definition.capabilities.js';
+export type { FieldChange } from './definitions/definition.diff.js';
+export type { Definition, DefinitionContent } from './definitions/definition.js';
+export { DefinitionValidator } from './definitions/definition.validator.js';
+export { DefinitionsService } from './definitions/definitions.service.js';
+export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';

@@ -13,6 +13,8 @@ export const PERMISSIONS = [
   'budgets:write',
   'models:read',
   'tools:read',
+  'definitions:read',
+  'definitions:write',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -28,7 +30,15 @@ export type Role = (typeof ROLES)[number];
 
 /** Every role may read these. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
-const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'tools:read', 'events:read', 'metrics:read'];
+const VIEWER: Permission[] = [
+  ...READ,
+  'agents:query',
+  'models:read',
+  'tools:read',
+  'definitions:read',
+  'events:read',
+  'metrics:read',
+];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /** For services that use agents. */
@@ -39,6 +49,7 @@ const CALLER: Permission[] = [
   'budgets:spend',
   'budgets:spend-any',
   'models:read',
+  'definitions:read',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,
@@ -46,6 +57,7 @@ const OPERATOR: Permission[] = [
   ...CALLER,
   'agents:operate',
   'budgets:write',
+  'definitions:write',
   'webhooks:manage',
   'audit:read',
 ];

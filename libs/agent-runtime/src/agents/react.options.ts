@@ -9,6 +9,9 @@ import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
+export const DEFAULT_MAX_ITERATIONS = 20;
+export const DEFAULT_MAX_DELEGATION_DEPTH = 3;
+
 export interface ReactAgentOptions {
   readonly name: string;
   readonly description: string;
@@ -69,8 +72,15 @@ export interface CheckedOptions extends Omit<
 
 /** Adds the defaults. Throws one error for the first option that is invalid. */
 export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
-  const { maxDelegationDepth = 3, maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = options;
-  const { maxIterations = 20, mayAsk = false, skills = [], namespace = 'default', now = Date.now } = rest;
+  const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH, ...others } = options;
+  const { maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = others;
+  const {
+    maxIterations = DEFAULT_MAX_ITERATIONS,
+    mayAsk = false,
+    skills = [],
+    namespace = 'default',
+    now = Date.now,
+  } = rest;
   check(name, 'maxIterations', maxIterations, 1);
   check(name, 'maxDelegationDepth', maxDelegationDepth, 0);
   check(name, 'maxDelegationWidth', maxDelegationWidth, 1);
