@@ -81,6 +81,17 @@ export class DiffView {
   changes: FieldChangeView[];
 }
 
-export function toSummary({ content, hash: _, ...definition }: Definition): DefinitionSummary {
-  return { ...definition, description: content.description, capabilities: capabilitiesOf(content) };
+export function toSummary(definition: Definition): DefinitionSummary {
+  const { namespace, name, revision, source, content, createdAt, createdBy } = definition;
+  const { description } = content;
+  return {
+    namespace,
+    name,
+    revision,
+    source,
+    description,
+    capabilities: capabilitiesOf(content),
+    createdAt,
+    createdBy,
+  };
 }

@@ -39,7 +39,7 @@ const ContentSchema = z.strictObject({
   subagents: z.array(AgentName).max(500).readonly().optional(),
   outputSchema: Json.optional(),
   metadata: Json.optional(),
-}) satisfies z.ZodType<DefinitionContent, unknown>;
+}) satisfies z.ZodType<DefinitionContent>;
 
 const KEYS = Object.keys(ContentSchema.shape);
 

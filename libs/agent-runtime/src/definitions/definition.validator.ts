@@ -64,7 +64,7 @@ export class DefinitionValidator {
     return {
       tools: { tools: [...tools, ...RUNTIME_TOOLS], mcpServers },
       skills: this.skills.list().map(({ name }) => name),
-      models: this.presets.list().flatMap(({ name, aliases }) => [name, ...aliases]),
+      models: this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)),
       vendors: this.vendors.list().map(({ name }) => name),
       providers: this.providers.list().map(({ name }) => name),
     };

@@ -165,7 +165,7 @@ describe('replacement and removal', () => {
         async (maxIterations) => await (maxIterations % 2 ? here : there).definitions.replace(draft({ maxIterations })),
       ),
     );
-    expect(all.map(({ revision }) => revision).toSorted()).toEqual([2, 3, 4, 5]);
+    expect(new Set(all.map(({ revision }) => revision))).toEqual(new Set([2, 3, 4, 5]));
   });
 
   it('S0.6 a removed definition is not found, its revisions remain, and a new one continues their numbers', async () => {
