@@ -9,6 +9,7 @@ import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-cens
 /** Every route, the permission it requires, and its action in the audit log. Add a new route here by hand. */
 const CENSUS: RouteFacts[] = [
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
+  { route: 'DELETE /v1/definitions/:name', access: 'definitions:write', mutation: 'definition.unregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
   { route: 'DELETE /v1/namespaces/:name', access: 'namespaces:manage', mutation: 'namespace.deleted' },
   { route: 'DELETE /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.deleted' },
@@ -26,6 +27,13 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/budgets/:id/ledger', access: 'budgets:read' },
   { route: 'GET /v1/budgets/reconciliation', access: 'budgets:read' },
   { route: 'GET /v1/budgets/reservations/:key', access: 'budgets:spend' },
+  { route: 'GET /v1/definitions', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name/capabilities', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name/diff', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name/effective', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name/revisions', access: 'definitions:read' },
+  { route: 'GET /v1/definitions/:name/revisions/:revision', access: 'definitions:read' },
   { route: 'GET /v1/events', access: 'events:read' },
   { route: 'GET /v1/events/snapshot', access: 'agents:read' },
   { route: 'GET /v1/events/stream', access: 'events:read' },
@@ -68,6 +76,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/budgets/reservations/:key/renew', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/settle', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/runs', access: 'budgets:spend', mutation: 'not audited' },
+  { route: 'POST /v1/definitions', access: 'definitions:write', mutation: 'definition.registered' },
+  { route: 'POST /v1/definitions/effective', access: 'definitions:read', mutation: 'repeatable' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },
   { route: 'POST /v1/heartbeats', access: 'agents:register', mutation: 'repeatable' },
   { route: 'POST /v1/keys', access: 'keys:manage', mutation: 'key.issued' },
@@ -83,6 +93,7 @@ const CENSUS: RouteFacts[] = [
   },
   { route: 'POST /v1/webhooks/:id/replay', access: 'webhooks:manage', mutation: 'webhook.replayed' },
   { route: 'POST /v1/webhooks/:id/rotate', access: 'webhooks:manage', mutation: 'webhook.rotated' },
+  { route: 'PUT /v1/definitions/:name', access: 'definitions:write', mutation: 'definition.replaced' },
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 

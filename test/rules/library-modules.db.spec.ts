@@ -1,7 +1,16 @@
 import { type DynamicModule, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Client } from 'pg';
-import { AgentRuntimeModule, defineTool, GuardedAgents, Tool, toolBox, ToolCatalog } from '#rollcall/agent-runtime';
+import {
+  AgentRuntimeModule,
+  defineTool,
+  GuardedAgents,
+  RUNTIME_EVENTS,
+  RUNTIME_SCHEMA,
+  Tool,
+  toolBox,
+  ToolCatalog,
+} from '#rollcall/agent-runtime';
 import {
   Database,
   EventCatalog,
@@ -29,7 +38,8 @@ import {
 import { DEFAULT_REGISTRY_OPTIONS, given } from '#rollcall/registry/testing';
 
 const REGISTRY = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
-const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS, ...PLATFORM_EVENTS });
+const RUNTIME = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, RUNTIME_SCHEMA);
+const EVERY_EVENT = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 const NO_PROVIDERS: ProvidersOptions = {
   egress: {},
   models: { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } } },
@@ -135,7 +145,7 @@ describe('on a new database', () => {
   it('AgentRuntimeModule starts with the other modules, calls an agent through its circuit and closes its connections', async () => {
     const providers = ProvidersModule.forRoot({ ...NO_PROVIDERS, egress: { allowLoopback: true } });
     const others = [platform(EVERY_EVENT), RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS), providers];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot());
+    const context = await boot(RUNTIME, ...others, AgentRuntimeModule.forRoot());
     await context
       .get(AgentsService)
       .register({ agentId: 'ada', leaseToken: null, by: 'test', facts: given.registration() });
@@ -158,7 +168,7 @@ describe('on a new database', () => {
       RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
       ProvidersModule.forRoot(NO_PROVIDERS),
     ];
-    const context = await boot(REGISTRY, ...others, AgentRuntimeModule.forRoot(), { module: GreetingModule });
+    const context = await boot(RUNTIME, ...others, AgentRuntimeModule.forRoot(), { module: GreetingModule });
     const catalog = context.get(ToolCatalog);
     catalog.add(toolBox('farewell', [defineTool({ name: 'part', description: 'Parts.', execute: () => 'bye' })]));
     const own = catalog.list('default').slice(0, 2);

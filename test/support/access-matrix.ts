@@ -1,7 +1,8 @@
 import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
-export type TargetKind = 'agent' | 'budget' | 'delivery' | 'key' | 'namespace' | 'reservation' | 'webhook';
+export type TargetKind =
+  'agent' | 'budget' | 'definition' | 'delivery' | 'key' | 'namespace' | 'reservation' | 'webhook';
 
 export interface Target {
   id: string;
@@ -42,15 +43,18 @@ let sequence = 0;
 const unique = (): string => `m-${(sequence += 1)}`;
 const registration = (): object => ({ agentId: unique(), name: 'builder', capabilities: ['build'] });
 const ofGeneration = (): object => ({ generation: 1 });
+const content = (): object => ({ description: 'Reviews code.' });
 const empty = (): object => ({});
 const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
+const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
 /** Every route that requires a permission. A route without a row fails the test. */
 export const ACCESS: Record<string, AccessRow> = {
   'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
+  'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
   'DELETE /v1/namespaces/:name': { roles: 'admin', ok: 204, target: 'namespace', installation: true },
   'DELETE /v1/webhooks/:id': { ...webhook, ok: 204 },
@@ -66,6 +70,13 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/budgets/:id/ledger': { roles: ALL, ok: 200, target: 'budget' },
   'GET /v1/budgets/reconciliation': { roles: ALL, ok: 200 },
   'GET /v1/budgets/reservations/:key': reservation,
+  'GET /v1/definitions': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/definitions/:name': definition,
+  'GET /v1/definitions/:name/capabilities': definition,
+  'GET /v1/definitions/:name/diff': { ...definition, query: '?from=1&to=1' },
+  'GET /v1/definitions/:name/effective': definition,
+  'GET /v1/definitions/:name/revisions': definition,
+  'GET /v1/definitions/:name/revisions/:revision': definition,
   'GET /v1/events': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/events/snapshot': { roles: ALL, ok: 200 },
   'GET /v1/events/stream': { roles: READS_EVENTS, ok: 200 },
@@ -123,6 +134,12 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
   'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
   'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/definitions': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
+  'POST /v1/definitions/effective': {
+    roles: READS_MODELS,
+    ok: 200,
+    body: () => ({ name: unique(), content: content() }),
+  },
   'POST /v1/events/tickets': { roles: READS_EVENTS, ok: 201, body: empty },
   'POST /v1/heartbeats': {
     ...agent,
@@ -144,6 +161,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/webhooks/:id/deliveries/:sequence/replay': { ...webhook, target: 'delivery', body: empty },
   'POST /v1/webhooks/:id/replay': { ...webhook, body: empty },
   'POST /v1/webhooks/:id/rotate': { ...webhook, ok: 201, body: empty },
+  'PUT /v1/definitions/:name': { ...definition, roles: OPERATORS, body: () => ({ content: content() }) },
   'PUT /v1/registry/protection': {
     roles: OPERATORS,
     ok: 200,

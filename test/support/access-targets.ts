@@ -24,6 +24,9 @@ export class AccessTargets {
       }
       case 'budget':
         return idOf(await this.post('/v1/budgets', key, { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
+      case 'definition':
+        await this.post('/v1/definitions', key, { name, content: { description: 'Reviews code.' } });
+        return { id: name };
       case 'key':
         return idOf(await this.post('/v1/keys', key, { name, roles: ['viewer'] }));
       case 'namespace':
@@ -62,5 +65,8 @@ const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']
 
 /** The path of a route for this object, without a query. */
 export function pathTo(pattern: string, { id, sequence = '1' }: Target): string {
-  return pattern.replace(/:(id|name|key)\b/, id).replace(':sequence', sequence);
+  return pattern
+    .replace(/:(id|name|key)\b/, id)
+    .replace(':sequence', sequence)
+    .replace(':revision', '1');
 }

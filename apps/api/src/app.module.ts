@@ -10,6 +10,7 @@ import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
 import { platformOptions, providersOptions, registryOptions, runtimeOptions } from './config/library.options.js';
+import { DefinitionsModule } from './definitions/definitions.module.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
@@ -69,6 +70,7 @@ export class AppModule {
         EventsModule,
         AgentsModule,
         BudgetsModule,
+        DefinitionsModule,
         ModelsModule,
         SkillsModule,
         SinksModule,

@@ -9,6 +9,11 @@ import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
+import { DefinitionContents } from './definitions/definition.contents.js';
+import { DefinitionStore } from './definitions/definition.store.js';
+import { DefinitionValidator } from './definitions/definition.validator.js';
+import { EffectiveDefinitions } from './definitions/effective.definitions.js';
+import { DefinitionsService } from './definitions/definitions.service.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -36,9 +41,13 @@ export class AgentRuntimeModule {
         ...toolProviders(tools),
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
+        ...DEFINITIONS,
       ],
       exports: [
         AgentFactoryRegistry,
+        DefinitionsService,
+        DefinitionValidator,
+        EffectiveDefinitions,
         Delegation,
         GuardedAgents,
         LedgerSpending,
@@ -51,6 +60,13 @@ export class AgentRuntimeModule {
   }
 }
 
+const DEFINITIONS: Provider[] = [
+  DefinitionContents,
+  DefinitionStore,
+  DefinitionValidator,
+  DefinitionsService,
+  EffectiveDefinitions,
+];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {

@@ -1,6 +1,12 @@
 import type { Schema } from '#rollcall/platform';
+import { DefinitionRevisionEntity } from './definitions/definition-revision.entity.js';
+import { DefinitionEntity } from './definitions/definition.entity.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
+import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 
 /** The tables and migrations of the runtime. */
-export const AGENT_RUNTIME_SCHEMA: Schema = { entities: [ToolPinEntity], migrations: [ToolPins1763500000000] };
+export const RUNTIME_SCHEMA: Schema = {
+  entities: [ToolPinEntity, DefinitionEntity, DefinitionRevisionEntity],
+  migrations: [ToolPins1763500000000, Definitions1763600000000],
+};

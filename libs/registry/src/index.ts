@@ -81,6 +81,7 @@ export { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from './discovery/agent.
 export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
 export { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
+export { claimFault } from './discovery/capability.claim.js';
 export { Directory, type DirectoryOptions } from './discovery/directory.js';
 export type { DirectoryEntry } from './discovery/directory.entry.js';
 export { CapabilityAliasError } from './discovery/discovery.errors.js';

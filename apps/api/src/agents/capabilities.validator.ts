@@ -1,15 +1,7 @@
 import { registerDecorator } from 'class-validator';
-import { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
+import { capabilityKeys, claimFault, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
 
 const MAX_CLAIMS = 200;
-const MAX_CLAIM_LENGTH = 100;
-/** The index contains an agent under every level of each of its capabilities. */
-const MAX_LEVELS = 16;
-/**
- * No punctuation or blank at the ends: the normal form would be different or empty. No comma: it separates capabilities in
- * CloudEvents and in the filters of events.
- */
-const CLAIM = /^[^\s._,\p{Cc}](?:[^,\p{Cc}]*[^\s._,\p{Cc}])?$/u;
 
 export const CAPABILITIES_RULE =
   `1 to ${MAX_CLAIMS} capabilities with at most ${MAX_CAPABILITY_KEYS} entries in the hierarchy: \`code.build.rust\` ` +
@@ -33,14 +25,7 @@ export function IsCapabilities(): PropertyDecorator {
 function errorOf(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_CLAIMS)
     return `capabilities must be a list of 1 to ${MAX_CLAIMS} elements`;
-  return value.map(errorOfClaim).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
-}
-
-function errorOfClaim(claim: unknown): string | undefined {
-  if (typeof claim !== 'string' || claim.length < 1 || claim.length > MAX_CLAIM_LENGTH || !CLAIM.test(claim))
-    return `each capability must have 1 to ${MAX_CLAIM_LENGTH} characters, no comma or control character, and no dot, blank or underscore at its ends`;
-  if (claim.split('.').length > MAX_LEVELS) return `each capability may have at most ${MAX_LEVELS} levels`;
-  return undefined;
+  return value.map(claimFault).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
 }
 
 function errorOfAll(claims: string[]): string | undefined {

@@ -14,6 +14,8 @@ export const PERMISSIONS = [
   'models:read',
   'tools:read',
   'tools:manage',
+  'definitions:read',
+  'definitions:write',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -29,7 +31,15 @@ export type Role = (typeof ROLES)[number];
 
 /** Every role may read these. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
-const VIEWER: Permission[] = [...READ, 'agents:query', 'models:read', 'tools:read', 'events:read', 'metrics:read'];
+const VIEWER: Permission[] = [
+  ...READ,
+  'agents:query',
+  'models:read',
+  'tools:read',
+  'definitions:read',
+  'events:read',
+  'metrics:read',
+];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /** For services that use agents. */
@@ -40,6 +50,7 @@ const CALLER: Permission[] = [
   'budgets:spend',
   'budgets:spend-any',
   'models:read',
+  'definitions:read',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,
@@ -48,6 +59,7 @@ const OPERATOR: Permission[] = [
   'agents:operate',
   'budgets:write',
   'tools:manage',
+  'definitions:write',
   'webhooks:manage',
   'audit:read',
 ];

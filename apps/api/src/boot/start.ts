@@ -1,5 +1,5 @@
 import type { Logger as Pino } from 'pino';
-import { AGENT_RUNTIME_SCHEMA } from '#rollcall/agent-runtime';
+import { RUNTIME_SCHEMA } from '#rollcall/agent-runtime';
 import { AdminKeys, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { REGISTRY_SCHEMA } from '#rollcall/registry';
@@ -11,7 +11,7 @@ import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { openPostgres } from './postgres.js';
 import { shutDown } from './shutdown.js';
 
-export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, API_SCHEMA, AGENT_RUNTIME_SCHEMA);
+export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, RUNTIME_SCHEMA, API_SCHEMA);
 
 export interface Running {
   url: string;

@@ -64,6 +64,18 @@ const EVENT_DOCS: EventDocs = {
     about: 'A budget is no longer low or exhausted.',
     data: { ...BUDGET, remaining: 500_000 },
   },
+  'definition.registered': {
+    about: 'A definition of an agent was registered. `source`: `code`, `config`, `rest` or `file`.',
+    data: { revision: 1, source: 'rest', by: 'key:4fT9sKq2Lm' },
+  },
+  'definition.replaced': {
+    about: 'A definition has a new revision. Calls in progress finish with the old one.',
+    data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
+  },
+  'definition.unregistered': {
+    about: 'A definition was removed. `revision` is its last one.',
+    data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
+  },
   'registry.clock_stepped_back': {
     about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
     data: { byMs: 60_000 },

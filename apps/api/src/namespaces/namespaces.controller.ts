@@ -104,8 +104,8 @@ export class NamespacesController {
     operationId: 'namespaces.delete',
     summary: 'Delete an empty namespace',
     description:
-      'Requires a credential for all namespaces. First deregister the agents, revoke the keys, remove the webhooks, and settle or ' +
-      'release the held reservations of the namespace. Its budgets, events and audit records remain, so its name cannot be used again.',
+      'Requires a credential for all namespaces. First deregister the agents, revoke the keys, remove the webhooks and definitions, and ' +
+      'settle or release the held reservations of the namespace. Its budgets, events and audit records remain, so its name cannot be used again.',
   })
   @ApiParam(NAME)
   @ApiNoContentResponse({ description: 'The namespace is deleted.' })

@@ -7,7 +7,7 @@ import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 
 /** Tools that the runtime adds to an agent. The tool catalog does not contain them. */
-const RUNTIME_TOOLS = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
+export const RUNTIME_TOOLS: ReadonlySet<string> = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
 
 /** The services that agents use to call tools and other agents. */
 @Injectable()

@@ -8,6 +8,9 @@ import type { StandardSchema } from '../tools/input/standard.schema.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 
+export const DEFAULT_MAX_ITERATIONS = 20;
+export const DEFAULT_MAX_DELEGATION_DEPTH = 3;
+
 export interface ReactAgentOptions {
   readonly name: string;
   readonly description: string;
@@ -62,8 +65,15 @@ export interface CheckedOptions extends Omit<
 
 /** Adds the defaults. Throws an error for the first invalid option. */
 export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
-  const { maxDelegationDepth = 3, maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = options;
-  const { maxIterations = 20, mayAsk = false, skills = [], namespace = 'default', now = Date.now } = rest;
+  const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH, ...others } = options;
+  const { maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = others;
+  const {
+    maxIterations = DEFAULT_MAX_ITERATIONS,
+    mayAsk = false,
+    skills = [],
+    namespace = 'default',
+    now = Date.now,
+  } = rest;
   check(name, 'maxIterations', maxIterations, 1);
   check(name, 'maxDelegationDepth', maxDelegationDepth, 0);
   check(name, 'maxDelegationWidth', maxDelegationWidth, 1);

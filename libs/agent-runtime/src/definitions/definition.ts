@@ -26,13 +26,16 @@ export interface DefinitionContent {
   metadata?: Record<string, unknown>;
 }
 
+/** Where a definition comes from. */
+export type DefinitionSource = 'code' | 'config' | 'rest' | 'file';
+
 /** One immutable revision of a definition. */
 export interface Definition {
   namespace: string;
   name: string;
   revision: number;
   content: DefinitionContent;
-  source: 'code' | 'config' | 'rest' | 'file';
+  source: DefinitionSource;
   hash: string;
   createdAt: string;
   createdBy: string;

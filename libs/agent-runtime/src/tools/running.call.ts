@@ -12,7 +12,6 @@ export interface CallSurroundings {
 }
 
 const MAX_PROGRESS_CHARS = 1_000;
-const SETTLED = Promise.resolve();
 
 /**
  * One call of a tool. A tool that ignores its signal is abandoned at its time limit: it may continue, but its result and its

@@ -3,7 +3,7 @@ import type { RunContext } from '../loop/run.context.js';
 import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
 import { ToolBoxNameTakenError, UnknownToolBoxError } from './tool.errors.js';
 import { ToolExplorer } from './tool.explorer.js';
-import { checkToolFilter, type ToolFilter } from './tool.filter.js';
+import { checkToolFilter, type KnownTools, type ToolFilter } from './tool.filter.js';
 import type { Tool, ToolBox } from './tool.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from './tools.options.js';
 
@@ -63,9 +63,14 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
 
   /** Throws TOOL_UNKNOWN if the filter names tools that no agent in this namespace can have. */
   checkFilter(filter: ToolFilter, namespace: string): void {
+    checkToolFilter(filter, this.known(namespace));
+  }
+
+  /** The tools that a filter of an agent in this namespace may name. */
+  known(namespace: string): KnownTools {
     const tools = this.list(namespace).filter(({ enabled }) => enabled);
     const servers = this.enabled.filter(({ name }) => name.startsWith(MCP)).map(({ name }) => name.slice(MCP.length));
-    checkToolFilter(filter, { tools: tools.map(({ tool }) => tool.name), mcpServers: servers });
+    return { tools: tools.map(({ tool }) => tool.name), mcpServers: servers };
   }
 
   private all(): ToolBox[] {
@@ -81,7 +86,8 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
   }
 }
 
-function rootContext(namespace: string): RunContext {
+/** The context of a run without a parent. */
+export function rootContext(namespace: string): RunContext {
   const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
   const place = { rootRunId: '', runId: '', agentName: '', ancestry: [], depth: 0 };
   return { namespace, ...place, deadline: null, limits };

@@ -28,10 +28,19 @@ export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
 /** Throws TOOL_UNKNOWN with all entries of the filter that match no known tool. */
 export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: KnownTools): void {
   const denied = deny.filter((entry) => entry !== ALL_SERVERS);
-  const unknown = [...new Set([...allow, ...denied])].filter((entry) => !isKnown(entry, known));
+  const unknown = unknownEntries([...allow, ...denied], known);
   if (unknown.length === 0) return;
-  const servers = (known.mcpServers ?? []).map((server) => `${MCP}${server}`);
-  throw new UnknownToolError(unknown, [...known.tools, ...servers]);
+  throw new UnknownToolError(unknown, filterNames(known));
+}
+
+/** Returns the entries that match no known tool, each once. */
+export function unknownEntries(entries: readonly string[], known: KnownTools): string[] {
+  return [...new Set(entries)].filter((entry) => !isKnown(entry, known));
+}
+
+/** All names that a filter may contain, for suggestions. */
+export function filterNames({ tools, mcpServers = [] }: KnownTools): string[] {
+  return [...tools, ...mcpServers.map((server) => `${MCP}${server}`)];
 }
 
 function matches(entry: string, name: string): boolean {

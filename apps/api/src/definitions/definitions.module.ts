@@ -1,0 +1,6 @@
+import { Module } from '@nestjs/common';
+import { DefinitionsController } from './definitions.controller.js';
+import { RevisionsController } from './revisions.controller.js';
+
+@Module({ controllers: [DefinitionsController, RevisionsController] })
+export class DefinitionsModule {}

@@ -1,0 +1,90 @@
+import { RuntimeError } from '../errors.js';
+import { proposedName } from './definition.name.js';
+
+/** One problem of a definition. */
+export interface DefinitionFault {
+  /** The path of the field, such as `skills.0.name`. */
+  field: string;
+  message: string;
+}
+
+const MAX_REPORTED = 20;
+
+/** `details.errors` has the first problems. */
+export class DefinitionInvalidError extends RuntimeError {
+  readonly code = 'DEFINITION_INVALID';
+  override readonly details: { errors: DefinitionFault[]; moreErrors?: number };
+
+  constructor(faults: readonly DefinitionFault[]) {
+    const errors = faults.slice(0, MAX_REPORTED);
+    const moreErrors = faults.length - errors.length;
+    super(`The definition is invalid: ${errors.map(({ message }) => message).join('; ')}.`);
+    this.details = { errors, ...(moreErrors > 0 && { moreErrors }) };
+  }
+}
+
+/** `details.proposed` is a similar valid name, if there is one. */
+export class DefinitionNameInvalidError extends RuntimeError {
+  readonly code = 'DEFINITION_NAME_INVALID';
+  override readonly details?: { proposed: string };
+
+  constructor(name: string) {
+    const proposed = proposedName(name);
+    const remedy = proposed === undefined ? 'Choose another name.' : `Use ${proposed}, for example.`;
+    super(
+      `The name of a definition has 1 to 128 letters, digits and the characters _ . : - and begins with a letter or digit. ${remedy}`,
+    );
+    if (proposed !== undefined) this.details = { proposed };
+  }
+}
+
+export class DefinitionExistsError extends RuntimeError {
+  readonly code = 'DEFINITION_EXISTS';
+
+  constructor(name: string) {
+    super(`A definition ${show(name)} exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`);
+  }
+}
+
+export class DefinitionNotFoundError extends RuntimeError {
+  readonly code = 'DEFINITION_NOT_FOUND';
+
+  constructor(name: string) {
+    super(`There is no definition ${show(name)}. GET /v1/definitions lists all definitions.`);
+  }
+}
+
+export class DefinitionRevisionNotFoundError extends RuntimeError {
+  readonly code = 'DEFINITION_REVISION_NOT_FOUND';
+
+  constructor(name: string, revision: number) {
+    const list = 'GET /v1/definitions/{name}/revisions lists its revisions';
+    super(`The definition ${show(name)} has no revision ${revision}. ${list}.`);
+  }
+}
+
+export class DefinitionChangedError extends RuntimeError {
+  readonly code = 'DEFINITION_CHANGED';
+  override readonly details: { revision: number };
+
+  constructor(name: string, expected: number, revision: number) {
+    super(
+      `The definition ${show(name)} has revision ${revision}, and not ${expected}. Read it again, then repeat the change.`,
+    );
+    this.details = { revision };
+  }
+}
+
+export class DefinitionConfiguredError extends RuntimeError {
+  readonly code = 'DEFINITION_CONFIGURED';
+
+  constructor(name: string, source: string) {
+    super(
+      `The definition ${show(name)} comes from the deployment (source ${source}). Change it there, or choose another name.`,
+    );
+  }
+}
+
+function show(name: string): string {
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+}

@@ -1,0 +1,73 @@
+import { suggestion } from '../tools/closest.name.js';
+import { filterNames, type KnownTools, unknownEntries } from '../tools/tool.filter.js';
+import type { DefinitionContent } from './definition.js';
+import type { DefinitionFault } from './definition.errors.js';
+
+/** The names that a definition can refer to. */
+export interface KnownNames {
+  tools: KnownTools;
+  skills: readonly string[];
+  /** Presets and aliases. */
+  models: readonly string[];
+  vendors: readonly string[];
+  providers: readonly string[];
+}
+
+const INHERIT = 'inherit';
+/** A suggestion compares a name with all known names, so only the first ones get one. */
+const MAX_SUGGESTIONS = 20;
+
+/** All names in a definition that do not exist. */
+export function unknownReferences(content: DefinitionContent, known: KnownNames): DefinitionFault[] {
+  return [...unknownProvider(content, known), ...unknownModel(content, known), ...unknownParts(content, known)];
+}
+
+/** The problems that a spec file may have: `withoutUnknownParts` corrects them. */
+export function unknownParts(content: DefinitionContent, { tools, skills }: KnownNames): DefinitionFault[] {
+  const wanted = (content.skills ?? []).map(({ name }) => name);
+  return [
+    ...faults('tools', 'tool', unknownEntries(content.tools ?? [], tools), filterNames(tools)),
+    ...faults('disallowedTools', 'tool', unknownEntries(content.disallowedTools ?? [], tools), filterNames(tools)),
+    ...faults('skills', 'skill', missing(wanted, skills), skills),
+  ];
+}
+
+export function unknownProvider({ provider }: DefinitionContent, { providers }: KnownNames): DefinitionFault[] {
+  return faults('provider', 'agent provider', missing([provider], providers), providers);
+}
+
+export function unknownModel({ model }: DefinitionContent, { models, vendors }: KnownNames): DefinitionFault[] {
+  if (model === null || model === undefined || model === INHERIT) return [];
+  if (typeof model === 'string') return faults('model', 'model preset or alias', missing([model], models), models);
+  if ('vendor' in model) return faults('model.vendor', 'model vendor', missing([model.vendor], vendors), vendors);
+  return faults('model.preset', 'model preset or alias', missing([model.preset], models), models);
+}
+
+/** Removes unknown tools, skills and models. A list of tools that becomes empty allows no tool, as before. */
+export function withoutUnknown(content: DefinitionContent, known: KnownNames): DefinitionContent {
+  const { model, tools, disallowedTools, skills, ...rest } = content;
+  const keepsModel = model !== undefined && unknownModel(content, known).length === 0;
+  return {
+    ...rest,
+    ...(keepsModel && { model }),
+    ...(tools !== undefined && { tools: tools && knownOf(tools, known.tools) }),
+    ...(disallowedTools && { disallowedTools: knownOf(disallowedTools, known.tools) }),
+    ...(skills && { skills: skills.filter(({ name }) => known.skills.includes(name)) }),
+  };
+}
+
+function knownOf(entries: readonly string[], tools: KnownTools): string[] {
+  const unknown = new Set(unknownEntries(entries, tools));
+  return entries.filter((entry) => !unknown.has(entry));
+}
+
+function missing(wanted: readonly string[], known: readonly string[]): string[] {
+  return [...new Set(wanted)].filter((name) => !known.includes(name));
+}
+
+function faults(field: string, noun: string, unknown: readonly string[], known: readonly string[]): DefinitionFault[] {
+  return unknown.map((name, index) => {
+    const hint = index < MAX_SUGGESTIONS ? suggestion(name, known) : '';
+    return { field, message: `${field}: there is no ${noun} ${JSON.stringify(name)}${hint}` };
+  });
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { InlineChoiceSchema } from '#rollcall/providers';
+import { suggestion } from '../tools/closest.name.js';
+import { jsonProblem } from '../tools/json.check.js';
+import type { DefinitionContent } from './definition.js';
+import { isDefinitionName } from './definition.name.js';
+import type { DefinitionFault } from './definition.errors.js';
+
+const MAX_BYTES = 262_144;
+const MAX_SHOWN = 80;
+
+const Names = z.array(z.string().min(1).max(200)).max(500).readonly();
+const Json = z.record(z.string(), z.unknown());
+const Amount = z.int().positive().nullable();
+const AgentName = z.string().refine(isDefinitionName, 'must be the name of a definition');
+
+const ContentSchema = z.strictObject({
+  description: z.string().min(1).max(1_024),
+  instructions: z.string().max(100_000).default(''),
+  provider: z.string().min(1).max(100).default('native'),
+  settings: Json.optional(),
+  model: z.union([z.string().min(1).max(100), InlineChoiceSchema], 'must be a name or an inline choice').nullish(),
+  tools: Names.nullish(),
+  disallowedTools: Names.optional(),
+  skills: z
+    .array(
+      z.strictObject({ name: z.string().min(1).max(200), mode: z.enum(['preload', 'catalog']).default('catalog') }),
+    )
+    .max(100)
+    .readonly()
+    .optional(),
+  capabilities: Names.optional(),
+  maxIterations: z.int().min(1).max(1_000).optional(),
+  maxDelegationDepth: z.int().min(0).max(32).optional(),
+  maxConcurrency: z.int().min(1).max(10_000).optional(),
+  whenBusy: z.enum(['queue', 'reject']).optional(),
+  budget: z.strictObject({ tokens: Amount.default(null), microUsd: Amount.default(null) }).optional(),
+  inheritTools: z.enum(['union', 'intersection', 'off']).optional(),
+  subagents: z.array(AgentName).max(500).readonly().optional(),
+  outputSchema: Json.optional(),
+  metadata: Json.optional(),
+}) satisfies z.ZodType<DefinitionContent>;
+
+const KEYS = Object.keys(ContentSchema.shape);
+
+export type ReadContent =
+  { content: DefinitionContent; faults?: undefined } | { content?: undefined; faults: DefinitionFault[] };
+
+/** Checks the form of a definition and adds the defaults. All problems are reported at once. */
+export function readContent(value: unknown): ReadContent {
+  const problem = jsonProblem(value, { maxBytes: MAX_BYTES, rejectsReservedNames: true }) ?? unstorable(value);
+  if (problem !== undefined) return { faults: [{ field: 'content', message: `the definition ${problem}` }] };
+  const parsed = ContentSchema.safeParse(value);
+  return parsed.success ? { content: parsed.data } : { faults: parsed.error.issues.flatMap(toFaults) };
+}
+
+/** Splits the unknown keys from a definition. */
+export function withoutUnknownKeys(value: unknown): { value: unknown; unknown: string[] } {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, unknown: [] };
+  const entries = Object.entries(value);
+  const known = entries.filter(([key]) => KEYS.includes(key));
+  return {
+    value: Object.fromEntries(known),
+    unknown: entries.flatMap(([key]) => (KEYS.includes(key) ? [] : [key])),
+  };
+}
+
+export function unknownKey(key: string, path: readonly PropertyKey[] = []): DefinitionFault {
+  const shown = key.length > MAX_SHOWN ? `${key.slice(0, MAX_SHOWN)}…` : key;
+  const hint = path.length === 0 ? suggestion(key, KEYS) : '';
+  const field = [...path, shown].join('.');
+  return { field, message: `${field} is not a known field${hint}` };
+}
+
+/** Postgres cannot store these characters. The depth of the value is limited. */
+function unstorable(value: unknown): string | undefined {
+  if (typeof value === 'string')
+    return value.includes('\0') || !value.isWellFormed()
+      ? 'contains a NUL character or half of a surrogate pair'
+      : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const parts = Array.isArray(value) ? (value as unknown[]) : Object.entries(value).flat();
+  return parts.map(unstorable).find((problem) => problem !== undefined);
+}
+
+function toFaults(issue: z.core.$ZodIssue): DefinitionFault[] {
+  if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, 20).map((key) => unknownKey(key, issue.path));
+  const field = issue.path.join('.') || 'content';
+  return [{ field, message: `${field}: ${issue.message}` }];
+}

@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { DefinitionRevisionEntity } from './definition-revision.entity.js';
+
+export type RevisionRow = DefinitionRevisionEntity;
+export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
+
+const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
+  r.created_by AS "createdBy"`;
+const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace, name, revision)';
+
+@Injectable()
+export class DefinitionStore {
+  constructor(private readonly db: Database) {}
+
+  /**
+   * Adds a definition, or returns undefined if the name is taken. Two registrations of one name wait for each other. The numbers
+   * continue after those of a removed definition with the same name.
+   */
+  async insert(draft: NewRevision): Promise<RevisionRow | undefined> {
+    const { namespace, name } = draft;
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `rollcall.definition:${namespace}/${name}`,
+    ]);
+    const rows = await this.db.query<{ revision: number }>(
+      `INSERT INTO definition (namespace, name, revision)
+       SELECT $1, $2, coalesce(max(revision), 0) + 1 FROM definition_revision WHERE namespace = $1 AND name = $2
+       ON CONFLICT DO NOTHING RETURNING revision`,
+      [namespace, name],
+    );
+    return rows[0] && (await this.addRevision(draft, rows[0].revision));
+  }
+
+  /** The caller has locked the definition. */
+  async advance(draft: NewRevision, revision: number): Promise<RevisionRow> {
+    const { namespace, name } = draft;
+    await this.db.query('UPDATE definition SET revision = $3 WHERE namespace = $1 AND name = $2', [
+      namespace,
+      name,
+      revision,
+    ]);
+    return await this.addRevision(draft, revision);
+  }
+
+  async find(namespace: string, name: string): Promise<RevisionRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name = $2`;
+    return (await this.db.query<RevisionRow>(sql, [namespace, name]))[0];
+  }
+
+  /** Locks the definition until the transaction ends, and returns its current revision. */
+  async lock(namespace: string, name: string): Promise<RevisionRow | undefined> {
+    const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
+    const held = await this.db.query(sql, [namespace, name]);
+    // A second statement: it sees the revision of the transaction that held the lock before.
+    return held.length === 0 ? undefined : await this.find(namespace, name);
+  }
+
+  async remove(namespace: string, name: string): Promise<void> {
+    await this.db.query('DELETE FROM definition WHERE namespace = $1 AND name = $2', [namespace, name]);
+  }
+
+  /** One page of current revisions, by name. */
+  async page(namespace: string, limit: number, after = ''): Promise<RevisionRow[]> {
+    return await this.db.query<RevisionRow>(
+      `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name COLLATE "C" > $2
+       ORDER BY name COLLATE "C" LIMIT $3`,
+      [namespace, after, limit],
+    );
+  }
+
+  async revision(namespace: string, name: string, revision: number): Promise<RevisionRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM definition_revision AS r WHERE namespace = $1 AND name = $2 AND revision = $3`;
+    return (await this.db.query<RevisionRow>(sql, [namespace, name, revision]))[0];
+  }
+
+  /** One page of the revisions of a definition, newest first. */
+  async revisions(namespace: string, name: string, limit: number, before?: number): Promise<RevisionRow[]> {
+    return await this.db.query<RevisionRow>(
+      `SELECT ${COLUMNS} FROM definition_revision AS r
+       WHERE namespace = $1 AND name = $2 AND ($4::integer IS NULL OR revision < $4) ORDER BY revision DESC LIMIT $3`,
+      [namespace, name, limit, before ?? null],
+    );
+  }
+
+  async countIn(namespace: string): Promise<number> {
+    const sql = 'SELECT count(*)::integer AS count FROM definition WHERE namespace = $1';
+    return (await this.db.query<{ count: number }>(sql, [namespace]))[0]?.count ?? 0;
+  }
+
+  private async addRevision(draft: NewRevision, revision: number): Promise<RevisionRow> {
+    const { namespace, name, content, hash, source, createdBy } = draft;
+    const rows = await this.db.query<{ createdAt: Date }>(
+      `INSERT INTO definition_revision (namespace, name, revision, content, hash, source, created_by)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at AS "createdAt"`,
+      [namespace, name, revision, JSON.stringify(content), hash, source, createdBy],
+    );
+    return { ...draft, revision, createdAt: rows[0]?.createdAt ?? new Date(0) };
+  }
+}

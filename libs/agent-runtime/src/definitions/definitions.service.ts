@@ -1,0 +1,165 @@
+import { Injectable } from '@nestjs/common';
+import { Database, EventOutbox, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { inputHashOf } from '../tools/input.hash.js';
+import { capabilitiesOf } from './definition.capabilities.js';
+import { diffOf, type FieldChange } from './definition.diff.js';
+import {
+  DefinitionChangedError,
+  DefinitionConfiguredError,
+  DefinitionExistsError,
+  DefinitionNameInvalidError,
+  DefinitionNotFoundError,
+  DefinitionRevisionNotFoundError,
+} from './definition.errors.js';
+import type { Definition, DefinitionSource } from './definition.js';
+import { isDefinitionName } from './definition.name.js';
+import { DefinitionStore, type RevisionRow } from './definition.store.js';
+import { DefinitionValidator } from './definition.validator.js';
+
+/** The name of a definition in a namespace. */
+export interface DefinitionKey {
+  namespace: string;
+  name: string;
+}
+
+export interface DefinitionDraft extends DefinitionKey {
+  /** Checked by `DefinitionValidator`. */
+  content: unknown;
+  source: DefinitionSource;
+  by: string;
+}
+
+export type ChangeListener = (namespace: string, name: string) => void;
+
+/**
+ * Registers definitions. Each change adds an immutable revision and its event in one transaction. Nothing here builds an agent:
+ * `onChanged` reports the names whose agents must be built anew.
+ */
+@Injectable()
+export class DefinitionsService {
+  private readonly listeners: ChangeListener[] = [];
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: DefinitionStore,
+    private readonly validator: DefinitionValidator,
+    private readonly outbox: EventOutbox,
+    private readonly namespaces: NamespaceAdmission,
+  ) {}
+
+  /** Calls the listener after each commit on this replica that replaces or removes a definition. */
+  onChanged(listener: ChangeListener): void {
+    this.listeners.push(listener);
+  }
+
+  async register(draft: DefinitionDraft): Promise<Definition> {
+    const { namespace, name } = draft;
+    if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
+    const row = this.rowOf(draft);
+    return await this.db.transaction(async () => {
+      if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
+      const added = await this.store.insert(row);
+      if (!added) throw new DefinitionExistsError(name);
+      await this.append('definition.registered', added, draft);
+      return toDefinition(added);
+    });
+  }
+
+  /**
+   * Adds a revision. Content that does not differ adds none, and returns the current one. With `expected`, the definition must
+   * have this revision.
+   */
+  async replace(draft: DefinitionDraft, expected?: number): Promise<Definition> {
+    const row = this.rowOf(draft);
+    return await this.db.transaction(async () => {
+      const current = await this.changeable(draft, draft.source);
+      if (expected !== undefined && current.revision !== expected)
+        throw new DefinitionChangedError(draft.name, expected, current.revision);
+      if (current.hash === row.hash && current.source === row.source) return toDefinition(current);
+      const added = await this.store.advance(row, current.revision + 1);
+      await this.append('definition.replaced', added, draft);
+      return toDefinition(added);
+    });
+  }
+
+  /** Removes the definition. Its revisions remain, because runs refer to them. */
+  async unregister({ source, by, ...key }: DefinitionKey & { source: DefinitionSource; by: string }): Promise<void> {
+    await this.db.transaction(async () => {
+      const current = await this.changeable(key, source);
+      await this.store.remove(key.namespace, key.name);
+      await this.append('definition.unregistered', current, { source, by });
+    });
+  }
+
+  async get({ namespace, name }: DefinitionKey): Promise<Definition> {
+    const row = await this.store.find(namespace, name);
+    if (!row) throw new DefinitionNotFoundError(name);
+    return toDefinition(row);
+  }
+
+  async has({ namespace, name }: DefinitionKey): Promise<boolean> {
+    return (await this.store.find(namespace, name)) !== undefined;
+  }
+
+  /** Sorted by name; `after` is the last name of the previous page. */
+  async list(namespace: string, limit: number, after?: string): Promise<Definition[]> {
+    return (await this.store.page(namespace, limit, after)).map(toDefinition);
+  }
+
+  async capabilities(key: DefinitionKey): Promise<string[]> {
+    return capabilitiesOf((await this.get(key)).content);
+  }
+
+  /** Newest first; `before` is the last revision of the previous page. */
+  async revisions(key: DefinitionKey, limit: number, before?: number): Promise<Definition[]> {
+    await this.get(key);
+    return (await this.store.revisions(key.namespace, key.name, limit, before)).map(toDefinition);
+  }
+
+  /** Also finds the revisions of a definition that was removed. */
+  async revision({ namespace, name }: DefinitionKey, revision: number): Promise<Definition> {
+    const row = await this.store.revision(namespace, name, revision);
+    if (!row) throw new DefinitionRevisionNotFoundError(name, revision);
+    return toDefinition(row);
+  }
+
+  async diff(key: DefinitionKey, from: number, to: number): Promise<FieldChange[]> {
+    await this.get(key);
+    const before = await this.revision(key, from);
+    return diffOf(before.content, (await this.revision(key, to)).content);
+  }
+
+  /** Locks the definition. Only its source may change a definition of the deployment. */
+  private async changeable({ namespace, name }: DefinitionKey, source: DefinitionSource): Promise<RevisionRow> {
+    const current = await this.store.lock(namespace, name);
+    if (!current) throw new DefinitionNotFoundError(name);
+    if (source === 'rest' && current.source !== 'rest') throw new DefinitionConfiguredError(name, current.source);
+    return current;
+  }
+
+  private rowOf({
+    namespace,
+    name,
+    content: given,
+    source,
+    by,
+  }: DefinitionDraft): Omit<RevisionRow, 'revision' | 'createdAt'> {
+    const content = this.validator.strict(given, namespace);
+    return { namespace, name, content, hash: inputHashOf(content), source, createdBy: by };
+  }
+
+  private async append(
+    type: 'definition.registered' | 'definition.replaced' | 'definition.unregistered',
+    { namespace, name, revision, content }: RevisionRow,
+    { source, by }: Pick<DefinitionDraft, 'source' | 'by'>,
+  ): Promise<void> {
+    const context = { namespace, capabilities: capabilitiesOf(content) };
+    await this.outbox.append(type, name, { revision, source, by }, context);
+    if (type === 'definition.registered') return;
+    this.db.afterCommit(() => this.listeners.forEach((listener) => listener(namespace, name)));
+  }
+}
+
+function toDefinition({ createdAt, ...row }: RevisionRow): Definition {
+  return { ...row, createdAt: createdAt.toISOString() };
+}

@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import { localIdOf, qualifiedId } from '#rollcall/platform';
+import { PresetCatalog, type ResolvedModel, resolveModel } from '#rollcall/providers';
+import { available, type BudgetReading, BudgetsService, type Limit } from '#rollcall/registry';
+import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
+import { SkillLibrary } from '../skills/skill.library.js';
+import { type AgentSkill, estimateTokens, type SkillMode } from '../skills/skill.js';
+import { skillToolBox } from '../skills/skill.toolbox.js';
+import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
+import { ToolSet } from '../tools/tool.set.js';
+import type { DefinitionContent } from './definition.js';
+import type { DefinitionKey } from './definitions.service.js';
+
+export interface EffectiveBudget {
+  kind: 'run' | 'agent' | 'namespace';
+  /** The agent or the namespace; null for the budget that each run gets. */
+  subject: string | null;
+  window: string;
+  limit: Limit;
+  /** What can still be reserved. */
+  remaining: Limit;
+}
+
+/** What an agent of a definition would use now. */
+export interface EffectiveDefinition {
+  provider: string;
+  /** Absent if the provider chooses the model itself. */
+  model?: ResolvedModel;
+  /** The tools of a run without a parent, with their toolboxes. */
+  tools: { name: string; origin: string }[];
+  /** `tokens` is the estimated part of the system prompt; null if the skill does not exist any more. */
+  skills: { name: string; mode: SkillMode; tokens: number | null }[];
+  limits: {
+    maxIterations: number;
+    maxDelegationDepth: number;
+    /** Null: no limit. */
+    maxConcurrency: number | null;
+    whenBusy: 'queue' | 'reject';
+  };
+  /** Every call is reserved on all of them. The budget of the fleet is not listed. */
+  budgets: EffectiveBudget[];
+}
+
+const NATIVE = 'native';
+
+/** Explains what a definition means in this deployment, without building an agent. */
+@Injectable()
+export class EffectiveDefinitions {
+  constructor(
+    private readonly presets: PresetCatalog,
+    private readonly tools: ToolCatalog,
+    private readonly skills: SkillLibrary,
+    private readonly budgets: BudgetsService,
+  ) {}
+
+  async of(key: DefinitionKey, content: DefinitionContent): Promise<EffectiveDefinition> {
+    const { provider, maxIterations = DEFAULT_MAX_ITERATIONS, whenBusy = 'queue', maxConcurrency = null } = content;
+    const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH } = content;
+    const isNative = provider === NATIVE;
+    return {
+      provider,
+      ...(isNative && { model: resolveModel(content.model, this.presets) }),
+      tools: isNative ? this.toolsOf(key.namespace, content) : [],
+      skills: isNative ? this.skillsOf(content) : [],
+      limits: { maxIterations, maxDelegationDepth, maxConcurrency, whenBusy },
+      budgets: await this.budgetsOf(key, content),
+    };
+  }
+
+  private toolsOf(namespace: string, content: DefinitionContent): EffectiveDefinition['tools'] {
+    const { tools, disallowedTools, skills = [] } = content;
+    const found = skills.flatMap(({ name, mode }): AgentSkill[] => {
+      const skill = this.skills.find(name);
+      return skill ? [{ skill, mode }] : [];
+    });
+    const boxes = [...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
+    const filter = { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }) };
+    const set = ToolSet.of(boxes, rootContext(namespace), filter);
+    return set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));
+  }
+
+  private skillsOf({ skills = [] }: DefinitionContent): EffectiveDefinition['skills'] {
+    return skills.map(({ name, mode }) => {
+      const skill = this.skills.find(name);
+      if (!skill) return { name, mode, tokens: null };
+      const tokens = mode === 'preload' ? skill.tokens : estimateTokens(`- ${name}: ${skill.description}`);
+      return { name, mode, tokens };
+    });
+  }
+
+  private async budgetsOf(key: DefinitionKey, { budget }: DefinitionContent): Promise<EffectiveBudget[]> {
+    const { namespace, name } = key;
+    const own = await this.budgets.of('agent', qualifiedId(namespace, name));
+    const shared = await this.budgets.of('namespace', namespace);
+    const run: EffectiveBudget[] = budget
+      ? [{ kind: 'run', subject: null, window: 'total', limit: budget, remaining: budget }]
+      : [];
+    return [...run, ...own.map(toAgentBudget), ...shared.map(toNamespaceBudget)];
+  }
+}
+
+function toAgentBudget({ budget }: BudgetReading): EffectiveBudget {
+  const { subject, window, limit } = budget;
+  return { kind: 'agent', subject: localIdOf(subject), window, limit, remaining: available(budget) };
+}
+
+function toNamespaceBudget({ budget }: BudgetReading): EffectiveBudget {
+  const { subject, window, limit } = budget;
+  return { kind: 'namespace', subject, window, limit, remaining: available(budget) };
+}

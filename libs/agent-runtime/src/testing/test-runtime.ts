@@ -1,0 +1,61 @@
+import { Test } from '@nestjs/testing';
+import {
+  BackgroundFaults,
+  type Database,
+  EventCatalog,
+  NamespacesService,
+  PLATFORM_EVENTS,
+  PlatformModule,
+} from '#rollcall/platform';
+import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
+import { ProvidersModule } from '#rollcall/providers';
+import { REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
+import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { AgentRuntimeModule } from '../agent-runtime.module.js';
+import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
+import { NativeRegistration } from '../agents/native.registration.js';
+import { DefinitionValidator } from '../definitions/definition.validator.js';
+import { DefinitionsService } from '../definitions/definitions.service.js';
+import { RUNTIME_EVENTS } from '../event.types.js';
+import { SkillLibrary } from '../skills/skill.library.js';
+import { ToolCatalog } from '../tools/tool.catalog.js';
+
+/** The services of the runtime of one replica. */
+export interface TestRuntime {
+  definitions: DefinitionsService;
+  validator: DefinitionValidator;
+  namespaces: NamespacesService;
+  events: TestEvents;
+}
+
+const MODELS = {
+  default: 'small',
+  presets: { small: { vendor: 'scripted', model: 'one' } },
+  aliases: { sonnet: 'small' },
+};
+const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };
+const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
+
+/** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
+export async function testRuntime(db: Database): Promise<TestRuntime> {
+  const imports = [
+    PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
+    RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
+    ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
+  ];
+  const module = await Test.createTestingModule({ imports })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .compile();
+  const anywhere = { strict: false };
+  module.get(ToolCatalog, anywhere).onModuleInit();
+  module.get(NativeRegistration, anywhere).onModuleInit();
+  await module.get(SkillLibrary, anywhere).reload();
+  return {
+    definitions: module.get(DefinitionsService, anywhere),
+    validator: module.get(DefinitionValidator, anywhere),
+    namespaces: module.get(NamespacesService, anywhere),
+    events: eventsOf(module),
+  };
+}
