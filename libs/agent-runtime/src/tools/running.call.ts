@@ -12,6 +12,7 @@ export interface CallSurroundings {
 }
 
 const MAX_PROGRESS_CHARS = 1_000;
+const SETTLED = Promise.resolve();
 
 /**
  * One call of a tool. A tool that ignores its signal is abandoned at its time limit: it may continue, but its result and its
@@ -53,7 +54,7 @@ export class RunningCall implements ToolContext {
       let settled = false;
       const settle = (): void => void (settled = true);
       result.then(settle, settle);
-      await undefined; // a tool that waits for nothing has settled after this
+      await SETTLED; // a tool that waits for nothing has settled after this
       return settled ? await result : await this.race(result, limitMs);
     } finally {
       if (this.state === 'running') this.state = 'finished';
