@@ -7,7 +7,6 @@ import {
   openResources,
   say,
   ScriptedModel,
-  type Step,
   using,
 } from '#rollcall/providers/testing';
 import { TwoReplicas } from '#rollcall/registry/testing';
@@ -15,12 +14,14 @@ import { until } from '#rollcall/test-support';
 import { ReactAgent } from './agents/react.agent.js';
 import type { ReactOptions } from './agents/react.options.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
+import { delegationToolBox } from './delegation/delegation.toolbox.js';
 import { ProcessTreeCounter } from './delegation/tree.counter.js';
 import type { TreeLimits } from './loop/run.context.js';
 import { defaultMiddleware } from './middleware/default.middleware.js';
 import { ModelCircuit } from './middleware/model-circuit.middleware.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { FakeAgent, neverEnds } from './testing/fake.agent.js';
+import { aRun, TestCalls } from './testing/tool-calls.js';
 import { defineTool } from './tools/define.tool.js';
 import { toolBox } from './tools/tool.box.js';
 import { ToolExecutor } from './tools/tool.executor.js';
@@ -30,13 +31,15 @@ const TOKENS = 15;
 const LIMITS: TreeLimits = { maxDepth: 3, maxWidth: 4, maxRuns: 12 };
 const LOG = { log: () => undefined, warn: () => undefined, error: () => undefined };
 
-type Script = (request: ModelRequest, call: number) => Step;
+type Script = (request: ModelRequest, call: number) => ReturnType<typeof say>;
 
 let replicas: TwoReplicas;
 let spending: LedgerSpending;
 let registry: AgentFactoryRegistry;
 let models: Map<string, ScriptedModel[]>;
 let runs = 0;
+/** The tokens that all models together reported in a test. */
+let spent = 0;
 let before: Map<string, number>;
 
 beforeAll(async () => {
@@ -49,6 +52,7 @@ afterAll(async () => await replicas.stop());
 beforeEach(async () => {
   registry = new AgentFactoryRegistry();
   models = new Map();
+  spent = 0;
   await openConnections();
   before = openResources();
 });
@@ -60,9 +64,14 @@ async function openConnections(): Promise<void> {
   await Promise.all(reads);
 }
 
-/** An agent with all default middleware, paid from the ledger. All its model calls use 15 tokens. */
+/** An agent with all default middleware, paid from the ledger. A model call uses 15 tokens, unless its script states a usage. */
 function agent(name: string, script: Script, options: ReactOptions = {}): ReactAgent {
-  const model = new ScriptedModel((request, call) => using(USED, script(request, call)));
+  const model = new ScriptedModel((request, call) => {
+    const step = script(request, call);
+    const { inputTokens = 0, outputTokens = 0 } = step.usage ?? USED;
+    spent += inputTokens + outputTokens;
+    return using({ inputTokens, outputTokens }, step);
+  });
   models.set(name, [...(models.get(name) ?? []), model]);
   const middleware = defaultMiddleware({
     log: LOG,
@@ -123,11 +132,11 @@ async function ledgerOf(runId: string): Promise<Pick<Ended, 'own' | 'subtree' | 
 }
 
 const callsOf = (name: string): number => (models.get(name) ?? []).reduce((sum, { calls }) => sum + calls.length, 0);
-const allCalls = (): number => [...models.keys()].reduce((sum, name) => sum + callsOf(name), 0);
 
 /** The exact usage of the tree, and nothing that is left. */
 async function expectExact({ subtree, held }: Ended): Promise<void> {
-  expect([subtree, held]).toEqual([allCalls() * TOKENS, 0]);
+  expect([subtree, held]).toEqual([spent, 0]);
+  expect(spent).toBeGreaterThan(0);
   await expectNoOpenResources(before);
 }
 
@@ -210,6 +219,7 @@ describe('a tree of runs that would not end', () => {
     const ended = await run(agent('fan', fan), { limits: { ...LIMITS, maxDepth: 10 } });
     expect(ended.result).toMatchObject({ outcome: 'completed' });
     const started = ['x', 'y', 'z'].reduce((sum, name) => sum + (models.get(name)?.length ?? 0), 0);
+    expect(started).toBeGreaterThan(3);
     expect(started).toBeLessThanOrEqual(LIMITS.maxRuns);
     await expectExact(ended);
   });
@@ -223,24 +233,52 @@ describe('a tree of runs that would not end', () => {
     await expectExact(ended);
   });
 
-  it('B2 children that want 5,000 tokens do not exceed the 500 tokens of their parent', async () => {
-    const greedy: Script = () => ({ ...callTool('list_agents', {}) });
-    for (const name of ['g1', 'g2', 'g3'])
-      factory(name, greedy, { maxIterations: 300, settings: { maxOutputTokens: 5_000 } });
-    const script: Script = (_request, call) =>
-      call === 1
-        ? callTool('spawn_agents', {
-            tasks: ['g1', 'g2', 'g3'].map((name) => ({ agent: name, task: 'x' })),
-            mode: 'collect',
-          })
-        : say('ended');
-    const denied = { toolFilter: { allow: ['spawn_agents', 'list_agents'] } };
-    const ended = await run(agent('thrifty', script, { ...denied, settings: { maxOutputTokens: 50 } }), {
-      tokens: 500,
+  describe('whose children want 5,000 tokens each', () => {
+    const names = ['g1', 'g2', 'g3'];
+    const tasks = names.map((name) => ({ agent: name, task: 'x' }));
+    const ticking = toolBox('test', [defineTool({ name: 'tick', description: 'Ticks.', execute: () => 'tock' })]);
+    /** Uses all tokens that it may use. */
+    const greedy: Script = ({ settings }, call) =>
+      using({ inputTokens: 10, outputTokens: settings?.maxOutputTokens }, callTool('tick', {}, `t${call}`));
+    beforeEach(() => {
+      const options = { toolFilter: { allow: ['tick'] }, settings: { maxOutputTokens: 5_000 } };
+      for (const name of names) factory(name, greedy, options);
     });
-    expect(['completed', 'stopped']).toContain(ended.result.outcome);
-    expect(ended.subtree).toBeLessThanOrEqual(500);
-    await expectExact(ended);
+    /** The output tokens that each model call of a child was granted. */
+    const granted = (): (number | undefined)[] => {
+      const calls = names.flatMap((name) => models.get(name) ?? []).flatMap((model) => model.calls);
+      return calls.map(({ request }) => request.settings?.maxOutputTokens);
+    };
+
+    it('B2 a parent with 500 tokens: the children share what is left, and each ends at the budget', async () => {
+      const runId = `run-${(runs += 1)}`;
+      const limit = { tokens: 500, microUsd: null };
+      await spending.openRun({ namespace: 'default', runId, parentRunId: null, limit });
+      const box = delegationToolBox(registry, { toolboxes: [ticking] }, { counter, payment: { spending } });
+      const calls = new TestCalls(box, { maxOutputChars: 50_000 }, aRun({ runId, rootRunId: runId }));
+      const { output } = await calls.call('spawn_agents', { tasks, mode: 'collect' });
+      expect(output.match(/outcome="[\w-]+"/g)).toEqual(names.map(() => 'outcome="stopped"'));
+      expect(granted().length).toBeGreaterThan(0);
+      expect(granted().every((tokens) => tokens !== undefined && tokens < 500)).toBe(true);
+      const { own, subtree, held } = await ledgerOf(runId);
+      expect([own, subtree, held]).toEqual([0, spent, 0]);
+      expect([spent > 0, spent <= 500]).toEqual([true, true]);
+      await expectNoOpenResources(before);
+    });
+
+    it('B2 a parent whose children used its budget still gives its final answer', async () => {
+      const script: Script = (_request, call) =>
+        call === 1 ? callTool('spawn_agents', { tasks, mode: 'collect' }) : say('What I know.');
+      const options = { toolFilter: { allow: ['spawn_agents', 'tick'] }, settings: { maxOutputTokens: 50 } };
+      const root = agent('thrifty', script, options);
+      root.addToolBoxes(ticking);
+      const ended = await run(root, { tokens: 2_000 });
+      expect(ended.result.parts).toMatchObject([{ text: 'What I know.' }]);
+      expect(granted().length).toBeGreaterThan(0);
+      expect(failuresOf('thrifty').match(/outcome="stopped"/g)).toHaveLength(3);
+      expect([ended.own, ended.subtree > ended.own, ended.subtree <= 2_000]).toEqual([2 * TOKENS, true, true]);
+      await expectExact(ended);
+    });
   });
 
   it('S2.2 B2 a tool that never returns is abandoned at its time limit, and the run continues', async () => {
