@@ -45,7 +45,7 @@ export class ForeignSchema {
 
   parse(input: unknown): ParsedInput {
     try {
-      const isValid = withinBudget(VALIDATE_MS, () => this.validate(input));
+      const isValid = withinBudget(VALIDATE_MS, () => this.validate(input)) === true;
       return isValid ? { ok: true, value: input } : { ok: false, problems: joinProblems(problemsOf(this.validate)) };
     } catch (error) {
       if (isOverBudget(error))
@@ -59,7 +59,7 @@ export class ForeignSchema {
 function compile(schema: Readonly<Record<string, unknown>>): ValidateFunction {
   const { dialect, content } = split(schema);
   const { check, Compiler } = dialect;
-  if (!check.validateSchema(content)) throw new Error(check.errorsText(check.errors, { dataVar: 'schema' }));
+  if (check.validateSchema(content) !== true) throw new Error(check.errorsText(check.errors, { dataVar: 'schema' }));
   return new Compiler({ ...OPTIONS, meta: false, validateSchema: false }).compile(content);
 }
 
@@ -80,7 +80,7 @@ function dialectOf(Compiler: typeof Ajv | typeof Ajv2020): Dialect {
   const known = dialects.get(Compiler);
   if (known) return known;
   const check = new Compiler(OPTIONS);
-  check.validateSchema({}); // compiles the schema of schemas
+  void check.validateSchema({}); // compiles the schema of schemas
   const dialect = { Compiler, check };
   dialects.set(Compiler, dialect);
   return dialect;
