@@ -45,7 +45,7 @@ export class ForeignSchema {
 
   parse(input: unknown): ParsedInput {
     try {
-      const isValid = withinBudget(VALIDATE_MS, () => this.validate(input)) === true;
+      const isValid = withinBudget(VALIDATE_MS, () => this.validate(input));
       return isValid ? { ok: true, value: input } : { ok: false, problems: joinProblems(problemsOf(this.validate)) };
     } catch (error) {
       if (isOverBudget(error))
