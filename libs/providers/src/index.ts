@@ -54,4 +54,4 @@ export type { ProvidersOptions } from './providers.options.js';
 export { Keyring } from './keyring.js';
 export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
 export { McpClients } from './mcp/mcp.clients.js';
-export { type McpServerConfig, McpServersSchema } from './mcp/mcp.config.js';
+export { McpServersSchema } from './mcp/mcp.config.js';

@@ -59,6 +59,8 @@ describe('a JSON Schema of a third party', () => {
     ['a type that is not object', { type: 'string' }, 'does not describe an object'],
     ['a reference to another document', object({ a: { $ref: 'https://evil.example/s' } }), 'another document'],
     ['a reference to a file', object({ a: { $ref: 'file:///etc/passwd' } }), 'another document'],
+    ['asynchronous keywords', object({ a: { $async: true } }), 'asynchronous'],
+    ['an asynchronous root', object({}, { $async: true }), 'asynchronous'],
     ['a reference to nothing', object({ a: { $ref: '#/$defs/none' } }), "can't resolve reference"],
     ['40 levels', deep(40), 'nested deeper than 32 levels'],
     ['600 subschemas', wide(600), 'more than 500 subschemas'],

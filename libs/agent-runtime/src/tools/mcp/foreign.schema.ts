@@ -6,7 +6,7 @@ import type { ParsedInput } from '../tool.js';
 import { schemaProblem } from './schema.limits.js';
 import { isOverBudget, withinBudget } from './time.budget.js';
 
-const COMPILE_MS = 500;
+const COMPILE_MS = 1_000;
 const VALIDATE_MS = 250;
 
 /** Linear time for every pattern. Ajv calls it instead of `new RegExp`, and recognises equal patterns by their text. */
@@ -27,7 +27,6 @@ const OPTIONS = {
 } as const;
 
 /** Whether the compiler has been loaded. Its first use is slow, and must not count for the schema of a server. */
-let isWarm = false;
 
 /** Checks inputs against a JSON Schema that a third party wrote. */
 export class ForeignSchema {
@@ -37,7 +36,7 @@ export class ForeignSchema {
   static compile(schema: Readonly<Record<string, unknown>>): ForeignSchema {
     const problem = schemaProblem(schema);
     if (problem !== undefined) throw new Error(problem);
-    warmUp();
+    split(schema); // prepares the dialect, which is no cost of this schema
     try {
       return new ForeignSchema(withinBudget(COMPILE_MS, () => compile(schema)));
     } catch (error) {
@@ -58,17 +57,35 @@ export class ForeignSchema {
   }
 }
 
-function warmUp(): void {
-  if (isWarm) return;
-  compile({ type: 'object', properties: { a: { type: 'string', pattern: 'a' } } })({ a: 'a' });
-  isWarm = true;
-}
-
 /** Each schema has an instance of its own, so that its identifiers cannot refer to other schemas. */
 function compile(schema: Readonly<Record<string, unknown>>): ValidateFunction {
-  const isOld = /draft-0[467]/.test(String(schema['$schema'] ?? ''));
-  const { $schema: _, ...rest } = schema;
-  return isOld ? new Ajv(OPTIONS).compile(rest) : new Ajv2020(OPTIONS).compile(rest);
+  const { dialect, content } = split(schema);
+  const { check, Compiler } = dialect;
+  if (check.validateSchema(content) !== true) throw new Error(check.errorsText(check.errors, { dataVar: 'schema' }));
+  return new Compiler({ ...OPTIONS, meta: false, validateSchema: false }).compile(content);
+}
+
+interface Dialect {
+  readonly Compiler: typeof Ajv | typeof Ajv2020;
+  /** Checks whether a schema is valid in this dialect. It is shared, because it takes much longer to create than a small schema. */
+  readonly check: Ajv | Ajv2020;
+}
+
+const dialects = new Map<typeof Ajv | typeof Ajv2020, Dialect>();
+
+function split(schema: Readonly<Record<string, unknown>>): { dialect: Dialect; content: Record<string, unknown> } {
+  const { $schema, ...content } = schema;
+  return { dialect: dialectOf(/draft-0[467]/.test(String($schema ?? '')) ? Ajv : Ajv2020), content };
+}
+
+function dialectOf(Compiler: typeof Ajv | typeof Ajv2020): Dialect {
+  const known = dialects.get(Compiler);
+  if (known) return known;
+  const check = new Compiler(OPTIONS);
+  void check.validateSchema({}); // compiles the schema of schemas
+  const dialect = { Compiler, check };
+  dialects.set(Compiler, dialect);
+  return dialect;
 }
 
 function problemsOf({ errors }: ValidateFunction): { path: string; message: string }[] {

@@ -29,7 +29,9 @@ class LimitCheck {
   }
 }
 
+/** `$async` is an extension of Ajv: the check would return a promise, and a rejection of it would end the process. */
 function problemOfReference(schema: object): string | undefined {
+  if ('$async' in schema) return 'it is asynchronous';
   for (const name of REFERENCES) {
     const target = (schema as Record<string, unknown>)[name];
     if (typeof target === 'string' && !target.startsWith('#')) return 'it refers to another document';
