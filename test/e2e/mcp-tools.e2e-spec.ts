@@ -10,13 +10,13 @@ interface Pins {
   servers: { server: string; state: string; tools: number; error: string | null }[];
 }
 
-const DOCS = readFileSync(new URL('../../docs/runtime-mcp.md', import.meta.url), 'utf8');
+const DOCS = readFileSync(new URL('../../docs/runtime/mcp.md', import.meta.url), 'utf8');
 const KEY = 'docs-token-0123456789';
 
 let server: FakeMcpServer;
 let api: TestApi;
 
-/** The example of docs/runtime-mcp.md, with the address of a real server and the path of a real program. */
+/** The example of docs/runtime/mcp.md, with the address of a real server and the path of a real program. */
 function environmentOf(example: { providers: { programs: Record<string, object> }; runtime: { mcpServers: object } }) {
   const { programs } = example.providers;
   const files = { ...programs['files'], command: process.execPath, args: [FAKE_MCP_PROGRAM, 'modern'] };
@@ -51,7 +51,7 @@ const toolNames = async (): Promise<string[]> => {
 const accept = async (path: string, hash = '0'.repeat(64), key?: string) =>
   await api.call('POST', `/v1/tools/pins/${path}/accept`, { body: { hash }, ...(key !== undefined && { key }) });
 
-describe('the MCP servers of docs/runtime-mcp.md', () => {
+describe('the MCP servers of docs/runtime/mcp.md', () => {
   it('S2.2 are connected in the background; their accepted tools are listed', async () => {
     await until('both servers are ready', async () => (await pins()).servers.every(({ state }) => state === 'ready'));
     expect(await toolNames()).toEqual(['mcp__docs__search']);

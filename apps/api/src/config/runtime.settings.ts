@@ -55,7 +55,7 @@ export const runtime = z.strictObject({
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
     about:
-      'MCP servers whose tools agents may use, by name (see runtime-mcp.md). In the environment: one line of JSON.',
+      'MCP servers whose tools agents may use, by name (see runtime/mcp.md). In the environment: one line of JSON.',
     expects:
       'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
     defaultText: 'none',

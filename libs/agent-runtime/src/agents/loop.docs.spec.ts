@@ -10,7 +10,7 @@ import { defineTool } from '../tools/define.tool.js';
 import { toolBox } from '../tools/tool.box.js';
 import { ReactAgent } from './react.agent.js';
 
-const PAGE = 'docs/runtime-loop.md';
+const PAGE = 'docs/runtime/loop.md';
 const { context, signal } = given.runCall();
 
 /** The first example of the page. */
@@ -45,7 +45,7 @@ async function resumed(agent: ReactAgent, steps: Step[], store: (step: Step) => 
   }
 }
 
-describe('docs/runtime-loop.md', () => {
+describe('docs/runtime/loop.md', () => {
   it('S2.1 quotes the examples that this suite executes', () => {
     const indented = (code: string): string => code.trimEnd().replace(/^(?=.)/gm, '  ');
     const source = readFileSync(import.meta.filename, 'utf8');

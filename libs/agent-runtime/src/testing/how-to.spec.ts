@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const HOW_TO = readFileSync(join(ROOT, 'docs/how-to/add-a-tool.md'), 'utf8');
-const PAGES = `${HOW_TO}\n${readFileSync(join(ROOT, 'docs/runtime-tools.md'), 'utf8')}`;
+const PAGES = `${HOW_TO}\n${readFileSync(join(ROOT, 'docs/runtime/tools.md'), 'utf8')}`;
 /** Matches a line that contains only a path, followed by the code of that file. */
 const BLOCK = /^`(apps\/[^`\n]+)`\n+```ts\n(.*?)^```$/gms;
 const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js'];
@@ -19,7 +19,7 @@ export default config;
 /** The copy is compiled without a cache. */
 const FIVE_MINUTES = 300_000;
 
-describe('docs/how-to/add-a-tool.md and docs/runtime-tools.md', () => {
+describe('docs/how-to/add-a-tool.md and docs/runtime/tools.md', () => {
   let copy: string;
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), 'how-to-'));

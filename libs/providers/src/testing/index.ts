@@ -24,5 +24,5 @@ export {
   using,
   type Step,
 } from '../models/scripted/script.js';
-export { FakeMcpServer } from './fake-mcp.server.js';
+export { FakeMcpServer, type FakeMcpTool } from './fake-mcp.server.js';
 export { FAKE_MCP_PROGRAM } from './fake-mcp.program.js';

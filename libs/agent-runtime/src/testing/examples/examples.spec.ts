@@ -32,11 +32,11 @@ describe('docs/how-to/add-a-middleware.md', () => {
   });
 });
 
-describe('docs/runtime-middleware.md', () => {
+describe('docs/runtime/middleware.md', () => {
   beforeAll(() => Logger.overrideLogger(false));
 
   it('S2.8 quotes the example exactly', () => {
-    expect(page('runtime-middleware.md')).toContain(`\`\`\`ts\n${example('paid-run.example.ts')}\`\`\``);
+    expect(page('runtime/middleware.md')).toContain(`\`\`\`ts\n${example('paid-run.example.ts')}\`\`\``);
   });
 
   it('S2.8 S2.9 B2 contains a run with the default middleware: retried, checked, and paid', async () => {
