@@ -58,7 +58,7 @@ describe('providers', () => {
     ]);
   });
 
-  it('S1.1 providers require a URL, programs and keys when nothing is configured', async () => {
+  it('S1.1 without configuration, only the providers that need no key, program or URL are usable; the others report what to configure', async () => {
     const bare = await startApi();
     const items = await list(bare);
     expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'native', 'scripted']);
@@ -84,7 +84,7 @@ describe('providers', () => {
     expect(await api.call('GET', '/v1/providers?colour=red')).toMatchObject({ status: 400 });
   });
 
-  it('S1.1 a provider creates agents: a configured program runs, and an unknown provider is rejected with the known ones', async () => {
+  it('S1.1 a provider creates agents: a configured program runs, and the error for an unknown provider lists the known ones', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
     const agent = await registry.get('subprocess').createAgent({ name: 'ada', settings: { program: 'coder' } });
     expect(agent.state).toBe('idle');
@@ -92,7 +92,7 @@ describe('providers', () => {
     expect(() => registry.get('toaster')).toThrow(/Known: a2a, claude-sdk, http, native, subprocess/);
   });
 
-  it('a provider sends a key only to the origin that the operator has configured for it', async () => {
+  it('a provider rejects an agent whose key is not configured for the origin of its URL', async () => {
     const registry = api.app.nest.get(AgentProviderRegistry, { strict: false });
     const create = async (url: string, env: string): Promise<string> =>
       await registry
@@ -107,7 +107,7 @@ describe('providers', () => {
       expect(await create('https://agents.example/ada', env)).toContain('does not allow it for');
   });
 
-  it('S4.7 a provider opens the models of presets with the configured keys', () => {
+  it('S4.7 the model catalog opens a model only with a key that is configured for models', () => {
     const catalog = api.app.nest.get(ModelCatalog, { strict: false });
     const choice = { vendor: 'anthropic', model: 'claude-haiku-4-5', settings: {} };
     expect(catalog.open({ ...choice, keyEnv: 'ANTHROPIC_API_KEY' }).model).toBe('claude-haiku-4-5');

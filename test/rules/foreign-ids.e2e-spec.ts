@@ -44,6 +44,8 @@ interface Trace {
 
 /** The credential is cached for a short time, so its statement is not sent for each request. */
 const FINDS_CREDENTIAL = /FROM (api_key WHERE hash = \$1|agent WHERE token_hash = ANY)/;
+/** The head of the log advances by itself, when events are sequenced between two requests. */
+const VARYING_FIELDS = /"(requestId|next|head)":"[^"]*"|"nextIntervalMs":\d+/g;
 const VARYING = new Set(['date', 'content-length', 'x-request-id']);
 
 async function trace({ method, path, body, headers, credential = key }: Request, id: string): Promise<Trace> {
@@ -62,7 +64,7 @@ async function trace({ method, path, body, headers, credential = key }: Request,
   const { response, text } = result;
   return {
     status: response.status,
-    body: text.replaceAll(id, '<id>').replace(/"requestId":"[^"]*"|"nextIntervalMs":\d+/, ''),
+    body: text.replaceAll(id, '<id>').replace(VARYING_FIELDS, ''),
     headers: [...response.headers].filter(([name]) => !VARYING.has(name)),
     statements: statements.filter((sql) => !FINDS_CREDENTIAL.test(sql)),
   };

@@ -4,7 +4,10 @@ import { until } from '#rollcall/test-support';
 import { EventClient } from './event-client.js';
 import type { Replicas } from './replicas.js';
 
-/** A consumer of events over a WebSocket. When its replica is killed, it resumes on another one after its last event. */
+/**
+ * A consumer of events over a WebSocket. When its connection closes, it connects to the next replica and subscribes to the events
+ * that follow the last one it received.
+ */
 export class ResumingConsumer {
   private readonly clients: EventClient[] = [];
   private stopped = false;

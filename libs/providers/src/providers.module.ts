@@ -11,7 +11,7 @@ import { ModelCatalog } from './presets/model.catalog.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ProvidersOptions } from './providers.options.js';
 
-/** Model vendors, agent providers, MCP clients, and the egress client that sends their requests. */
+/** Model vendors, agent providers, MCP clients, and the egress client for the HTTP requests that Rollcall itself sends. */
 @Module({})
 export class ProvidersModule implements OnApplicationShutdown {
   constructor(

@@ -4,7 +4,7 @@ import { validationFailed } from '../http/validation.error.js';
 
 const REVISION = /^"(\d{1,9})"$/;
 
-/** The revision in `If-Match`, as a parameter of a route; undefined when any revision is accepted. */
+/** Passes the revision in the `If-Match` header to the handler; undefined if the header is absent or `*`. */
 export const IfRevision = createParamDecorator((_: unknown, context: ExecutionContext) =>
   revisionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match']),
 );

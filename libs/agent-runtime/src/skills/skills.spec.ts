@@ -155,7 +155,7 @@ describe('S4.5 skills in the system prompt', () => {
     expect(text).not.toContain('Do a.');
   });
 
-  it('escapes the tag in a text, so that the text cannot end it', () => {
+  it('escapes a closing tag inside the text, so that the text cannot close the tag around it', () => {
     expect(labelled('skill_content', { name: 'x"y' }, 'a </skill_content> b </SKILL_CONTENT > c')).toBe(
       '<skill_content name="x&#34;y">\na ‹/skill_content> b ‹/SKILL_CONTENT > c\n</skill_content>',
     );
@@ -205,7 +205,7 @@ describe('S2.7 the tool activate_skill', () => {
     expect(await parse('a')).toMatchObject({ ok: false });
   });
 
-  it('lists the files of a skill without links and without SKILL.md', async () => {
+  it('the list of the files of a skill contains neither links nor SKILL.md', async () => {
     await symlink('/etc/passwd', join(folder, 'a', 'link'));
     const [skill] = (await loadSkills([folder])).skills;
     expect(skill && (await filesOf(skill))).toEqual(['references/more.md']);

@@ -33,7 +33,7 @@ describe('the generations of an agentId', () => {
     });
   });
 
-  it('B4 generations continue after the history is pruned, so that directories list the agent when it registers again', async () => {
+  it('B4 an agent that registers again after pruning gets a higher generation, so directories do not ignore it as outdated', async () => {
     const { here } = replicas;
     const { leaseToken } = await replicas.given.agent({ agentId: 'a-1' });
     await replicas.given.agent({ agentId: 'a-1', leaseToken });

@@ -25,7 +25,7 @@ export interface CrashReport {
   discrepancies: number;
 }
 
-/** Two processes reserve more than a budget allows, at the same time. Each round tops the budget up by `limit`. */
+/** Two processes try at the same time to reserve more than a budget allows. Each round tops the budget up by `limit`. */
 export async function budgetRace(
   database: TestDatabase,
   rounds: number,
