@@ -14,4 +14,6 @@ export default {
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
   testTimeout: 120_000,
   maxWorkers: Math.max(2, availableParallelism() - 1),
+  // Modules of finished suites stay in memory. Without a limit, a worker grows to several GB and mostly collects garbage.
+  workerIdleMemoryLimit: '800MB',
 };
