@@ -15,5 +15,5 @@ export default {
   testTimeout: 120_000,
   maxWorkers: Math.max(2, availableParallelism() - 1),
   // Modules of finished suites stay in memory. Without a limit, a worker grows to several GB and mostly collects garbage.
-  workerIdleMemoryLimit: '800MB',
+  workerIdleMemoryLimit: '2GB',
 };
