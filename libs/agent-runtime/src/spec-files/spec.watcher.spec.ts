@@ -118,7 +118,7 @@ describe('S4.2 watching a folder of specs', () => {
     expect(lastNames()).toBe('a');
   });
 
-  it('waits in close() for the report under way, and reports nothing after it', async () => {
+  it('waits in close() for the report in progress, and reports nothing after it', async () => {
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => void (release = resolve));
     watcher = new SpecWatcher(folder, {
@@ -129,7 +129,7 @@ describe('S4.2 watching a folder of specs', () => {
       onError: (error) => void errors.push(error),
     });
     const started = watcher.start();
-    await until('the first report is under way', () => reports.length === 1);
+    await until('the first report is in progress', () => reports.length === 1);
     let isClosed = false;
     const closed = watcher.close().then(() => void (isClosed = true));
     await write('a.md', 'a');

@@ -49,7 +49,7 @@ export class SpecWatcher {
     await this.pass;
   }
 
-  /** Loads the folder now, after the pass that is under way. */
+  /** Loads the folder now, after the pass in progress. */
   async load(): Promise<void> {
     this.pass = this.pass.then(async () => await this.run());
     await this.pass;
