@@ -18,7 +18,7 @@ import { attemptModel } from '../loop/model.attempt.js';
 import { outputFormat } from '../loop/output.format.js';
 import { reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
-import type { RunOutcome } from '../loop/run.outcome.js';
+import { ABANDONED } from '../loop/run.outcome.js';
 import { applyStep, initialState, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
@@ -38,8 +38,6 @@ import { checkedOptions, type CheckedOptions, type ReactAgentOptions } from './r
 import { UsageSum } from './usage.sum.js';
 
 const MAX_CONVERSATIONS = 100;
-/** The outcome of a run whose caller stopped reading. It is never delivered. */
-const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
 /**
  * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run and yields its

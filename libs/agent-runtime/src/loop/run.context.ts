@@ -1,3 +1,5 @@
+import type { CallContext } from '#rollcall/providers';
+
 /** The limits of a whole tree of runs. The root sets them; a delegated run cannot change them. */
 export interface TreeLimits {
   /** How many levels of delegation are allowed below the root. */
@@ -12,17 +14,6 @@ export interface TreeLimits {
  * The position of a run in its tree, and its limits. It travels with every call of a model, a tool or another agent. A model
  * can neither read nor change it, so no prompt can extend a limit.
  */
-export interface RunContext {
-  readonly namespace: string;
-  readonly rootRunId: string;
-  readonly runId: string;
-  /** The run that delegated to this run, whose budget pays for it. Absent for a root. */
-  readonly parentRunId?: string;
-  readonly agentName: string;
-  /** The names of the agents that delegated to this run, from the root to the parent. */
-  readonly ancestry: readonly string[];
-  readonly depth: number;
-  /** When the tree must have ended, in milliseconds since 1970; null means no deadline. */
-  readonly deadline: number | null;
+export interface RunContext extends CallContext {
   readonly limits: TreeLimits;
 }

@@ -38,3 +38,11 @@ export type RunOutcome =
       readonly detail: string;
       readonly parts: readonly ContentPart[];
     };
+
+/** The outcome of a run whose reader stopped reading. It is never delivered. */
+export const ABANDONED: RunOutcome = {
+  type: 'stopped',
+  reason: 'deadline',
+  detail: 'The caller stopped reading.',
+  parts: [],
+};

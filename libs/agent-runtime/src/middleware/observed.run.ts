@@ -1,5 +1,5 @@
 import type { LoopEvent } from '../loop/loop.event.js';
-import type { RunOutcome } from '../loop/run.outcome.js';
+import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
 import type { RunEvents } from './middleware.js';
 
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
@@ -17,9 +17,6 @@ export interface RunObserver {
   /** Called last, once, after each run that has started. */
   onEnd?(): void | Promise<void>;
 }
-
-/** The reader of the events has gone, so nobody reads this outcome. */
-const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
 /**
  * The events of a run, unchanged, with an observer. A generator with `yield*` does the same, but needs several times the memory and the

@@ -1,7 +1,7 @@
 import { type Attributes, context, type Context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { ModelReply, ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import type { RunOutcome } from '../loop/run.outcome.js';
+import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
 import type {
   ModelCall,
   ModelMiddleware,
@@ -77,9 +77,6 @@ async function* within(inside: Context, events: RunEvents, span: Span): RunEvent
     await context.with(inside, async () => await events.return(ABANDONED));
   }
 }
-
-/** The outcome of a run that has ended or whose reader stopped reading. It is never delivered. */
-const ABANDONED: RunOutcome = { type: 'stopped', reason: 'deadline', detail: 'The caller stopped reading.', parts: [] };
 
 async function tracedCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
   const { model } = call.model;
