@@ -9,6 +9,7 @@ import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
+import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
@@ -44,6 +45,7 @@ export class AgentRuntimeModule {
         ...DEFINITIONS,
       ],
       exports: [
+        AgentBuilder,
         AgentFactoryRegistry,
         DefinitionsService,
         DefinitionValidator,
@@ -61,6 +63,7 @@ export class AgentRuntimeModule {
 }
 
 const DEFINITIONS: Provider[] = [
+  AgentBuilder,
   DefinitionContents,
   DefinitionStore,
   DefinitionValidator,
