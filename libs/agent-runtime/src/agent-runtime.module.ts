@@ -10,11 +10,19 @@ import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
+import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { DefinitionExplorer } from './deployment/definition.explorer.js';
+import { DefinitionFiles } from './deployment/definition.files.js';
+import { DefinitionSources } from './deployment/definition.sources.js';
+import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
+import { DeploymentService } from './deployment/deployment.service.js';
+import { DeploymentStore } from './deployment/deployment.store.js';
+import { SpecIntake } from './deployment/spec.intake.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -29,7 +37,8 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const { tools, skills, delegation = {}, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -43,6 +52,8 @@ export class AgentRuntimeModule {
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
+        ...DEPLOYMENT,
       ],
       exports: [
         AgentBuilder,
@@ -64,11 +75,20 @@ export class AgentRuntimeModule {
 
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
+  DefinitionChanges,
   DefinitionContents,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
   EffectiveDefinitions,
+];
+const DEPLOYMENT: Provider[] = [
+  DefinitionExplorer,
+  DefinitionFiles,
+  DefinitionSources,
+  DeploymentService,
+  DeploymentStore,
+  SpecIntake,
 ];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 

@@ -59,7 +59,8 @@ export class DefinitionValidator {
     return { content: kept, warnings };
   }
 
-  private known(namespace: string): KnownNames {
+  /** The names that a definition in this namespace can refer to. */
+  known(namespace: string): KnownNames {
     const { tools, mcpServers } = this.tools.known(namespace);
     return {
       tools: { tools: [...tools, ...RUNTIME_TOOLS], mcpServers },

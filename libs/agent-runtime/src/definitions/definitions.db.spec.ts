@@ -125,6 +125,11 @@ describe('registration', () => {
     const { content, warnings } = here.validator.lenient({ ...CONTENT, ...foreign }, 'default');
     expect(content).toEqual({ ...CONTENT, provider: 'native', tools: [], skills: [] });
     expect(warnings.map(({ field }) => field)).toEqual(['color', 'model', 'tools', 'skills']);
+    const denied = { disallowedTools: ['mcp__*'] };
+    expect(here.validator.lenient({ ...CONTENT, ...denied }, 'default')).toMatchObject({
+      content: denied,
+      warnings: [],
+    });
     expect(() => here.validator.lenient({ ...CONTENT, provider: 'nativ' }, 'default')).toThrow('did you mean native?');
   });
 });

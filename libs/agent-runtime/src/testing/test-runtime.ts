@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   BackgroundFaults,
@@ -16,6 +17,8 @@ import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
 import { NativeRegistration } from '../agents/native.registration.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { DefinitionSources } from '../deployment/definition.sources.js';
+import type { DeploymentOptions } from '../deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
@@ -26,6 +29,15 @@ export interface TestRuntime {
   validator: DefinitionValidator;
   namespaces: NamespacesService;
   events: TestEvents;
+  /** Errors of background work. */
+  faults: RecordedFaults;
+  /** Registers the definitions of the deployment, as a start does. */
+  sources: DefinitionSources;
+}
+
+export interface TestRuntimeOptions extends DeploymentOptions {
+  /** Providers of the application. */
+  readonly providers?: Type[];
 }
 
 const MODELS = {
@@ -37,16 +49,18 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database): Promise<TestRuntime> {
+export async function testRuntime(db: Database, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+  const { providers = [], ...deployment } = options;
+  const faults = new RecordedFaults();
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
     ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, ...deployment }),
   ];
-  const module = await Test.createTestingModule({ imports })
+  const module = await Test.createTestingModule({ imports, providers })
     .overrideProvider(BackgroundFaults)
-    .useValue(new RecordedFaults())
+    .useValue(faults)
     .compile();
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
@@ -57,5 +71,7 @@ export async function testRuntime(db: Database): Promise<TestRuntime> {
     validator: module.get(DefinitionValidator, anywhere),
     namespaces: module.get(NamespacesService, anywhere),
     events: eventsOf(module),
+    faults,
+    sources: module.get(DefinitionSources, anywhere),
   };
 }
