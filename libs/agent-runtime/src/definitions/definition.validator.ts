@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AgentProviderRegistry, PresetCatalog, VendorRegistry } from '#rollcall/providers';
+import { AgentProviderRegistry, BUILT_IN_ALIASES, PresetCatalog, VendorRegistry } from '#rollcall/providers';
 import { RUNTIME_TOOLS } from '../agents/agent.tools.js';
 import { outputFormat } from '../loop/output.format.js';
 import { SkillLibrary } from '../skills/skill.library.js';
@@ -65,7 +65,9 @@ export class DefinitionValidator {
     return {
       tools: { tools: [...tools, ...RUNTIME_TOOLS], mcpServers },
       skills: this.skills.list().map(({ name }) => name),
-      models: this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)),
+      models: [
+        ...new Set([...this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)), ...BUILT_IN_ALIASES]),
+      ],
       vendors: this.vendors.list().map(({ name }) => name),
       providers: this.providers.list().map(({ name }) => name),
     };
