@@ -23,6 +23,7 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { DefinitionImports } from './imports/definition.imports.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -58,6 +59,7 @@ export class AgentRuntimeModule {
       exports: [
         AgentBuilder,
         AgentFactoryRegistry,
+        DefinitionImports,
         DefinitionsService,
         DefinitionValidator,
         EffectiveDefinitions,
@@ -85,6 +87,7 @@ const DEFINITIONS: Provider[] = [
 const DEPLOYMENT: Provider[] = [
   DefinitionExplorer,
   DefinitionFiles,
+  DefinitionImports,
   DefinitionSources,
   DeploymentService,
   DeploymentStore,

@@ -10,6 +10,8 @@ export type { Definition, DefinitionContent } from './definitions/definition.js'
 export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
+export { DefinitionImports } from './imports/definition.imports.js';
+export type { ImportChange, ImportedFile, ImportProblem, ImportReport } from './imports/import.report.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
