@@ -8,6 +8,8 @@ import { GuardedAgents } from './calls/guarded.agents.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { DefinitionTargets } from './delegation/definition.targets.js';
+import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
@@ -87,5 +89,6 @@ function toolProviders(options: ToolsOptions): Provider[] {
 
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
+  return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }

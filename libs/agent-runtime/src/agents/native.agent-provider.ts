@@ -1,16 +1,21 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { z } from 'zod';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   type AgentConfig,
   type AgentProvider,
+  INHERIT,
   InlineChoiceSchema,
   ModelCatalog,
+  type ModelProvider,
   PresetCatalog,
   type ProviderDescription,
   readSettings,
   resolveModel,
   settingsView,
+  type WantedModel,
 } from '#rollcall/providers';
+import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { SkillLibrary } from '../skills/skill.library.js';
@@ -38,6 +43,12 @@ const SettingsSchema = z.strictObject({
     .default([]),
   maxIterations: z.int().min(1).max(1_000).default(20).describe('How many model replies a run may use.'),
   maxDelegationDepth: z.int().min(0).max(32).default(3).describe('How many levels of delegation are allowed.'),
+  inheritTools: z
+    .enum(INHERITANCE_MODES)
+    .optional()
+    .describe('How the tools of an agent that delegates are combined with those of this agent.'),
+  subagents: Names.optional().describe('The agents that the agent may delegate to. If absent, it may delegate to all.'),
+  namespace: z.string().min(1).max(100).optional().describe('The namespace of runs whose caller specifies none.'),
   mayAsk: z.boolean().default(false).describe('Whether the agent may ask its caller a question.'),
   outputSchema: z
     .record(z.string(), z.unknown())
@@ -77,7 +88,7 @@ export class NativeAgentProvider implements AgentProvider {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
     const { delegation } = this.tools;
-    const model = this.models.open(resolveModel(wanted, this.presets).choice);
+    const model = this.modelOf(wanted, config);
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
       circuit: this.circuit,
@@ -91,7 +102,7 @@ export class NativeAgentProvider implements AgentProvider {
       options: {
         ...options,
         skills: skills.map((one) => this.skillOf(one)),
-        toolFilter: this.tools.checked(toolFilter),
+        toolFilter: this.tools.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
       },
       runMiddleware: run,
       modelMiddleware,
@@ -101,6 +112,11 @@ export class NativeAgentProvider implements AgentProvider {
     agent.addToolBoxes(...this.tools.boxes);
     if (delegation) agent.setRegistry(delegation.factories);
     return await Promise.resolve(agent);
+  }
+
+  private modelOf(wanted: WantedModel, { parentModel }: AgentConfig): ModelProvider {
+    if (wanted === INHERIT && parentModel) return parentModel;
+    return this.models.open(resolveModel(wanted, this.presets).choice);
   }
 
   private skillOf({ name, mode }: { name: string; mode: AgentSkill['mode'] }): AgentSkill {

@@ -3,7 +3,7 @@ import { LedgerSpending } from '../spending/ledger.spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
-import { RegistryTargets } from './registry.targets.js';
+import { NamespaceTargets } from './namespace.targets.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
@@ -19,14 +19,14 @@ export interface DelegationOptions {
 /** The rest of the limit of a tool is for the labels and the notices around the answers of agents. */
 const OUTPUT_SHARE = 0.8;
 
-/** Delegation in this installation: to the registered factories and to the agents of the live registry, paid from the ledger. */
+/** Delegation in this installation: to the registered factories, definitions and agents of the live registry, paid from the ledger. */
 @Injectable()
 export class Delegation {
   readonly services: DelegationServices;
 
   constructor(
     readonly factories: AgentFactoryRegistry,
-    targets: RegistryTargets,
+    targets: NamespaceTargets,
     spending: LedgerSpending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) { externalTokens, ...options }: DelegationOptions,
