@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
@@ -16,13 +16,10 @@ import {
   type WantedModel,
 } from '#rollcall/providers';
 import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
-import { defaultMiddleware } from '../middleware/default.middleware.js';
-import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import type { AgentSkill } from '../skills/skill.js';
-import { LedgerSpending } from '../spending/ledger.spending.js';
-import type { Spending } from '../spending/spending.js';
 import { AgentTools } from './agent.tools.js';
+import { InstalledMiddleware } from './installed.middleware.js';
 import { ReactAgent } from './react.agent.js';
 
 const Names = z.array(z.string().min(1).max(200)).max(500);
@@ -42,7 +39,7 @@ const SettingsSchema = z.strictObject({
     .array(z.strictObject({ name: z.string(), mode: z.enum(['preload', 'catalog']).default('catalog') }))
     .default([]),
   maxIterations: z.int().min(1).max(1_000).default(20).describe('How many model replies a run may use.'),
-  maxDelegationDepth: z.int().min(0).max(32).default(3).describe('How many levels of delegation are allowed.'),
+  maxDelegationDepth: z.int().min(0).max(32).optional().describe('How many levels of delegation are allowed.'),
   inheritTools: z
     .enum(INHERITANCE_MODES)
     .optional()
@@ -68,15 +65,13 @@ const SettingsSchema = z.strictObject({
 export class NativeAgentProvider implements AgentProvider {
   readonly name = 'native';
   readonly agentType = 'in-process';
-  private readonly log = new Logger('runs');
-  private readonly circuit = new ModelCircuit();
 
   constructor(
     private readonly presets: PresetCatalog,
     private readonly models: ModelCatalog,
     private readonly tools: AgentTools,
     private readonly skills: SkillLibrary,
-    @Inject(LedgerSpending) private readonly spending: Spending,
+    private readonly middleware: InstalledMiddleware,
   ) {}
 
   describe(): ProviderDescription {
@@ -88,12 +83,9 @@ export class NativeAgentProvider implements AgentProvider {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
     const { delegation } = this.tools;
+    const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
     const model = this.modelOf(wanted, config);
-    const { run, model: modelMiddleware } = defaultMiddleware({
-      log: this.log,
-      circuit: this.circuit,
-      budget: { spending: this.spending, model, limit },
-    });
+    const { run, model: modelMiddleware } = this.middleware.create(model, limit);
     const agent = new ReactAgent({
       name: config.name,
       description,
@@ -101,6 +93,8 @@ export class NativeAgentProvider implements AgentProvider {
       model,
       options: {
         ...options,
+        ...delegation?.limits,
+        maxDelegationDepth,
         skills: skills.map((one) => this.skillOf(one)),
         toolFilter: this.tools.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
       },
