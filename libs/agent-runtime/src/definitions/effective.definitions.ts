@@ -5,8 +5,9 @@ import { available, type BudgetReading, BudgetsService, type Limit } from '#roll
 import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
 import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { SkillLibrary } from '../skills/skill.library.js';
-import { type AgentSkill, estimateTokens, type SkillMode } from '../skills/skill.js';
+import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
+import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolSet } from '../tools/tool.set.js';
 import type { DefinitionContent } from './definition.js';
@@ -86,7 +87,7 @@ export class EffectiveDefinitions {
     return skills.map(({ name, mode }) => {
       const skill = this.skills.find(name);
       if (!skill) return { name, mode, tokens: null };
-      const tokens = mode === 'preload' ? skill.tokens : estimateTokens(`- ${name}: ${skill.description}`);
+      const tokens = mode === 'preload' ? skill.tokens : estimateText(`- ${name}: ${skill.description}`);
       return { name, mode, tokens };
     });
   }
