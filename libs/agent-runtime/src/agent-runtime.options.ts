@@ -1,9 +1,10 @@
 import type { ExecutionOptions } from './agents/installed.middleware.js';
 import type { DelegationOptions } from './delegation/delegation.js';
+import type { DeploymentOptions } from './deployment/deployment.options.js';
 import type { SkillLibraryOptions } from './skills/skill.library.js';
 import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 
-export interface AgentRuntimeOptions {
+export interface AgentRuntimeOptions extends DeploymentOptions {
   readonly tools: ToolsOptions;
   readonly skills: SkillLibraryOptions;
   readonly delegation?: DelegationOptions;

@@ -3,6 +3,7 @@ export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { ReactAgent } from './agents/react.agent.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
 export { loadFromDirectory } from './spec-files/spec.loader.js';
+export { DeploymentInvalidError } from './deployment/deployment.errors.js';
 export { capabilitiesOf } from './definitions/definition.capabilities.js';
 export type { FieldChange } from './definitions/definition.diff.js';
 export type { Definition, DefinitionContent } from './definitions/definition.js';

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   BackgroundFaults,
@@ -18,6 +19,8 @@ import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
 import { Delegation } from '../delegation/delegation.js';
+import { DefinitionSources } from '../deployment/definition.sources.js';
+import type { DeploymentOptions } from '../deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
@@ -33,6 +36,15 @@ export interface TestRuntime {
   providers: AgentProviderRegistry;
   /** A test can add a vendor with its own models. */
   vendors: VendorRegistry;
+  /** Errors of background work. */
+  faults: RecordedFaults;
+  /** Registers the definitions of the deployment, as a start does. */
+  sources: DefinitionSources;
+}
+
+export interface TestRuntimeOptions extends DeploymentOptions {
+  /** Providers of the application. */
+  readonly providers?: Type[];
 }
 
 const MODELS = {
@@ -44,16 +56,18 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database): Promise<TestRuntime> {
+export async function testRuntime(db: Database, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+  const { providers = [], ...deployment } = options;
+  const faults = new RecordedFaults();
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
     ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, ...deployment }),
   ];
-  const module = await Test.createTestingModule({ imports })
+  const module = await Test.createTestingModule({ imports, providers })
     .overrideProvider(BackgroundFaults)
-    .useValue(new RecordedFaults())
+    .useValue(faults)
     .compile();
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
@@ -68,5 +82,7 @@ export async function testRuntime(db: Database): Promise<TestRuntime> {
     delegation: module.get(Delegation, anywhere),
     providers: module.get(AgentProviderRegistry, anywhere),
     vendors: module.get(VendorRegistry, anywhere),
+    faults,
+    sources: module.get(DefinitionSources, anywhere),
   };
 }
