@@ -15,6 +15,8 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { AgentHost } from './lifecycle/agent.host.js';
+import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -43,6 +45,7 @@ export class AgentRuntimeModule {
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        ...LIFECYCLE,
       ],
       exports: [
         AgentBuilder,
@@ -52,6 +55,7 @@ export class AgentRuntimeModule {
         EffectiveDefinitions,
         Delegation,
         GuardedAgents,
+        HostedAgents,
         LedgerSpending,
         SkillLibrary,
         ToolCatalog,
@@ -70,6 +74,7 @@ const DEFINITIONS: Provider[] = [
   DefinitionsService,
   EffectiveDefinitions,
 ];
+const LIFECYCLE: Provider[] = [AgentHost, { provide: HostedAgents, useExisting: AgentHost }];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
