@@ -15,8 +15,9 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
-import { AgentHost } from './lifecycle/agent.host.js';
+import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -31,7 +32,8 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const { tools, skills, delegation = {}, lifecycle = {} } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -45,10 +47,11 @@ export class AgentRuntimeModule {
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
-        ...LIFECYCLE,
+        ...lifecycleProviders(lifecycle),
       ],
       exports: [
         AgentBuilder,
+        AgentLifecycle,
         AgentFactoryRegistry,
         DefinitionsService,
         DefinitionValidator,
@@ -74,7 +77,6 @@ const DEFINITIONS: Provider[] = [
   DefinitionsService,
   EffectiveDefinitions,
 ];
-const LIFECYCLE: Provider[] = [AgentHost, { provide: HostedAgents, useExisting: AgentHost }];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {

@@ -8,8 +8,8 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { ProvidersModule } from '#rollcall/providers';
-import { REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
+import { AgentProviderRegistry, ProvidersModule } from '#rollcall/providers';
+import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
@@ -17,6 +17,10 @@ import { NativeRegistration } from '../agents/native.registration.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
+import { AgentBeats } from '../lifecycle/agent.beats.js';
+import { AgentHost } from '../lifecycle/agent.host.js';
+import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
+import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 
@@ -26,6 +30,11 @@ export interface TestRuntime {
   validator: DefinitionValidator;
   namespaces: NamespacesService;
   events: TestEvents;
+  lifecycle: AgentLifecycle;
+  host: AgentHost;
+  beats: AgentBeats;
+  agents: AgentsService;
+  providers: AgentProviderRegistry;
 }
 
 const MODELS = {
@@ -37,12 +46,12 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database): Promise<TestRuntime> {
+export async function testRuntime(db: Database, lifecycle: Partial<LifecycleOptions> = {}): Promise<TestRuntime> {
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
     ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, lifecycle }),
   ];
   const module = await Test.createTestingModule({ imports })
     .overrideProvider(BackgroundFaults)
@@ -57,5 +66,10 @@ export async function testRuntime(db: Database): Promise<TestRuntime> {
     validator: module.get(DefinitionValidator, anywhere),
     namespaces: module.get(NamespacesService, anywhere),
     events: eventsOf(module),
+    lifecycle: module.get(AgentLifecycle, anywhere),
+    host: module.get(AgentHost, anywhere),
+    beats: module.get(AgentBeats, anywhere),
+    agents: module.get(AgentsService, anywhere),
+    providers: module.get(AgentProviderRegistry, anywhere),
   };
 }
