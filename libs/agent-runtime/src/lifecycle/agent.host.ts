@@ -101,6 +101,12 @@ export class AgentHost {
     }
   }
 
+  /** Any definition may have changed: compares the agents with the current revisions. */
+  async renewOutdated(): Promise<void> {
+    for (const agent of this.members.values()) await this.refresh(agent);
+    for (const agent of this.cached.values()) agent.renew();
+  }
+
   /** Changes the registration to the current revision of the definition. */
   async refresh(agent: SpawnedAgent): Promise<void> {
     const { namespace, definition } = agent.facts;
@@ -133,14 +139,11 @@ export class AgentHost {
   }
 
   private async close(agent: SpawnedAgent, limitMs: number): Promise<ShutdownDetail> {
-    const { namespace, name } = agent.facts;
-    const detail = await agent.hosted.close(limitMs);
-    try {
-      await this.registrar.leave(agent);
-    } finally {
-      this.remove(agent);
-      LifecycleLog.closed({ namespace, name }, detail);
-    }
+    const closed = await agent.hosted.close(limitMs);
+    const unregistered = await this.registrar.leave(agent).catch((error: unknown) => error as Error);
+    this.remove(agent);
+    const detail = { ...closed, error: closed.error ?? unregistered ?? null };
+    LifecycleLog.closed(agent.facts, detail);
     return detail;
   }
 

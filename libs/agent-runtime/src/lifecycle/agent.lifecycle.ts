@@ -7,11 +7,12 @@ import { AgentBeats } from './agent.beats.js';
 import { AgentHost } from './agent.host.js';
 import { type AgentInfo, toInfo } from './agent.info.js';
 import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
+import { AgentShutdowns } from './agent.shutdowns.js';
 import { type AgentUse, HostedAgents } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentShutdownFailedError } from './lifecycle.errors.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
-import { type AgentShutdown, toAgentShutdown } from './shutdown.report.js';
+import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
 import type { SpawnRequest } from './spawn.plans.js';
 
 /** Spawns, finds, lists and shuts down the agents of all replicas (S1.1–S1.6). */
@@ -22,6 +23,7 @@ export class AgentLifecycle extends HostedAgents {
     private readonly spawner: AgentSpawner,
     private readonly beats: AgentBeats,
     private readonly store: RuntimeAgentStore,
+    private readonly shutdowns: AgentShutdowns,
     @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
   ) {
     super();
@@ -74,15 +76,18 @@ export class AgentLifecycle extends HostedAgents {
   }
 
   /** Removes the agent even if it fails to close; then the failure is thrown (S1.5). */
-  async shutdown(key: DefinitionKey, limitMs = this.options.shutdownMs): Promise<void> {
+  async shutdown(key: DefinitionKey, limitMs?: number): Promise<void> {
     const { error } = await this.stop(key, limitMs);
     if (error !== null) throw new AgentShutdownFailedError(key.name, error);
   }
 
   /** Like `shutdown`, but returns how it ended. */
   async stop(key: DefinitionKey, limitMs = this.options.shutdownMs): Promise<AgentShutdown> {
-    const here = this.host.find(key);
-    if (!here) throw new AgentNotFoundError(qualifiedId(key.namespace, key.name));
-    return toAgentShutdown(await this.host.shutdown(here, limitMs));
+    return await this.shutdowns.one(key, limitMs);
+  }
+
+  /** Shuts down all agents of the namespace, on all replicas. It never stops at a failure (S1.6). */
+  async shutdownAll(namespace: string, limitMs = this.options.shutdownMs): Promise<ShutdownReport> {
+    return await this.shutdowns.all(namespace, limitMs);
   }
 }

@@ -15,7 +15,7 @@ import { capabilitiesOf } from '../definitions/definition.capabilities.js';
 import type { DefinitionContent } from '../definitions/definition.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError } from './lifecycle.errors.js';
-import { RuntimeAgentStore } from './runtime-agent.store.js';
+import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { Membership, SpawnedAgent, SpawnedFacts } from './spawned.agent.js';
 
 const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
@@ -57,10 +57,19 @@ export class AgentRegistrar {
 
   /** Ends the registration, unless it has ended already. */
   async leave(agent: SpawnedAgent): Promise<void> {
+    await this.end(claimOf(agent));
+  }
+
+  /** Ends the registration of an agent whose replica does not answer. */
+  async evict({ agentId, generation }: RuntimeAgentRow): Promise<void> {
+    await this.end({ agentId, generation: Number(generation), tokenHash: null });
+  }
+
+  private async end(claim: LeaseClaim): Promise<void> {
     await this.db.transaction(async () => {
-      await this.store.remove(agent.agentId, agent.membership.generation);
+      await this.store.remove(claim.agentId, claim.generation);
       try {
-        await this.agents.deregister(claimOf(agent), 'shutdown');
+        await this.agents.deregister(claim, 'shutdown');
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }

@@ -18,8 +18,10 @@ beforeAll(async () => {
   database = await testDatabase();
   here = await replica();
   there = await replica();
-  const record = (message: Record<string, unknown>): number => logged.push(message);
-  Logger.overrideLogger({ log: record, warn: record, error: record });
+  for (const { events, follower } of [here, there]) {
+    events.start();
+    await follower.start();
+  }
 });
 beforeEach(async () => {
   await Promise.all([here, there].map(closeAll));
@@ -29,7 +31,10 @@ beforeEach(async () => {
   logged.length = 0;
 });
 afterAll(async () => {
-  await Promise.all([here, there].map(closeAll));
+  for (const one of [here, there]) {
+    await closeAll(one);
+    await one.events.stop();
+  }
   await database.drop();
 });
 
@@ -37,6 +42,8 @@ async function replica(): Promise<Replica> {
   const runtime = await testRuntime(await database.connectAgain(), { shutdownMs: 200 });
   const fake = new FakeAgentProvider();
   runtime.providers.register(fake);
+  const record = (message: Record<string, unknown>): number => logged.push(message);
+  Logger.overrideLogger({ log: record, warn: record, error: record }); // the testing module has set its own logger
   return { ...runtime, fake };
 }
 
@@ -279,6 +286,115 @@ describe('shutdown', () => {
       { event: 'agent.shutdown', namespace, name: 'ada' },
       { event: 'agent.shutdown_failed', namespace, name: 'bob', error: 'bob cannot be closed' },
     ]);
+  });
+});
+
+describe('all replicas', () => {
+  it('S0.2 S0.6 a replica renews its agents when another one changes their definition', async () => {
+    await define('ada');
+    const lazy = await there.lifecycle.use(ADA);
+    await spawn('bob', { definition: 'ada', content: undefined }, there);
+    lazy.release();
+    await replace('ada');
+    await until('the registry has the revision', async () => (await here.agents.get('bob')).definition === 'ada@2');
+    expect(await there.lifecycle.use(ADA)).toMatchObject({ revision: 2 });
+    await here.definitions.unregister({ ...ADA, source: 'rest', by: BY });
+    await until('bob has left', async () => !(await here.lifecycle.has({ ...ADA, name: 'bob' })));
+    expect(await codeOf(there.lifecycle.use(ADA))).toBe('DEFINITION_NOT_FOUND');
+  });
+
+  it('S1.5 an agent of another replica is shut down there, and its error is thrown here', async () => {
+    await spawn('ada', {}, there);
+    await here.lifecycle.shutdown(ADA, 5_000);
+    expect(there.fake.open).toHaveLength(0);
+    await spawn('ada', { content: content({ closes: 'fails' }) }, there);
+    const failed = here.lifecycle.shutdown(ADA, 5_000);
+    await expect(failed).rejects.toThrow('ada cannot be closed');
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+  });
+
+  it('S1.5 an agent whose replica does not answer is removed from the registry, and closed with its next heartbeat', async () => {
+    await spawn('ada', {}, there);
+    await there.events.listener.stop();
+    const result = await here.lifecycle.stop(ADA, 100);
+    expect(result).toMatchObject({
+      phase: 'kill',
+      forced: true,
+      error: expect.stringContaining('did not answer') as string,
+    });
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+    await there.beats.pass();
+    expect(there.fake.open).toHaveLength(0);
+  });
+
+  it('a command whose notification was lost is found by the next pass', async () => {
+    await spawn('ada', {}, there);
+    const stopped = here.lifecycle.stop(ADA, 20_000);
+    await until('it is executed', async () => {
+      await there.commands.pass();
+      return there.fake.open.length === 0;
+    });
+    await here.commands.pass();
+    expect(await stopped).toMatchObject({ phase: 'stop', forced: false, error: null });
+  });
+});
+
+describe('shutdownAll', () => {
+  beforeAll(async () => {
+    await there.events.stop();
+    there = await replica();
+    there.events.start();
+  });
+
+  it('S1.6 a hanging, a failing and a healthy agent on two replicas: one report, and nothing stops at a failure', async () => {
+    await spawn('hangs', { content: content({ closes: 'hangs' }) });
+    await spawn('fails', { content: content({ closes: 'fails' }) }, there);
+    await spawn('healthy', {}, there);
+    await spawn('busy');
+    const { signal, release } = await here.lifecycle.use({ ...ADA, name: 'busy' });
+    signal.addEventListener('abort', release);
+    const report = await here.lifecycle.shutdownAll(NAMESPACE, 2_000);
+    expect(report.succeeded).toEqual(['busy', 'healthy']);
+    expect(Object.keys(report.failed)).toEqual(['fails', 'hangs']);
+    expect(report.failed['fails']).toBe('fails cannot be closed');
+    expect(report.details).toMatchObject({
+      busy: { phase: 'drain', forced: false, error: null },
+      fails: { phase: 'abort', forced: false },
+      hangs: { phase: 'kill', forced: true },
+      healthy: { phase: 'stop', forced: false, error: null },
+    });
+    expect(await here.lifecycle.list(NAMESPACE, 10)).toEqual([]);
+    expect(logged.at(-1)).toEqual({ event: 'registry.shutdown_all', count: 4, succeeded: 2, failed: 2 });
+  });
+
+  it('S1.6 an agent that is spawned meanwhile is rejected or included', async () => {
+    await spawn('hangs', { content: content({ closes: 'hangs' }) });
+    const slow = codeOf(spawn('slow', { content: content({ builds: 'slow' }) }));
+    await until('it is under construction', () => here.fake.attempts === 2);
+    const stopping = here.lifecycle.shutdownAll(NAMESPACE, 1_000);
+    expect(await codeOf(spawn('late'))).toBe('AGENTS_STOPPING');
+    expect(await codeOf(spawn('elsewhere', {}, there))).toBe('succeeded');
+    here.fake.proceed();
+    expect(await slow).toBe('AGENTS_STOPPING');
+    const report = await stopping;
+    expect(Object.keys(report.details)).toContain('hangs');
+    expect(here.fake.open.map(({ name }) => name)).toEqual(['hangs']);
+    const live = (await here.lifecycle.list(NAMESPACE, 10)).map(({ name }) => name);
+    expect([...live, ...report.succeeded]).toContain('elsewhere');
+    expect(await codeOf(spawn('late'))).toBe('succeeded');
+  });
+
+  it('S1.6 a replica that stops closes its agents, and rejects new ones', async () => {
+    const leaving = await replica();
+    await spawn('ada', {}, leaving);
+    await define('bob');
+    await leaving.lifecycle.use({ ...ADA, name: 'bob' });
+    leaving.shutdowns.stopSpawning();
+    expect(await codeOf(spawn('cat', {}, leaving))).toBe('AGENTS_STOPPING');
+    await leaving.shutdowns.stop();
+    expect(leaving.fake.open).toHaveLength(0);
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+    expect(logged.at(-1)).toEqual({ event: 'registry.shutdown_all', count: 1, succeeded: 1, failed: 0 });
   });
 });
 

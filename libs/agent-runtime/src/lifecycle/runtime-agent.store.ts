@@ -86,13 +86,9 @@ export class RuntimeAgentStore {
     );
   }
 
-  /** All live agents of the namespace, by replica. */
-  async hosts(namespace: string): Promise<{ replicaId: string; names: string[] }[]> {
-    return await this.db.query(
-      `SELECT h.replica_id AS "replicaId", array_agg(h.name ORDER BY h.name) AS names FROM ${LIVE} AND h.namespace = $1
-       GROUP BY h.replica_id`,
-      [namespace],
-    );
+  /** All live agents of the namespace. */
+  async all(namespace: string): Promise<RuntimeAgentRow[]> {
+    return await this.db.query<RuntimeAgentRow>(`SELECT ${COLUMNS} FROM ${LIVE} AND h.namespace = $1`, [namespace]);
   }
 
   /** Deletes the rows of agents that are not live any more, such as those of dead replicas. */

@@ -20,7 +20,10 @@ import { RUNTIME_EVENTS } from '../event.types.js';
 import { AgentBeats } from '../lifecycle/agent.beats.js';
 import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
+import { AgentShutdowns } from '../lifecycle/agent.shutdowns.js';
+import { DefinitionFollower } from '../lifecycle/definition.follower.js';
 import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
+import { RuntimeCommands } from '../lifecycle/runtime.commands.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 
@@ -33,6 +36,9 @@ export interface TestRuntime {
   lifecycle: AgentLifecycle;
   host: AgentHost;
   beats: AgentBeats;
+  commands: RuntimeCommands;
+  follower: DefinitionFollower;
+  shutdowns: AgentShutdowns;
   agents: AgentsService;
   providers: AgentProviderRegistry;
 }
@@ -69,6 +75,9 @@ export async function testRuntime(db: Database, lifecycle: Partial<LifecycleOpti
     lifecycle: module.get(AgentLifecycle, anywhere),
     host: module.get(AgentHost, anywhere),
     beats: module.get(AgentBeats, anywhere),
+    commands: module.get(RuntimeCommands, anywhere),
+    follower: module.get(DefinitionFollower, anywhere),
+    shutdowns: module.get(AgentShutdowns, anywhere),
     agents: module.get(AgentsService, anywhere),
     providers: module.get(AgentProviderRegistry, anywhere),
   };
