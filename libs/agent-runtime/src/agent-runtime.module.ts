@@ -26,6 +26,9 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
+import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -41,7 +44,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, execution = {}, ...deployment } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -58,15 +61,18 @@ export class AgentRuntimeModule {
         ...DEFINITIONS,
         { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
         ...DEPLOYMENT,
+        ...lifecycleProviders(lifecycle),
       ],
       exports: [
         AgentBuilder,
+        AgentLifecycle,
         AgentFactoryRegistry,
         DefinitionsService,
         DefinitionValidator,
         EffectiveDefinitions,
         Delegation,
         GuardedAgents,
+        HostedAgents,
         LedgerSpending,
         SkillLibrary,
         ToolCatalog,
