@@ -58,7 +58,7 @@ const STEPS: Step[] = [
   { operationId: 'budgets.release', path: () => ({ key: 'unused' }), before: reserveUnused },
   ...plain('definitions.register', 'definitions.list', 'definitions.get', 'definitions.replace', 'definitions.diff'),
   ...plain('definitions.listRevisions', 'definitions.getRevision', 'definitions.getCapabilities'),
-  ...plain('definitionImports.create'),
+  ...plain('definitions.import'),
   ...plain('definitions.getEffective', 'definitions.preview', 'definitions.unregister'),
   ...plain('namespaces.create', 'namespaces.list', 'namespaces.get', 'namespaces.update', 'namespaces.delete'),
   ...plain('keys.issue', 'keys.list'),

@@ -2,12 +2,15 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
+import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { DefinitionTargets } from './delegation/definition.targets.js';
+import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
@@ -24,6 +27,9 @@ import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
 import { DefinitionImports } from './imports/definition.imports.js';
+import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
+import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -39,7 +45,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, ...deployment } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -51,13 +57,16 @@ export class AgentRuntimeModule {
         library,
         ...toolProviders(tools),
         ...delegationProviders(delegation),
+        { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
         { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
         ...DEPLOYMENT,
+        ...lifecycleProviders(lifecycle),
       ],
       exports: [
         AgentBuilder,
+        AgentLifecycle,
         AgentFactoryRegistry,
         DefinitionImports,
         DefinitionsService,
@@ -65,6 +74,7 @@ export class AgentRuntimeModule {
         EffectiveDefinitions,
         Delegation,
         GuardedAgents,
+        HostedAgents,
         LedgerSpending,
         SkillLibrary,
         ToolCatalog,
@@ -93,7 +103,7 @@ const DEPLOYMENT: Provider[] = [
   DeploymentStore,
   SpecIntake,
 ];
-const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
+const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
@@ -110,5 +120,6 @@ function toolProviders(options: ToolsOptions): Provider[] {
 
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
+  return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }

@@ -28,7 +28,7 @@ export class DefinitionImportsController {
   @AcceptsArchive()
   @Mutation({ audit: 'definition.imported', prepares: true, recordResult: RECORDED })
   @ApiOperation({
-    operationId: 'definitionImports.create',
+    operationId: 'definitions.import',
     summary: 'Import definitions from spec files',
     description:
       'Registers or replaces the definitions in spec files. A wrong file does not stop the others; the report states what became of each ' +

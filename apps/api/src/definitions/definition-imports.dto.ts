@@ -1,10 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsString, MaxLength, ValidateNested } from 'class-validator';
+import { MaxBytes } from '../http/max-bytes.js';
 import { QueryFlag } from '../http/query-flag.js';
 
 export const MAX_FILES = 1_000;
 export const MAX_PATH_LENGTH = 512;
+const MAX_FILE_BYTES = 65_536;
 
 export class ImportQuery {
   @ApiPropertyOptional({
@@ -37,11 +39,11 @@ export class ImportFile {
   path: string;
 
   @ApiProperty({
-    maxLength: 65_536,
+    maxLength: MAX_FILE_BYTES,
     example: '---\nname: reviewer\ndescription: Reviews code.\n---\nYou review code.\n',
-    description: 'The text of the file.',
+    description: 'The text of the file. It has at most 65,536 bytes in UTF-8.',
   })
-  @MaxLength(65_536)
+  @MaxBytes(MAX_FILE_BYTES)
   @IsString()
   content: string;
 }
