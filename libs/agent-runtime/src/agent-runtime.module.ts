@@ -26,6 +26,7 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { StrictDefinitions } from './deployment/strict.definitions.js';
 import { DefinitionImports } from './imports/definition.imports.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
@@ -102,6 +103,7 @@ const DEPLOYMENT: Provider[] = [
   DeploymentService,
   DeploymentStore,
   SpecIntake,
+  StrictDefinitions,
 ];
 const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
