@@ -28,7 +28,8 @@ export class DeploymentService {
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
-    return planOf(wanted, await this.store.registered(), managed);
+    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
+    return planOf(wanted, await this.store.registered(wanted, sources), managed);
   }
 
   async apply(
