@@ -15,6 +15,17 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { RunAdmission } from './runs/run.admission.js';
+import { RunChannel } from './runs/run.channel.js';
+import { RunEvents } from './runs/run.events.js';
+import { RunFeed } from './runs/run.feed.js';
+import { RunReader } from './runs/run.reader.js';
+import { RunStore } from './runs/run.store.js';
+import { RunTargets } from './runs/run.targets.js';
+import { RunWatches } from './runs/run.watches.js';
+import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
+import { RunsService } from './runs/runs.service.js';
+import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -29,7 +40,8 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const { tools, skills, delegation = {}, runs = DEFAULT_RUNS_OPTIONS } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -43,6 +55,7 @@ export class AgentRuntimeModule {
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        ...runProviders(runs),
       ],
       exports: [
         AgentBuilder,
@@ -53,6 +66,9 @@ export class AgentRuntimeModule {
         Delegation,
         GuardedAgents,
         LedgerSpending,
+        RunFeed,
+        RunReader,
+        RunsService,
         SkillLibrary,
         ToolCatalog,
         ToolExecutor,
@@ -88,4 +104,10 @@ function toolProviders(options: ToolsOptions): Provider[] {
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
   return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+}
+
+function runProviders(options: RunsOptions): Provider[] {
+  const settings = { provide: RUNS_OPTIONS, useValue: options };
+  const feed = { provide: RunFeed, useClass: StoredRunFeed };
+  return [settings, RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService, feed];
 }

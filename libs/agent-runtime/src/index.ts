@@ -12,6 +12,12 @@ export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/ef
 export { RUNTIME_EVENTS } from './event.types.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
+export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';
+export type { ListedRun, Run, RunDecision, RunExport, RunTarget, RunTree } from './runs/run.js';
+export { RunReader } from './runs/run.reader.js';
+export { RUN_STATES, type RunStatus, WAITING_FOR } from './runs/run.status.js';
+export type { RunStep, StoredStep } from './runs/run.step.js';
+export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
 export { ModelCircuit } from './middleware/model-circuit.middleware.js';
 export type { Skill } from './skills/skill.js';
