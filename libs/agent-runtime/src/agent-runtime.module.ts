@@ -15,6 +15,8 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { AgentHost } from './lifecycle/agent.host.js';
+import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { RunAdmission } from './runs/run.admission.js';
 import { RunChannel } from './runs/run.channel.js';
 import { RunEvents } from './runs/run.events.js';
@@ -55,6 +57,7 @@ export class AgentRuntimeModule {
         ...delegationProviders(delegation),
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        ...LIFECYCLE,
         ...runProviders(runs),
       ],
       exports: [
@@ -65,6 +68,7 @@ export class AgentRuntimeModule {
         EffectiveDefinitions,
         Delegation,
         GuardedAgents,
+        HostedAgents,
         LedgerSpending,
         RunFeed,
         RunReader,
@@ -86,6 +90,7 @@ const DEFINITIONS: Provider[] = [
   DefinitionsService,
   EffectiveDefinitions,
 ];
+const LIFECYCLE: Provider[] = [AgentHost, { provide: HostedAgents, useExisting: AgentHost }];
 const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {

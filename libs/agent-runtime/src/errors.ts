@@ -2,6 +2,8 @@ import { DomainError } from '#rollcall/platform';
 
 /** All error codes of the runtime. The API maps them in an exhaustive table: a new code does not compile without an entry. */
 export type RuntimeErrorCode =
+  | 'AGENTS_STOPPING'
+  | 'AGENT_BUSY'
   | 'AGENT_FACTORY_INVALID'
   | 'AGENT_FACTORY_TAKEN'
   | 'AGENT_FACTORY_UNKNOWN'

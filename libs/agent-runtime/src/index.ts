@@ -10,6 +10,7 @@ export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { RUNTIME_EVENTS } from './event.types.js';
+export { type AgentUse, HostedAgents } from './lifecycle/hosted.agents.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';

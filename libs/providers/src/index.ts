@@ -36,6 +36,8 @@ export type {
   AgentEvent,
   AgentMessage,
   AgentResult,
+  AgentState,
+  AgentType,
   AgentUsage,
   CallBudget,
   CallContext,

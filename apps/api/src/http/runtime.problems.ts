@@ -9,6 +9,8 @@ export const RUNTIME_PROBLEMS = {
   DEFINITION_CONFIGURED: { status: 409, title: 'The definition comes from the deployment' },
   DEFINITION_EXISTS: { status: 409, title: 'A definition has this name' },
   DEFINITION_CHANGED: { status: 412, title: 'The definition has changed since it was read' },
+  AGENT_BUSY: { status: 429, title: 'The agent has as many calls as it accepts' },
+  AGENTS_STOPPING: { status: 503, title: 'The agents are being shut down' },
   SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
   TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
   SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },
