@@ -17,14 +17,23 @@ import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
 import { AgentHost } from './lifecycle/agent.host.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { RunRecorder } from './delegation/run.recorder.js';
+import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
+import { RunAgents } from './runs/run.agents.js';
 import { RunChannel } from './runs/run.channel.js';
+import { RunClaimStore } from './runs/run-claim.store.js';
+import { RunLogStore } from './runs/run-log.store.js';
 import { RunEvents } from './runs/run.events.js';
+import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
+import { RunLog } from './runs/run.log.js';
 import { RunReader } from './runs/run.reader.js';
+import { RunRecords } from './runs/run.records.js';
 import { RunStore } from './runs/run.store.js';
 import { RunTargets } from './runs/run.targets.js';
 import { RunWatches } from './runs/run.watches.js';
+import { RunWorkers } from './runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
 import { RunsService } from './runs/runs.service.js';
 import { StoredRunFeed } from './runs/stored.run-feed.js';
@@ -111,8 +120,24 @@ function delegationProviders(options: DelegationOptions): Provider[] {
   return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
 }
 
+const RUNS: Provider[] = [RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService];
+const RUN_EXECUTION: Provider[] = [
+  RunAgents,
+  RunClaimStore,
+  RunLogStore,
+  RunLog,
+  RunRecords,
+  RunExecution,
+  DelegatedRuns,
+  RunWorkers,
+];
+
 function runProviders(options: RunsOptions): Provider[] {
-  const settings = { provide: RUNS_OPTIONS, useValue: options };
-  const feed = { provide: RunFeed, useClass: StoredRunFeed };
-  return [settings, RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService, feed];
+  return [
+    { provide: RUNS_OPTIONS, useValue: options },
+    { provide: RunFeed, useClass: StoredRunFeed },
+    { provide: RunRecorder, useExisting: DelegatedRuns },
+    ...RUNS,
+    ...RUN_EXECUTION,
+  ];
 }

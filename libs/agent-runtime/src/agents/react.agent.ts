@@ -93,6 +93,11 @@ export class ReactAgent extends TrackedAgent implements Heir {
     return this.own;
   }
 
+  /** Adds up the usage of a run. */
+  newUsage(): UsageSum {
+    return new UsageSum(choiceOf(this.given.model)?.prices);
+  }
+
   run(call: RunCall): RunEvents {
     return this.execute(call);
   }
@@ -104,7 +109,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   ): AsyncGenerator<AgentEvent> {
     const context = this.contextOf(from);
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
-    const usage = new UsageSum(choiceOf(this.given.model)?.prices);
+    const usage = this.newUsage();
     const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
     const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
@@ -137,7 +142,8 @@ export class ReactAgent extends TrackedAgent implements Heir {
     return { ...applyStep(before, { type: 'message-received', messages: [message] }), turn: 0 };
   }
 
-  private contextOf(from: CallContext | undefined): RunContext {
+  /** The context of a run, with the limits of this agent if it is the root of its tree. */
+  contextOf(from: CallContext | undefined): RunContext {
     const { treeLimits: limits, namespace } = this.options;
     if (from) return { limits, ...from, agentName: this.name };
     const runId = crypto.randomUUID();

@@ -12,6 +12,7 @@ import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
 import { checkPath } from './delegation.guards.js';
 import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
   readonly wanted: WantedAgent;
@@ -30,6 +31,8 @@ export interface ChildRunnerOptions {
   readonly targets: DelegationTargets;
   /** Without it, delegated runs have no budget. */
   readonly payment?: PaymentOptions;
+  /** Without it, delegated runs leave no record. */
+  readonly recorder?: RunRecorder;
   /** Gives a delegated agent the tools of its parent. */
   readonly prepare?: (target: DelegationTarget) => void;
   /** The longest time of a delegated run. */
@@ -96,7 +99,8 @@ export class ChildRunner {
   }
 
   private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
-    const { name, agent } = target;
+    const { name } = target;
+    const agent = this.options.recorder?.recorded(target.agent) ?? target.agent;
     const payment = await ChildPayment.open(this.options.payment, context, target);
     const artifacts = new Set<string>();
     const { budget } = payment;

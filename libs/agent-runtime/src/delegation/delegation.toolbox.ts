@@ -29,7 +29,7 @@ export function delegationToolBox(
   services: DelegationServices = {},
 ): ToolBox {
   const { targets, counter = COUNTER, maxOutputChars = DEFAULT_OUTPUT_CHARS, inheritance: mode = 'union' } = services;
-  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, log } = services;
+  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, recorder, log } = services;
   const factories = new FactoryTargets(registry);
   const prepare = ({ agent: child }: DelegationTarget): void => {
     const { toolboxes, toolFilter: filter } = agent;
@@ -42,6 +42,7 @@ export function delegationToolBox(
     childTimeoutMs,
     now,
     ...(payment && { payment }),
+    ...(recorder && { recorder }),
     ...(log && { log }),
   });
   const tools = Object.freeze(delegationTools(delegator, maxOutputChars));

@@ -1,9 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
 import { RegistryTargets } from './registry.targets.js';
+import { RunRecorder } from './run.recorder.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
@@ -30,12 +31,14 @@ export class Delegation {
     spending: LedgerSpending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) { externalTokens, ...options }: DelegationOptions,
+    @Optional() recorder?: RunRecorder,
   ) {
     this.services = {
       ...options,
       targets,
       counter: new ProcessTreeCounter(),
       payment: externalTokens === undefined ? { spending } : { spending, externalTokens },
+      ...(recorder && { recorder }),
       maxOutputChars: Math.floor(limits.maxOutputChars * OUTPUT_SHARE),
     };
   }

@@ -5,6 +5,8 @@ import type { Run } from './run.js';
 import type { RunEnd } from './run.status.js';
 import { RunWatches } from './run.watches.js';
 
+const RUNTIME = 'system:runtime';
+
 type Subject = Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId'>;
 
 /**
@@ -33,20 +35,28 @@ export class RunEvents {
     await this.append(ends.map(({ run, end }) => draftOf(run, end)));
   }
 
-  /** Of a whole tree. */
+  /** Delegated runs that were in progress when their root ended. */
+  async leftOver(runs: readonly Subject[]): Promise<void> {
+    await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
+  }
+
+  /** A whole tree. */
   async cancelled(rootId: string, runs: readonly Subject[], by: string): Promise<void> {
-    await this.append(
-      runs.map((run): EventDraft => ({ ...placeOf(run), type: 'run.cancelled', data: { ...factOf(run), by } })),
-    );
+    await this.append(runs.map((run) => cancellationOf(run, by)));
     this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
   }
 
   private async append(drafts: readonly EventDraft[]): Promise<void> {
+    if (drafts.length === 0) return;
     await this.outbox.appendAll(drafts);
     this.db.afterCommit(() => {
       for (const { subject } of drafts) this.watches.changed(subject);
     });
   }
+}
+
+function cancellationOf(run: Subject, by: string): EventDraft {
+  return { ...placeOf(run), type: 'run.cancelled', data: { ...factOf(run), by } };
 }
 
 function draftOf(run: Subject, { state, waitingFor, result }: RunEnd): EventDraft {

@@ -1,5 +1,8 @@
-import type { ContentPart } from '#rollcall/providers';
-import type { PendingApproval, RunOutcome } from '../loop/run.outcome.js';
+import type { AgentResult, ContentPart } from '#rollcall/providers';
+import { textOfError } from '../delegation/child.result.js';
+import type { PendingApproval, StopReason } from '../loop/run.outcome.js';
+
+export const NEEDS_REVIEW: StopReason = 'needs-review';
 
 /** A run is finished in the last five states, and then it never changes again. */
 export const RUN_STATES = [
@@ -74,20 +77,37 @@ export function statusesBefore(change: RunChange): RunStatus[] {
 }
 
 /** `pending` are the interrupted calls of a run that needs a review. */
-export function endOf(outcome: RunOutcome, pending: readonly PendingApproval[] = []): RunEnd {
-  switch (outcome.type) {
+export function endOf(result: AgentResult, pending: readonly PendingApproval[] = []): RunEnd {
+  const { parts } = result;
+  switch (result.outcome) {
     case 'completed':
     case 'refused':
-      return { state: outcome.type, waitingFor: null, result: { parts: outcome.parts } };
+      return { state: result.outcome, waitingFor: null, result: { parts } };
     case 'input-required':
-      return { state: 'waiting', waitingFor: 'input', result: { parts: outcome.parts } };
+      return { state: 'waiting', waitingFor: 'input', result: { parts } };
     case 'waiting':
-      return { state: 'waiting', waitingFor: 'approval', result: { parts: [], approvals: outcome.approvals } };
+      return { state: 'waiting', waitingFor: 'approval', result: { parts, approvals: result.approvals } };
     case 'stopped': {
-      const { reason, detail, parts } = outcome;
-      if (reason !== 'needs-review')
-        return { state: 'stopped', waitingFor: null, result: { parts, reason, detail } };
+      const { reason, detail } = result;
+      if (reason !== NEEDS_REVIEW) return { state: 'stopped', waitingFor: null, result: { parts, reason, detail } };
       return { state: 'waiting', waitingFor: 'needs_review', result: { parts, reason, detail, approvals: pending } };
     }
   }
+}
+
+/** A delegated run never waits, because its root continues without it. */
+export function endOfDelegated(result: AgentResult): RunEnd {
+  const end = endOf(result);
+  if (end.state !== 'waiting') return end;
+  return { state: 'stopped', waitingFor: null, result: { reason: end.waitingFor ?? '', ...end.result } };
+}
+
+export function failureOf(error: unknown): RunEnd {
+  const { code } = error as { code?: unknown };
+  const known = typeof code === 'string' ? code : 'AGENT_FAILED_INTERNALLY';
+  return {
+    state: 'failed',
+    waitingFor: null,
+    result: { parts: [], error: { code: known, message: textOfError(error) } },
+  };
 }
