@@ -15,7 +15,8 @@ export type RunStreamEvent =
 /** The live events of runs, on any replica. */
 export abstract class RunFeed {
   /**
-   * Yields the current state, the steps after `afterStep`, and then what happens, until the run is finished or the signal is aborted.
+   * Yields the steps after `afterStep`, the current state, and then what happens, until the run is finished, the signal is aborted or
+   * the replica stops.
    * Rejects with RUN_NOT_FOUND. Steps come from Postgres, the other events from the replica that executes the run.
    */
   abstract watch(key: RunKey, afterStep: number, signal: AbortSignal): AsyncIterable<RunStreamEvent>;

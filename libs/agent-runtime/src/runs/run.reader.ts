@@ -30,7 +30,8 @@ export class RunReader {
       for (;;) {
         const run = await this.read(key);
         const leftMs = until - performance.now();
-        if (isFinal(run.state) || run.state === 'waiting' || leftMs <= 0 || signal?.aborted) return run;
+        const isSettled = isFinal(run.state) || run.state === 'waiting';
+        if (isSettled || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return run;
         while (!(await watch.next(Math.min(leftMs, POLL_MS), signal))) watch.take();
       }
     } finally {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { RunChannel, type RunMessage } from './run.channel.js';
 import type { LiveEvent } from './run.live.js';
 import { RunWatch } from './run.watch.js';
@@ -9,13 +9,21 @@ const MAX_WATCHED = 10_000;
 
 /** The observers of runs on this replica, and the runs that other replicas observe. */
 @Injectable()
-export class RunWatches {
+export class RunWatches implements OnModuleDestroy {
+  /** Whether the replica stops: observers then continue on another one. */
+  isStopping = false;
   private readonly local = new Map<string, Set<RunWatch>>();
   /** When other replicas stop observing a run, in milliseconds of `performance.now`. */
   private readonly remote = new Map<string, number>();
 
   constructor(private readonly channel: RunChannel) {
     channel.onMessage((message, isOwn) => this.receive(message, isOwn));
+  }
+
+  /** Ends all waits, because they would delay the end of the process. */
+  onModuleDestroy(): void {
+    this.isStopping = true;
+    for (const watches of this.local.values()) for (const watch of watches) watch.change();
   }
 
   /** Observes a run. The caller closes the watch. */

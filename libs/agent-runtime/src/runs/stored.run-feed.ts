@@ -26,7 +26,7 @@ export class StoredRunFeed extends RunFeed {
     let known: string | undefined;
     let mayHaveChanged = true;
     try {
-      while (!signal.aborted) {
+      while (!signal.aborted && !this.watches.isStopping) {
         if (mayHaveChanged) {
           const run = await this.get(key); // before the steps: a finished run gets no more steps
           for await (const stored of this.stepsAfter(key.id, after)) {
