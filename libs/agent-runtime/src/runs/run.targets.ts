@@ -28,6 +28,7 @@ export interface ChosenAgent {
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 const MAX_EXPLAINED = 20;
+const DEFAULT_AGENT = 'default';
 
 /** Chooses the agent that executes a run, when the run starts. */
 @Injectable()
@@ -50,9 +51,9 @@ export class RunTargets {
   }
 
   private async byDefault(namespace: string): Promise<ChosenAgent> {
-    const { defaultAgent } = this.options;
-    if (defaultAgent === undefined) throw new RunTargetMissingError();
-    return await this.defined(namespace, defaultAgent);
+    const name = this.options.defaultAgent ?? DEFAULT_AGENT;
+    if (!(await this.definitions.has({ namespace, name }))) throw new RunTargetMissingError();
+    return await this.defined(namespace, name);
   }
 
   private async defined(namespace: string, name: string): Promise<ChosenAgent> {
