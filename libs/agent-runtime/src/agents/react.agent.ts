@@ -19,7 +19,7 @@ import { outputFormat } from '../loop/output.format.js';
 import { reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED } from '../loop/run.outcome.js';
-import { applyStep, initialState, type RunState } from '../loop/run.state.js';
+import { applyStep, initialState, nextRun, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
@@ -139,7 +139,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   private begin(key: string, message: ModelMessage): RunState {
     const before = this.conversations.get(key);
     if (!before) return initialState([message]);
-    return { ...applyStep(before, { type: 'message-received', messages: [message] }), turn: 0 };
+    return applyStep(nextRun(before), { type: 'message-received', messages: [message] });
   }
 
   /** The context of a run, with the limits of this agent if it is the root of its tree. */
@@ -168,7 +168,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
       systemPrompt: systemPrompt({ name, description, instructions, skills }),
       options: { ...options, contextWindow, ...(outputSchema && { output: outputFormat(outputSchema) }) },
       tools: (context) => ToolSet.of(this.boxes, context, toolFilter),
-      memory: () => new MapRunMemory(),
+      memory: (stored) => new MapRunMemory(stored),
       now: this.options.now,
     };
   }

@@ -63,13 +63,14 @@ export class ChildRunner {
 
   async run(child: Child, context: ToolContext): Promise<ChildResult> {
     const { childTimeoutMs, now } = this.options;
-    const { run, signal, callId } = context;
+    const { run, signal, turn, callId } = context;
     const remainingMs = Math.min((run.deadline ?? Infinity) - now(), childTimeoutMs);
     const scope = new ChildScope(signal, child.siblings, remainingMs);
     try {
       const target = await this.open(child.wanted, run);
       try {
-        const place = withDeadline(childContext(run, target.name, callId, child.index), now() + remainingMs);
+        const call = { turn, callId, index: child.index };
+        const place = withDeadline(childContext(run, target.name, call), now() + remainingMs);
         return await this.call({ target, context: place, scope }, child, context);
       } finally {
         await target.close().catch((error: unknown) => this.report(run, error));
