@@ -29,6 +29,26 @@ import { SpecIntake } from './deployment/spec.intake.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
+import { RunRecorder } from './delegation/run.recorder.js';
+import { DelegatedRuns } from './runs/delegated.runs.js';
+import { RunAdmission } from './runs/run.admission.js';
+import { RunAgents } from './runs/run.agents.js';
+import { RunChannel } from './runs/run.channel.js';
+import { RunClaimStore } from './runs/run-claim.store.js';
+import { RunLogStore } from './runs/run-log.store.js';
+import { RunEvents } from './runs/run.events.js';
+import { RunExecution } from './runs/run.execution.js';
+import { RunFeed } from './runs/run.feed.js';
+import { RunLog } from './runs/run.log.js';
+import { RunReader } from './runs/run.reader.js';
+import { RunRecords } from './runs/run.records.js';
+import { RunStore } from './runs/run.store.js';
+import { RunTargets } from './runs/run.targets.js';
+import { RunWatches } from './runs/run.watches.js';
+import { RunWorkers } from './runs/run.workers.js';
+import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
+import { RunsService } from './runs/runs.service.js';
+import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -44,7 +64,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, ...deployment } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, runs, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -62,6 +82,7 @@ export class AgentRuntimeModule {
         { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
+        ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
       ],
       exports: [
         AgentBuilder,
@@ -74,6 +95,9 @@ export class AgentRuntimeModule {
         GuardedAgents,
         HostedAgents,
         LedgerSpending,
+        RunFeed,
+        RunReader,
+        RunsService,
         SkillLibrary,
         ToolCatalog,
         ToolExecutor,
@@ -119,4 +143,26 @@ function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
   const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
   return [settings, AgentFactoryRegistry, ...targets, Delegation];
+}
+
+const RUNS: Provider[] = [RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService];
+const RUN_EXECUTION: Provider[] = [
+  RunAgents,
+  RunClaimStore,
+  RunLogStore,
+  RunLog,
+  RunRecords,
+  RunExecution,
+  DelegatedRuns,
+  RunWorkers,
+];
+
+function runProviders(options: RunsOptions): Provider[] {
+  return [
+    { provide: RUNS_OPTIONS, useValue: options },
+    { provide: RunFeed, useClass: StoredRunFeed },
+    { provide: RunRecorder, useExisting: DelegatedRuns },
+    ...RUNS,
+    ...RUN_EXECUTION,
+  ];
 }

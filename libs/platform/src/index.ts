@@ -75,5 +75,6 @@ export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
 export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service.js';
+export { LeasedWork, type WorkClaim, type WorkEnd, type Worker } from './work/leased-work.js';
 export { GroupCommit } from './work/group-commit.js';
 export { inBatches } from './work/in-batches.js';

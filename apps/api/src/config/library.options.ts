@@ -47,8 +47,10 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
+  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
+    runs: { leaseMs, maxRunning, maxRunningPerAgent },
     skills: { folders: runtime.skills.filter(isUsed) },
     tools: {
       off,

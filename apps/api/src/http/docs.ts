@@ -26,6 +26,7 @@ const TAGS = {
   webhooks: 'Deliver events to endpoints, and replay them.',
   models: 'Model presets, model vendors and agent providers of this deployment.',
   runtime: 'The agents that Rollcall runs itself: what they can use.',
+  runs: 'Start runs of agents, watch them, and cancel them.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',
 };
