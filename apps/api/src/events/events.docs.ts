@@ -61,7 +61,7 @@ const EVENT_DOCS: EventDocs = {
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': {
-    about: 'A budget is no longer low or exhausted.',
+    about: 'A budget is no longer exhausted, or no longer low.',
     data: { ...BUDGET, remaining: 500_000 },
   },
   'definition.registered': {

@@ -23,7 +23,7 @@ async function sweepNow(): Promise<void> {
 }
 
 describe('a registration', () => {
-  it('S3.1 returns a record with the field names of the RFC', async () => {
+  it('S3.1 returns a record with the field names of the specification', async () => {
     const { record } = await here.given.agent({
       agentId: 'builder-01',
       capabilities: ['plan', 'build', 'code-generation'],
@@ -293,7 +293,7 @@ describe('a circuit', () => {
 });
 
 describe('the directory', () => {
-  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the RFC does', async () => {
+  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the specification requires', async () => {
     await here.given.agent({
       agentId: 'builder-01',
       budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },
