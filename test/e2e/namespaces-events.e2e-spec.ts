@@ -122,7 +122,7 @@ describe('events of a namespace', () => {
 });
 
 describe('the cursor of a quiet namespace', () => {
-  it('advances with the log from page to page, also when a page waits', async () => {
+  it('advances with the log from page to page, even when a page waits', async () => {
     await appendEvents(api, ...many(2_500));
     await until('the events are logged', async () => seqOf((await page('?after=latest', {})).head) === '2500');
     let cursor = 'oldest';

@@ -13,9 +13,9 @@ const REASON = {
 };
 
 /**
- * Closes the sockets of agents when this replica cannot record their heartbeats: otherwise the agents would stay connected here until
- * another replica evicts them. The sockets close at random times, so that agents do not reconnect all at once. A recorded heartbeat
- * stops the evacuation: the database works again, and reconnecting agents would only add load.
+ * Closes the sockets of agents when this replica cannot record their heartbeats: otherwise the agents would stay connected here
+ * until another replica evicts them. The sockets close at random times, so that agents do not reconnect all at the same time. A
+ * recorded heartbeat stops the evacuation: the database works again, and reconnecting agents would only add load.
  */
 export class SocketEvacuation {
   private running?: AbortController;

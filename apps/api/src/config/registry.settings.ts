@@ -74,7 +74,7 @@ export const protection = z.strictObject({
   percent: setting(integer(0, 100, 15), {
     env: 'ROLLCALL_PROTECTION_PERCENT',
     about:
-      'Self-preservation begins when more than this percentage of the fleet is silent at once: no agent is evicted for a limited time. `100` disables it.',
+      'Self-preservation begins when more than this percentage of the fleet is silent at the same time: no agent is evicted for a limited time. `100` disables it.',
     expects: 'a whole number from 0 to 100',
   }),
   fewest: setting(integer(1, 1_000_000, 3), {

@@ -81,7 +81,8 @@ const EVENT_DOCS: EventDocs = {
     data: { byMs: 60_000 },
   },
   'protection.entered': {
-    about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
+    about:
+      'Self-preservation began: too many agents are silent at the same time, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
   },
   'event.expired': {

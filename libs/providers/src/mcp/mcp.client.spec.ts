@@ -62,7 +62,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema: { type: 'object' } });
   });
 
-  it('calls a tool, also many times at once over one connection', async () => {
+  it('calls a tool, also many times at the same time over one connection', async () => {
     const one = client();
     const results = await Promise.all([1, 2, 3].map(async (n) => await one.callTool(ECHO, { n })));
     expect(results).toEqual([1, 2, 3].map((n) => ({ text: `{"n":${n}}`, isError: false })));

@@ -70,7 +70,7 @@ describe('a registration', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(1);
   });
 
-  it('B4 a registration with the lease token gets the next generation without a gap, also if many are concurrent', async () => {
+  it('B4 a registration with the lease token gets the next generation without a gap, even if many are concurrent', async () => {
     const first = await here.given.agent({ agentId: 'again' });
     const again = await Promise.all(
       Array.from(
@@ -233,7 +233,7 @@ describe('a sweep', () => {
     expect(await replicas.loggedEvents('agent.left')).toHaveLength(2);
   });
 
-  it('B5 evicts no agent when 60 % of the fleet is silent at once, gives the reason, and ends the protection when the agents are back', async () => {
+  it('B5 evicts no agent when 60 % of the fleet is silent at the same time, gives the reason, and ends the protection when the agents are back', async () => {
     const agents = [];
     for (let index = 0; index < 10; index++) agents.push(await here.given.agent({ agentId: `mass-${index}` }));
     await sweepNow();

@@ -29,7 +29,7 @@ export function isTimeZone(timeZone: string): boolean {
 }
 
 /**
- * The window that contains `now`. A daily or monthly window begins and ends at midnight in the time zone, also when daylight saving
+ * The window that contains `now`. A daily or monthly window begins and ends at midnight in the time zone, even when daylight saving
  * time changes. A total window begins at `now` and never ends.
  */
 export function nextWindow(window: BudgetWindow, now: number, timeZone: string): WindowSpan {

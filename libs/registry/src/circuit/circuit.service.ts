@@ -89,7 +89,7 @@ export class CircuitService {
     });
   }
 
-  /** Frees the slot of a probe that gave no information about the agent, so that the next caller may probe at once. */
+  /** Frees the slot of a probe that gave no information about the agent, so that the next caller may probe immediately. */
   async returnProbe(agentId: string, probeId: string): Promise<void> {
     await this.db.transaction(async () => void (await this.step(agentId, { kind: 'return', probeId })));
   }

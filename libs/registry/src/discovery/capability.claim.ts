@@ -9,7 +9,7 @@ const CLAIM = /^[^\s._,\p{Cc}](?:[^,\p{Cc}]*[^\s._,\p{Cc}])?$/u;
 
 /**
  * Returns why an agent cannot claim this capability, or undefined if it can. Checks the length before the pattern, so that a long
- * text is rejected at once.
+ * text is rejected immediately.
  */
 export function claimFault(claim: unknown): string | undefined {
   if (typeof claim !== 'string' || claim.length < 1 || claim.length > MAX_CLAIM_LENGTH || !CLAIM.test(claim))

@@ -146,7 +146,7 @@ export class DirectorySync {
   /**
    * Applies the heartbeats that this replica committed. If an agent sent its previous heartbeat to another replica, its lease is
    * read, because that heartbeat may have contained values that the new heartbeat omits. Heartbeats that arrive before the end of
-   * that read wait for another read: if they were applied at once, the result of the read would look outdated. An unknown agent is
+   * that read wait for another read: if they were applied immediately, the result of the read would look outdated. An unknown agent is
    * read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {

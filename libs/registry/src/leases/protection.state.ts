@@ -32,7 +32,7 @@ export const DEFAULT_PROTECTION_POLICY: ProtectionPolicy = {
   toleranceMs: 2_000,
 };
 
-/** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted at once. */
+/** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted immediately. */
 export type ProtectionOverride = 'auto' | 'protect' | 'evict';
 
 export type ProtectionMode = 'normal' | 'protecting' | 'throttled';
