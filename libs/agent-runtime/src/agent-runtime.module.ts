@@ -2,12 +2,15 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
+import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { DefinitionTargets } from './delegation/definition.targets.js';
+import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
@@ -29,7 +32,8 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
 export class AgentRuntimeModule {
-  static forRoot({ tools, skills, delegation = {} }: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+  static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
+    const { tools, skills, delegation = {}, execution = {} } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -41,6 +45,7 @@ export class AgentRuntimeModule {
         library,
         ...toolProviders(tools),
         ...delegationProviders(delegation),
+        { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
       ],
@@ -70,7 +75,7 @@ const DEFINITIONS: Provider[] = [
   DefinitionsService,
   EffectiveDefinitions,
 ];
-const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
+const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
@@ -87,5 +92,6 @@ function toolProviders(options: ToolsOptions): Provider[] {
 
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
+  return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }

@@ -1,3 +1,4 @@
+import type { ExecutionOptions } from './agents/installed.middleware.js';
 import type { DelegationOptions } from './delegation/delegation.js';
 import type { SkillLibraryOptions } from './skills/skill.library.js';
 import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
@@ -6,6 +7,7 @@ export interface AgentRuntimeOptions {
   readonly tools: ToolsOptions;
   readonly skills: SkillLibraryOptions;
   readonly delegation?: DelegationOptions;
+  readonly execution?: ExecutionOptions;
 }
 
 export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS, skills: { folders: [] } };

@@ -9,6 +9,7 @@ export type { Definition, DefinitionContent } from './definitions/definition.js'
 export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
+export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';

@@ -8,6 +8,8 @@ import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
 import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
+type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
+
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
@@ -50,6 +52,21 @@ export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
       httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+    },
+    ...runLimits(runtime),
+  };
+}
+
+function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {
+  const { maxDepth, maxWidth, maxRuns, childTimeout, inheritTools } = delegation;
+  return {
+    execution: { timeoutMs: runTimeout, retry: { maxAttempts: modelAttempts, maxDelayMs: modelRetryDelay } },
+    delegation: {
+      maxDelegationDepth: maxDepth,
+      maxDelegationWidth: maxWidth,
+      maxDelegatedRuns: maxRuns,
+      childTimeoutMs: childTimeout,
+      inheritance: inheritTools,
     },
   };
 }

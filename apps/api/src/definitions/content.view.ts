@@ -106,7 +106,7 @@ class OptionalContent {
   @ApiPropertyOptional({
     type: [String],
     example: ['tester'],
-    description: 'The definitions that the agent may delegate to. Absent: all.',
+    description: 'The agents that the agent may delegate to. Absent: all. An empty list: none.',
   })
   subagents?: readonly string[];
 

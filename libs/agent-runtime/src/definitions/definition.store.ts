@@ -3,6 +3,7 @@ import { Database } from '#rollcall/platform';
 import type { DefinitionRevisionEntity } from './definition-revision.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
+export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
 export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
@@ -65,6 +66,23 @@ export class DefinitionStore {
       `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name COLLATE "C" > $2
        ORDER BY name COLLATE "C" LIMIT $3`,
       [namespace, after, limit],
+    );
+  }
+
+  async summaries(namespace: string, limit: number, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    return await this.db.query<DefinitionSummary>(
+      `SELECT r.name, r.content->>'description' AS description FROM ${CURRENT}
+       WHERE namespace = $1 AND ($3::text[] IS NULL OR name = ANY($3)) ORDER BY name COLLATE "C" LIMIT $2`,
+      [namespace, limit, among ?? null],
+    );
+  }
+
+  /** Definitions without capabilities are left out. */
+  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+    return await this.db.query(
+      `SELECT r.name, r.content->'capabilities' AS capabilities FROM ${CURRENT}
+       WHERE namespace = $1 AND r.content ? 'capabilities' ORDER BY name COLLATE "C"`,
+      [namespace],
     );
   }
 

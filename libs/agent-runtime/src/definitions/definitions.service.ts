@@ -13,7 +13,7 @@ import {
 } from './definition.errors.js';
 import type { Definition, DefinitionSource } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
-import { DefinitionStore, type RevisionRow } from './definition.store.js';
+import { type DefinitionSummary, DefinitionStore, type RevisionRow } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
 
 /** The name of a definition in a namespace. */
@@ -28,6 +28,8 @@ export interface DefinitionDraft extends DefinitionKey {
   source: DefinitionSource;
   by: string;
 }
+
+const MAX_SUMMARIES = 1_000;
 
 export type ChangeListener = (namespace: string, name: string) => void;
 
@@ -97,6 +99,12 @@ export class DefinitionsService {
     return toDefinition(row);
   }
 
+  /** The name may be any text. */
+  async find({ namespace, name }: DefinitionKey): Promise<Definition | undefined> {
+    const row = isDefinitionName(name) ? await this.store.find(namespace, name) : undefined;
+    return row && toDefinition(row);
+  }
+
   async has({ namespace, name }: DefinitionKey): Promise<boolean> {
     return (await this.store.find(namespace, name)) !== undefined;
   }
@@ -104,6 +112,17 @@ export class DefinitionsService {
   /** Sorted by name; `after` is the last name of the previous page. */
   async list(namespace: string, limit: number, after?: string): Promise<Definition[]> {
     return (await this.store.page(namespace, limit, after)).map(toDefinition);
+  }
+
+  /** The names and descriptions of definitions, sorted by name: of those in `among`, if it is present, or else of the first ones. */
+  async summaries(namespace: string, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    return await this.store.summaries(namespace, MAX_SUMMARIES, among);
+  }
+
+  /** The capabilities of all definitions that claim some, sorted by name. */
+  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+    const rows = await this.store.claims(namespace);
+    return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
   }
 
   async capabilities(key: DefinitionKey): Promise<string[]> {

@@ -1,11 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { localIdOf, qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, type ResolvedModel, resolveModel } from '#rollcall/providers';
 import { available, type BudgetReading, BudgetsService, type Limit } from '#rollcall/registry';
 import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
+import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { SkillLibrary } from '../skills/skill.library.js';
-import { type AgentSkill, estimateTokens, type SkillMode } from '../skills/skill.js';
+import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
+import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolSet } from '../tools/tool.set.js';
 import type { DefinitionContent } from './definition.js';
@@ -51,11 +53,13 @@ export class EffectiveDefinitions {
     private readonly tools: ToolCatalog,
     private readonly skills: SkillLibrary,
     private readonly budgets: BudgetsService,
+    @Inject(DELEGATION_OPTIONS) private readonly delegation: DelegationOptions,
   ) {}
 
   async of(key: DefinitionKey, content: DefinitionContent): Promise<EffectiveDefinition> {
     const { provider, maxIterations = DEFAULT_MAX_ITERATIONS, whenBusy = 'queue', maxConcurrency = null } = content;
-    const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH } = content;
+    const { maxDelegationDepth: byDefault = DEFAULT_MAX_DELEGATION_DEPTH } = this.delegation;
+    const { maxDelegationDepth = byDefault } = content;
     const isNative = provider === NATIVE;
     return {
       provider,
@@ -83,7 +87,7 @@ export class EffectiveDefinitions {
     return skills.map(({ name, mode }) => {
       const skill = this.skills.find(name);
       if (!skill) return { name, mode, tokens: null };
-      const tokens = mode === 'preload' ? skill.tokens : estimateTokens(`- ${name}: ${skill.description}`);
+      const tokens = mode === 'preload' ? skill.tokens : estimateText(`- ${name}: ${skill.description}`);
       return { name, mode, tokens };
     });
   }

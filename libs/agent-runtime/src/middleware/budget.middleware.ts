@@ -8,7 +8,7 @@ import { BudgetNotice, MAX_NOTICE_TOKENS } from '../spending/budget.notice.js';
 import { type AccountRules, RunAccount } from '../spending/run.account.js';
 import { ModelPriceUnknownError, SpendingLimitError } from '../spending/spending.errors.js';
 import type { Hold, Spending, SpendingLimit } from '../spending/spending.js';
-import { estimateMessages } from '../spending/token.estimate.js';
+import { estimateMessages } from '../tokens/token.estimate.js';
 import type {
   ModelCall,
   ModelMiddleware,

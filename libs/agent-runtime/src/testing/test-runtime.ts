@@ -8,14 +8,16 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { ProvidersModule } from '#rollcall/providers';
+import { AgentProviderRegistry, ProvidersModule, VendorRegistry } from '#rollcall/providers';
 import { REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
 import { NativeRegistration } from '../agents/native.registration.js';
+import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { Delegation } from '../delegation/delegation.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
@@ -26,6 +28,11 @@ export interface TestRuntime {
   validator: DefinitionValidator;
   namespaces: NamespacesService;
   events: TestEvents;
+  builder: AgentBuilder;
+  delegation: Delegation;
+  providers: AgentProviderRegistry;
+  /** A test can add a vendor with its own models. */
+  vendors: VendorRegistry;
 }
 
 const MODELS = {
@@ -57,5 +64,9 @@ export async function testRuntime(db: Database): Promise<TestRuntime> {
     validator: module.get(DefinitionValidator, anywhere),
     namespaces: module.get(NamespacesService, anywhere),
     events: eventsOf(module),
+    builder: module.get(AgentBuilder, anywhere),
+    delegation: module.get(Delegation, anywhere),
+    providers: module.get(AgentProviderRegistry, anywhere),
+    vendors: module.get(VendorRegistry, anywhere),
   };
 }
