@@ -145,7 +145,16 @@ function delegationProviders(options: DelegationOptions): Provider[] {
   return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }
 
-const RUNS: Provider[] = [RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService];
+const RUNS: Provider[] = [
+  RunChannel,
+  RunWatches,
+  RunStore,
+  RunEvents,
+  RunTargets,
+  RunAdmission,
+  RunReader,
+  RunsService,
+];
 const RUN_EXECUTION: Provider[] = [
   RunAgents,
   RunClaimStore,
