@@ -136,6 +136,15 @@ export class LedgerStore {
     return rows[0] && toReservation(rows[0]);
   }
 
+  /** Reads all held reservations of the owner. */
+  async heldFor(owner: string, runId: string): Promise<string[]> {
+    const rows = await this.db.query<{ key: string }>(
+      `SELECT key FROM budget_reservation WHERE owner = $1 AND state = 'held' AND run_id = $2 ORDER BY key`,
+      [owner, runId],
+    );
+    return rows.map(({ key }) => key);
+  }
+
   async isAnyKnown(keys: readonly ReservationKey[]): Promise<boolean> {
     const rows = await this.db.query(
       `SELECT 1 FROM unnest($1::text[], $2::text[]) AS k (owner, key)
