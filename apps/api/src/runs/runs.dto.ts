@@ -12,6 +12,7 @@ import {
   IsString,
   Length,
   Max,
+  MaxLength,
   Min,
 } from 'class-validator';
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
@@ -24,12 +25,15 @@ import { QueryNumber } from '../http/query-number.js';
 
 const MAX_INPUT_CHARS = 1_000_000;
 const MAX_NAME = 128;
+const MAX_TIME = 40;
 /** Shorter than the usual timeouts of proxies. */
 const MAX_WAIT_MS = 50_000;
 
-/** Accepts `a,b` in a query string. */
-const List = (): PropertyDecorator =>
-  Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.split(',') : value));
+/** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
+const States = (): PropertyDecorator =>
+  Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' ? value.split(',', RUN_STATES.length + 1) : value,
+  );
 
 export class MessageBody {
   @ApiProperty({
@@ -101,6 +105,7 @@ export class StartRunBody extends MessageBody {
     description: 'When the run must have ended. It is stopped then.',
   })
   @Optional()
+  @MaxLength(MAX_TIME)
   @IsISO8601({ strict: true })
   deadline?: string;
 }
@@ -125,9 +130,10 @@ export class RunQuery {
 export class RunsQuery extends PageQuery {
   @ApiPropertyOptional({ type: [String], enum: RUN_STATES, example: ['running', 'waiting'], description: 'Only runs in these states.' })
   @IsOptional()
-  @List()
+  @States()
   @IsArray()
   @ArrayNotEmpty()
+  @ArrayMaxSize(RUN_STATES.length)
   @IsIn(RUN_STATES, { each: true })
   state?: RunStatus[];
 
@@ -155,11 +161,13 @@ export class RunsQuery extends PageQuery {
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started at this time or later.' })
   @IsOptional()
+  @MaxLength(MAX_TIME)
   @IsISO8601({ strict: true })
   from?: string;
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started before this time.' })
   @IsOptional()
+  @MaxLength(MAX_TIME)
   @IsISO8601({ strict: true })
   to?: string;
 }
