@@ -6,18 +6,17 @@ import {
   IsArray,
   IsIn,
   IsInt,
-  IsISO8601,
   IsObject,
   IsOptional,
   IsString,
   Length,
   Max,
-  MaxLength,
   Min,
 } from 'class-validator';
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { LimitBody } from '../budgets/amount.dto.js';
+import { IsDateTime } from '../http/date-time.js';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
@@ -25,7 +24,6 @@ import { QueryNumber } from '../http/query-number.js';
 
 const MAX_INPUT_CHARS = 1_000_000;
 const MAX_NAME = 128;
-const MAX_TIME = 40;
 /** Shorter than the usual timeouts of proxies. */
 const MAX_WAIT_MS = 50_000;
 
@@ -105,8 +103,7 @@ export class StartRunBody extends MessageBody {
     description: 'When the run must have ended. It is stopped then.',
   })
   @Optional()
-  @MaxLength(MAX_TIME)
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   deadline?: string;
 }
 
@@ -161,13 +158,11 @@ export class RunsQuery extends PageQuery {
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started at this time or later.' })
   @IsOptional()
-  @MaxLength(MAX_TIME)
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   from?: string;
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started before this time.' })
   @IsOptional()
-  @MaxLength(MAX_TIME)
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   to?: string;
 }
