@@ -10,7 +10,11 @@ const KEY = 'k'.repeat(40);
 const RUNS = 50;
 /** The measured run of the requirement has 20. */
 const KILLS = Number(process.env['ROLLCALL_TEST_KILLS'] ?? 3);
-const LEASE_MS = 3_000;
+/**
+ * On a busy machine, a living replica with a shorter lease may lose it. It then aborts its model calls, whose usage is unknown and
+ * charged as an estimate, so the exact comparison of replies and charges would fail.
+ */
+const LEASE_MS = 10_000;
 const MODELS = JSON.stringify({ default: 'steps', presets: { steps: { vendor: 'scripted', model: 'steps' } } });
 const OPEN = `state IN ('queued', 'running')`;
 
@@ -85,14 +89,12 @@ describe('replicas that are killed while they execute runs', () => {
     const repeated = `SELECT run_id, step->>'turn' FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1, 2 HAVING count(*) > 1`;
     expect((await client.query(repeated)).rows).toEqual([]);
     await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0, 10_000);
-    // A call that a living replica aborted, because it had lost a lease on a slow machine, is charged with an estimate.
     const unequal = `
       WITH replied AS (SELECT run_id, sum((step->'reply'->'usage'->>'inputTokens')::bigint
           + (step->'reply'->'usage'->>'outputTokens')::bigint) AS tokens
-        FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1),
-      paid AS (SELECT run_id, sum(used_tokens) AS tokens FROM budget_reservation
-        WHERE state = 'settled' AND NOT estimated GROUP BY 1)
-      SELECT * FROM replied FULL JOIN paid USING (run_id) WHERE replied.tokens IS DISTINCT FROM paid.tokens`;
+        FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1)
+      SELECT run_id, tokens, used_tokens FROM replied JOIN budget ON kind = 'run' AND subject = run_id
+      WHERE used_tokens <> tokens`;
     expect((await client.query(unequal)).rows).toEqual([]);
     const reconciliation = await call(replicas[0]!.url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
     expect(reconciliation.body).toMatchObject({ discrepancies: [] });
