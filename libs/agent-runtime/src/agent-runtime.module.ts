@@ -2,21 +2,33 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
+import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { DefinitionTargets } from './delegation/definition.targets.js';
+import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
+import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
-import { AgentHost } from './lifecycle/agent.host.js';
+import { DefinitionExplorer } from './deployment/definition.explorer.js';
+import { DefinitionFiles } from './deployment/definition.files.js';
+import { DefinitionSources } from './deployment/definition.sources.js';
+import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
+import { DeploymentService } from './deployment/deployment.service.js';
+import { DeploymentStore } from './deployment/deployment.store.js';
+import { SpecIntake } from './deployment/spec.intake.js';
+import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
@@ -53,7 +65,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, runs = DEFAULT_RUNS_OPTIONS } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, runs, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -65,13 +77,17 @@ export class AgentRuntimeModule {
         library,
         ...toolProviders(tools),
         ...delegationProviders(delegation),
+        { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
-        ...LIFECYCLE,
-        ...runProviders(runs),
+        { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
+        ...DEPLOYMENT,
+        ...lifecycleProviders(lifecycle),
+        ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
       ],
       exports: [
         AgentBuilder,
+        AgentLifecycle,
         AgentFactoryRegistry,
         DefinitionsService,
         DefinitionValidator,
@@ -94,14 +110,22 @@ export class AgentRuntimeModule {
 
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
+  DefinitionChanges,
   DefinitionContents,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
   EffectiveDefinitions,
 ];
-const LIFECYCLE: Provider[] = [AgentHost, { provide: HostedAgents, useExisting: AgentHost }];
-const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
+const DEPLOYMENT: Provider[] = [
+  DefinitionExplorer,
+  DefinitionFiles,
+  DefinitionSources,
+  DeploymentService,
+  DeploymentStore,
+  SpecIntake,
+];
+const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
@@ -118,10 +142,20 @@ function toolProviders(options: ToolsOptions): Provider[] {
 
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
+  return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }
 
-const RUNS: Provider[] = [RunChannel, RunWatches, RunStore, RunEvents, RunTargets, RunAdmission, RunReader, RunsService];
+const RUNS: Provider[] = [
+  RunChannel,
+  RunWatches,
+  RunStore,
+  RunEvents,
+  RunTargets,
+  RunAdmission,
+  RunReader,
+  RunsService,
+];
 const RUN_EXECUTION: Provider[] = [
   RunAgents,
   RunClaimStore,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
 import { McpServersSchema } from '#rollcall/providers';
+import { delegation, execution } from './execution.settings.js';
+import { agentFiles } from './agents.settings.js';
 import { skills } from './skills.settings.js';
 import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
@@ -78,6 +80,9 @@ const runs = z.strictObject({
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
   skills,
+  ...execution,
+  delegation: delegation.prefault({}),
+  agentFiles: agentFiles.prefault({}),
   runs: runs.prefault({}),
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',

@@ -49,7 +49,7 @@ export class EventsController {
     operationId: 'events.page',
     summary: 'Read a page of events in order',
     description:
-      'Send `next` as `after` to get the next page, also when `items` is empty: with a filter, a request searches a limited ' +
+      'Send `next` as `after` to get the next page, even when `items` is empty: with a filter, a request searches a limited ' +
       'number of events. With `waitMs`, a request at the end of the log waits for the next event.',
   })
   @ApiOkResponse({ type: EventsPage, description: 'A page of events.' })

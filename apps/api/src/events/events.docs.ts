@@ -63,7 +63,7 @@ const EVENT_DOCS: EventDocs = {
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': {
-    about: 'A budget is no longer low or exhausted.',
+    about: 'A budget is no longer exhausted, or no longer low.',
     data: { ...BUDGET, remaining: 500_000 },
   },
   'definition.registered': {
@@ -98,7 +98,8 @@ const EVENT_DOCS: EventDocs = {
     data: { byMs: 60_000 },
   },
   'protection.entered': {
-    about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
+    about:
+      'Self-preservation began: too many agents are silent at the same time, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
   },
   'event.expired': {

@@ -6,12 +6,13 @@ import {
   choiceOf,
   type HandleOptions,
   type ModelMessage,
+  type ModelProvider,
   TrackedAgent,
 } from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import { type Heir, type Heritage, withHeritage } from '../delegation/toolbox.inheritance.js';
+import { type Heir, type Heritage, stricterMode, withHeritage } from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopParts } from '../loop/loop.parts.js';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -79,13 +80,23 @@ export class ReactAgent extends TrackedAgent implements Heir {
 
   /** Adds what the parent gives to a delegated agent (S2.6). The own tools, registry and services of this agent come first. */
   inherit(heritage: Heritage): void {
-    this.own = withHeritage(this.own, heritage);
+    const mode = stricterMode(heritage.mode, this.options.inheritTools);
+    this.own = withHeritage(this.own, { ...heritage, mode });
     this.services ??= heritage.services;
     this.setRegistry(this.registry ?? heritage.registry);
   }
 
   get toolFilter(): ToolFilter | undefined {
     return this.options.toolFilter;
+  }
+
+  get subagents(): readonly string[] | undefined {
+    return this.options.subagents;
+  }
+
+  /** An agent that this agent delegates to can inherit it (S4.7). */
+  get model(): ModelProvider {
+    return this.given.model;
   }
 
   /** The toolboxes that were added, in order. A delegated agent can inherit them (S2.6). */

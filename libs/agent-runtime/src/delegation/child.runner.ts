@@ -11,7 +11,7 @@ import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './c
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
 import { checkPath } from './delegation.guards.js';
-import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+import type { DelegatingParent, DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
 import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
@@ -29,6 +29,8 @@ export interface Child extends DelegatedTask {
 
 export interface ChildRunnerOptions {
   readonly targets: DelegationTargets;
+  /** The agent that delegates. */
+  readonly parent?: DelegatingParent;
   /** Without it, delegated runs have no budget. */
   readonly payment?: PaymentOptions;
   /** Without it, delegated runs leave no record. */
@@ -84,7 +86,8 @@ export class ChildRunner {
 
   private async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget> {
     if ('name' in wanted) checkPath(wanted.name, run);
-    const target = await this.options.targets.open(wanted, run);
+    const { targets, parent } = this.options;
+    const target = await targets.open(wanted, run, parent);
     if (!target)
       throw new DelegationTargetUnknownError(
         `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,

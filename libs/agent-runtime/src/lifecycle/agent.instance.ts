@@ -1,9 +1,17 @@
 import { type Agent, type AgentState, ProviderError } from '#rollcall/providers';
-import { CallSlots, type SlotOptions } from './call.slots.js';
+import type { DefinitionContent } from '../definitions/definition.js';
+import { CallSlots } from './call.slots.js';
 import type { AgentUse } from './hosted.agents.js';
 import type { ShutdownDetail } from './shutdown.report.js';
 
 export const TIMED_OUT: unique symbol = Symbol('timed out');
+
+/** What an agent is built from. */
+export interface Blueprint {
+  content: DefinitionContent;
+  /** Null if the content does not come from a definition. */
+  revision: number | null;
+}
 
 /** One built agent with its calls. A new revision of the definition gets a new instance. */
 export class AgentInstance {
@@ -12,11 +20,10 @@ export class AgentInstance {
 
   constructor(
     private readonly agent: Agent,
-    /** Null if the agent has no definition. */
-    readonly revision: number | null,
-    options: SlotOptions,
+    readonly blueprint: Blueprint,
   ) {
-    this.slots = new CallSlots(options);
+    const { maxConcurrency: limit, whenBusy } = blueprint.content;
+    this.slots = new CallSlots({ name: agent.name, limit, whenBusy });
   }
 
   get inFlight(): number {
@@ -31,7 +38,7 @@ export class AgentInstance {
 
   async use(): Promise<AgentUse> {
     const release = await this.slots.acquire();
-    return { agent: this.agent, revision: this.revision, signal: this.ending.signal, release };
+    return { agent: this.agent, revision: this.blueprint.revision, signal: this.ending.signal, release };
   }
 
   /** Accepts no more calls, and closes the agent when its calls have ended, or when the time is over. */

@@ -1,6 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { FakeAgent } from '../testing/fake.agent.js';
-import { type Blueprint, HostedAgent, type HostedAgentOptions } from './hosted.agent.js';
+import type { Blueprint } from './agent.instance.js';
+import { HostedAgent, type HostedAgentOptions } from './hosted.agent.js';
 import type { ShutdownDetail } from './shutdown.report.js';
 
 let built: FakeAgent[];
@@ -13,7 +14,6 @@ beforeEach(() => {
 
 function hosted(options: Partial<HostedAgentOptions> = {}): HostedAgent {
   return new HostedAgent({
-    name: 'ada',
     blueprint: async () => await Promise.resolve(blueprint),
     build: async () => await Promise.resolve(newAgent()),
     drainMs: 60_000,

@@ -1,20 +1,12 @@
 import type { Agent, AgentState } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
-import { abandoned, AgentInstance, TIMED_OUT, within } from './agent.instance.js';
+import { abandoned, AgentInstance, type Blueprint, TIMED_OUT, within } from './agent.instance.js';
 import { SlotsClosed } from './call.slots.js';
 import type { AgentUse } from './hosted.agents.js';
 import { AgentsStoppingError } from './lifecycle.errors.js';
 import type { ShutdownDetail } from './shutdown.report.js';
 
-/** What an agent is built from. */
-export interface Blueprint {
-  content: DefinitionContent;
-  /** Null if the content does not come from a definition. */
-  revision: number | null;
-}
-
 export interface HostedAgentOptions {
-  name: string;
   /** Reads what the agent is built from. It is called for each instance, so that the newest revision is used. */
   blueprint(): Promise<Blueprint>;
   build(content: DefinitionContent): Promise<Agent>;
@@ -52,8 +44,9 @@ export class HostedAgent {
     return this.built?.inFlight ?? 0;
   }
 
-  get hasInstance(): boolean {
-    return this.current !== undefined;
+  /** Whether it has no instance, not even one whose calls have not ended. */
+  get isEmpty(): boolean {
+    return this.current === undefined && this.retiring.size === 0;
   }
 
   /** For how long no call has started or ended; 0 while a call is in progress. */
@@ -87,7 +80,7 @@ export class HostedAgent {
   renew(isOutdated?: (revision: number) => boolean): void {
     const { current, built } = this;
     if (!current) return;
-    const renewIfOutdated = ({ revision }: AgentInstance): void => {
+    const renewIfOutdated = ({ blueprint: { revision } }: AgentInstance): void => {
       if (this.current === current && (!isOutdated || isOutdated(revision ?? 0))) this.retire(current);
     };
     if (built) renewIfOutdated(built);
@@ -127,10 +120,8 @@ export class HostedAgent {
   }
 
   private async build(): Promise<AgentInstance> {
-    const { name, blueprint, build } = this.options;
-    const { content, revision } = await blueprint();
-    const agent = await build(content);
-    return new AgentInstance(agent, revision, { name, limit: content.maxConcurrency, whenBusy: content.whenBusy });
+    const blueprint = await this.options.blueprint();
+    return new AgentInstance(await this.options.build(blueprint.content), blueprint);
   }
 
   private retire(attempt: Promise<AgentInstance>): void {

@@ -13,3 +13,30 @@ export interface ShutdownDetail {
   forced: boolean;
   error: Error | null;
 }
+
+/** How the shutdown of several agents ended, by name. */
+export interface ShutdownReport {
+  succeeded: string[];
+  /** The message of each failure. */
+  failed: Record<string, string>;
+  details: Record<string, AgentShutdown>;
+}
+
+/** A `ShutdownDetail` as plain JSON. */
+export interface AgentShutdown extends Omit<ShutdownDetail, 'error'> {
+  error: string | null;
+}
+
+export function toAgentShutdown({ error, ...detail }: ShutdownDetail): AgentShutdown {
+  return { ...detail, error: error?.message ?? null };
+}
+
+export function reportOf(ended: Iterable<readonly [string, AgentShutdown]>): ShutdownReport {
+  const details = Object.fromEntries([...ended].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const all = Object.entries(details);
+  return {
+    succeeded: all.filter(([, { error }]) => error === null).map(([name]) => name),
+    failed: Object.fromEntries(all.flatMap(([name, { error }]) => (error === null ? [] : [[name, error]]))),
+    details,
+  };
+}
