@@ -43,6 +43,7 @@ import { RunLog } from './runs/run.log.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
 import { RunStore } from './runs/run.store.js';
+import { RunSweeper } from './runs/run.sweeper.js';
 import { RunTargets } from './runs/run.targets.js';
 import { RunWatches } from './runs/run.watches.js';
 import { RunWorkers } from './runs/run.workers.js';
@@ -164,6 +165,7 @@ const RUN_EXECUTION: Provider[] = [
   RunExecution,
   DelegatedRuns,
   RunWorkers,
+  RunSweeper,
 ];
 
 function runProviders(options: RunsOptions): Provider[] {

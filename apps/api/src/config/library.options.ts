@@ -47,10 +47,10 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
-  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent } = runtime.runs;
+  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    runs: { leaseMs, maxRunning, maxRunningPerAgent },
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
     skills: { folders: runtime.skills.filter(isUsed) },
     tools: {
       off,

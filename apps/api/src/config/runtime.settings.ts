@@ -68,6 +68,12 @@ const runs = z.strictObject({
     about: 'How many runs of one agent this replica executes at a time.',
     expects: 'a number from 1 to 10000',
   }),
+  keep: setting(duration('30d'), {
+    env: 'ROLLCALL_RUNS_KEEP',
+    about: 'How long finished runs and their steps are kept.',
+    expects: DURATION_FORMAT,
+    defaultText: '30d',
+  }),
 });
 
 /** The agents that Rollcall runs itself. */

@@ -6,7 +6,6 @@ import {
   IsArray,
   IsIn,
   IsInt,
-  IsISO8601,
   IsObject,
   IsOptional,
   IsString,
@@ -17,6 +16,7 @@ import {
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { LimitBody } from '../budgets/amount.dto.js';
+import { IsDateTime } from '../http/date-time.js';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
@@ -27,9 +27,11 @@ const MAX_NAME = 128;
 /** Shorter than the usual timeouts of proxies. */
 const MAX_WAIT_MS = 50_000;
 
-/** Accepts `a,b` in a query string. */
-const List = (): PropertyDecorator =>
-  Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.split(',') : value));
+/** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
+const States = (): PropertyDecorator =>
+  Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' ? value.split(',', RUN_STATES.length + 1) : value,
+  );
 
 export class MessageBody {
   @ApiProperty({
@@ -101,7 +103,7 @@ export class StartRunBody extends MessageBody {
     description: 'When the run must have ended. It is stopped then.',
   })
   @Optional()
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   deadline?: string;
 }
 
@@ -125,9 +127,10 @@ export class RunQuery {
 export class RunsQuery extends PageQuery {
   @ApiPropertyOptional({ type: [String], enum: RUN_STATES, example: ['running', 'waiting'], description: 'Only runs in these states.' })
   @IsOptional()
-  @List()
+  @States()
   @IsArray()
   @ArrayNotEmpty()
+  @ArrayMaxSize(RUN_STATES.length)
   @IsIn(RUN_STATES, { each: true })
   state?: RunStatus[];
 
@@ -155,11 +158,11 @@ export class RunsQuery extends PageQuery {
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started at this time or later.' })
   @IsOptional()
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   from?: string;
 
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started before this time.' })
   @IsOptional()
-  @IsISO8601({ strict: true })
+  @IsDateTime()
   to?: string;
 }

@@ -28,7 +28,7 @@ export class RunAdmission {
   async open({ namespace, runId, agentId, limit }: OpenBudget): Promise<void> {
     await this.spending.openRun({ namespace, runId, parentRunId: null, limit });
     const amount = { tokens: 1, microUsd: 0 };
-    const hold = await this.spending.hold({ namespace, runId, agentId, key: `${runId}/start`, amount });
+    const hold = await this.spending.hold({ namespace, runId, agentId, key: 'start', amount });
     await hold.release();
   }
 }

@@ -114,4 +114,18 @@ export class RunStore {
     );
     return rows.map(toRun);
   }
+
+  /** Deletes trees that are finished for longer than this time. Returns the number of trees. */
+  async prune(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query<{ trees: number }>(
+      `WITH old AS (SELECT id FROM run WHERE parent_id IS NULL
+           AND finished_at < clock_timestamp() - $1 * interval '1 millisecond'
+         ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED),
+       deleted AS (DELETE FROM run WHERE root_id IN (SELECT id FROM old) RETURNING id),
+       steps AS (DELETE FROM run_step WHERE run_id IN (SELECT id FROM deleted))
+       SELECT count(*)::integer AS trees FROM old`,
+      [keepMs, limit],
+    );
+    return rows[0]?.trees ?? 0;
+  }
 }

@@ -220,6 +220,20 @@ describe('a durable run', () => {
     expect(await budgetOf(one, run)).toEqual({ used: 2 * TOKENS, held: 0 });
   });
 
+  it('B6 is stopped at its deadline while it waits, and deleted with its steps after its retention', async () => {
+    const one = await replica({ keepMs: 60_000 });
+    const run = await one.run('asker');
+    await ended(one, run);
+    expect([await one.sweeper.expire(), await one.sweeper.prune()]).toEqual([0, 0]);
+    await database.db.query(`UPDATE run SET deadline = clock_timestamp() - interval '1 second'`);
+    expect(await one.sweeper.expire()).toBe(1);
+    expect(await ended(one, run)).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+    expect(await one.sweeper.prune()).toBe(0);
+    await database.db.query(`UPDATE run SET finished_at = clock_timestamp() - interval '2 minutes'`);
+    expect(await one.sweeper.prune()).toBe(1);
+    expect(await database.db.query('SELECT 1 FROM run UNION ALL SELECT 1 FROM run_step')).toEqual([]);
+  });
+
   it('B6 is rejected before it exists if its budget is used up', async () => {
     const one = await replica();
     await expect(one.run('looker', 'Begin.', 0)).rejects.toMatchObject({ code: 'SPENDING_LIMIT_REACHED' });

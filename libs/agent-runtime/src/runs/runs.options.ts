@@ -7,8 +7,15 @@ export interface RunsOptions {
   readonly maxRunning: number;
   /** How many runs of one agent a replica executes at a time. */
   readonly maxRunningPerAgent: number;
+  /** How long a finished run is kept. */
+  readonly keepMs: number;
   /** The definition that a run without a target uses. */
   readonly defaultAgent?: string;
 }
 
-export const DEFAULT_RUNS_OPTIONS: RunsOptions = { leaseMs: 15_000, maxRunning: 64, maxRunningPerAgent: 32 };
+export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
+  leaseMs: 15_000,
+  maxRunning: 64,
+  maxRunningPerAgent: 32,
+  keepMs: 30 * 86_400_000,
+};

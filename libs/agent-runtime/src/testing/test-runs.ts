@@ -21,6 +21,7 @@ import { RunChannel } from '../runs/run.channel.js';
 import { RunFeed } from '../runs/run.feed.js';
 import type { Run } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
+import { RunSweeper } from '../runs/run.sweeper.js';
 import { RunWorkers } from '../runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -93,6 +94,7 @@ export interface TestRuns {
   reader: RunReader;
   feed: RunFeed;
   workers: RunWorkers;
+  sweeper: RunSweeper;
   spending: LedgerSpending;
   budgets: BudgetsService;
   events: TestEvents;
@@ -146,6 +148,7 @@ export async function testRuns(
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
     workers: module.get(RunWorkers, anywhere),
+    sweeper: module.get(RunSweeper, anywhere),
     spending,
     budgets: module.get(BudgetsService, anywhere),
     events,
