@@ -8,7 +8,7 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { AgentProviderRegistry, ProvidersModule, VendorRegistry } from '#rollcall/providers';
+import { AgentProviderRegistry, ProvidersModule, type SecretSource, VendorRegistry } from '#rollcall/providers';
 import { REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
@@ -44,11 +44,11 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database): Promise<TestRuntime> {
+export async function testRuntime(db: Database, secrets: SecretSource = () => undefined): Promise<TestRuntime> {
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
-    ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
+    ProvidersModule.forRoot({ ...PROVIDERS, secrets }),
     AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
   ];
   const module = await Test.createTestingModule({ imports })
