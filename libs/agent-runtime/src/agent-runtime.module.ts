@@ -14,11 +14,22 @@ import { DefinitionTargets } from './delegation/definition.targets.js';
 import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
+import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { DefinitionExplorer } from './deployment/definition.explorer.js';
+import { DefinitionFiles } from './deployment/definition.files.js';
+import { DefinitionSources } from './deployment/definition.sources.js';
+import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
+import { DeploymentService } from './deployment/deployment.service.js';
+import { DeploymentStore } from './deployment/deployment.store.js';
+import { SpecIntake } from './deployment/spec.intake.js';
+import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
+import { HostedAgents } from './lifecycle/hosted.agents.js';
+import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -34,7 +45,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, execution = {} } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -49,15 +60,20 @@ export class AgentRuntimeModule {
         { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
+        ...DEPLOYMENT,
+        ...lifecycleProviders(lifecycle),
       ],
       exports: [
         AgentBuilder,
+        AgentLifecycle,
         AgentFactoryRegistry,
         DefinitionsService,
         DefinitionValidator,
         EffectiveDefinitions,
         Delegation,
         GuardedAgents,
+        HostedAgents,
         LedgerSpending,
         SkillLibrary,
         ToolCatalog,
@@ -70,11 +86,20 @@ export class AgentRuntimeModule {
 
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
+  DefinitionChanges,
   DefinitionContents,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
   EffectiveDefinitions,
+];
+const DEPLOYMENT: Provider[] = [
+  DefinitionExplorer,
+  DefinitionFiles,
+  DefinitionSources,
+  DeploymentService,
+  DeploymentStore,
+  SpecIntake,
 ];
 const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 

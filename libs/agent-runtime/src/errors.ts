@@ -2,10 +2,16 @@ import { DomainError } from '#rollcall/platform';
 
 /** All error codes of the runtime. The API maps them in an exhaustive table: a new code does not compile without an entry. */
 export type RuntimeErrorCode =
+  | 'AGENTS_STOPPING'
+  | 'AGENT_ALREADY_EXISTS'
+  | 'AGENT_BUSY'
   | 'AGENT_FACTORY_INVALID'
   | 'AGENT_FACTORY_TAKEN'
   | 'AGENT_FACTORY_UNKNOWN'
   | 'AGENT_FAILED_INTERNALLY'
+  | 'AGENT_HOSTED_ELSEWHERE'
+  | 'AGENT_NAME_RESERVED'
+  | 'AGENT_SHUTDOWN_FAILED'
   | 'DEFINITION_CHANGED'
   | 'DEFINITION_CONFIGURED'
   | 'DEFINITION_EXISTS'
@@ -21,6 +27,7 @@ export type RuntimeErrorCode =
   | 'RUN_MEMORY_REJECTED'
   | 'SKILLS_TOO_LARGE'
   | 'SKILL_NOT_FOUND'
+  | 'SPAWN_INVALID'
   | 'SPENDING_LIMIT_REACHED'
   | 'TOOLBOX_NAME_TAKEN'
   | 'TOOLBOX_UNKNOWN'

@@ -17,6 +17,7 @@ export {
 } from './postgres/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
+export { PgListener } from './postgres/pg.listener.js';
 export { waitForPostgres } from './postgres/reachability.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';

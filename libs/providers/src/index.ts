@@ -26,7 +26,7 @@ export type {
 export { addUsage, type ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
-export { type ResolvedModel, resolveModel } from './presets/model.resolver.js';
+export { BUILT_IN_ALIASES, type ResolvedModel, resolveModel } from './presets/model.resolver.js';
 export { INHERIT, PresetCatalog, type PresetView } from './presets/preset.catalog.js';
 export { InlineChoiceSchema, type ModelsConfig, ModelsConfigSchema, type WantedModel } from './presets/preset.js';
 export { costOf, type Prices } from './presets/prices.js';
@@ -36,6 +36,8 @@ export type {
   AgentEvent,
   AgentMessage,
   AgentResult,
+  AgentState,
+  AgentType,
   AgentUsage,
   CallBudget,
   CallContext,

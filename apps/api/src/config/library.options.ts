@@ -4,6 +4,7 @@ import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
+import { DEFAULT_AGENTS_FOLDER } from './agents.settings.js';
 import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
 import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
@@ -43,7 +44,8 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
-export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
+export function runtimeOptions(config: Config): AgentRuntimeOptions {
+  const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
@@ -54,6 +56,7 @@ export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions
       httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
     ...runLimits(runtime),
+    ...deploymentOptions(config),
   };
 }
 
@@ -69,6 +72,12 @@ function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: C
       inheritance: inheritTools,
     },
   };
+}
+
+function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntimeOptions, 'configured' | 'files'> {
+  const { agentFiles: files } = runtime;
+  const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
+  return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

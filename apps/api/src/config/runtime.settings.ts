@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
 import { McpServersSchema } from '#rollcall/providers';
 import { delegation, execution } from './execution.settings.js';
+import { agentFiles } from './agents.settings.js';
 import { skills } from './skills.settings.js';
 import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
@@ -55,6 +56,7 @@ export const runtime = z.strictObject({
   skills,
   ...execution,
   delegation: delegation.prefault({}),
+  agentFiles: agentFiles.prefault({}),
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
     about:

@@ -128,7 +128,7 @@ class OptionalContent {
 }
 
 const DESCRIPTION = {
-  maxLength: 1_024,
+  maxLength: 8_192,
   example: 'Reviews changes of code. Use it before a merge.',
   description: 'What the agent is for, for callers and for agents that delegate.',
 };

@@ -25,7 +25,7 @@ import { ReactAgent } from './react.agent.js';
 const Names = z.array(z.string().min(1).max(200)).max(500);
 
 const SettingsSchema = z.strictObject({
-  description: z.string().max(1_024).default('').describe('What the agent is for.'),
+  description: z.string().max(8_192).default('').describe('What the agent is for.'),
   instructions: z.string().max(100_000).default('').describe('The system prompt.'),
   model: z
     .union([z.string(), InlineChoiceSchema])

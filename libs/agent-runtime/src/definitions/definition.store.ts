@@ -6,6 +6,9 @@ export type RevisionRow = DefinitionRevisionEntity;
 export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
 export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 
+/** A deployment holds it alone, so that no name is registered while it compares its definitions with the registered ones. */
+export const DEPLOYMENT_LOCK = 'rollcall.definitions';
+
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
 const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace, name, revision)';
@@ -20,9 +23,10 @@ export class DefinitionStore {
    */
   async insert(draft: NewRevision): Promise<RevisionRow | undefined> {
     const { namespace, name } = draft;
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `rollcall.definition:${namespace}/${name}`,
-    ]);
+    await this.db.query(
+      'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
+      [DEPLOYMENT_LOCK, `rollcall.definition:${namespace}/${name}`],
+    );
     const rows = await this.db.query<{ revision: number }>(
       `INSERT INTO definition (namespace, name, revision)
        SELECT $1, $2, coalesce(max(revision), 0) + 1 FROM definition_revision WHERE namespace = $1 AND name = $2

@@ -1,7 +1,14 @@
-import { Injectable } from '@nestjs/common';
-import { Database, EventOutbox, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { Inject, Injectable } from '@nestjs/common';
+import { Database, DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import {
+  DEFAULT_AGENT,
+  defaultAgentOf,
+  DEPLOYMENT_OPTIONS,
+  type DeploymentOptions,
+} from '../deployment/deployment.options.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { capabilitiesOf } from './definition.capabilities.js';
+import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
 import { diffOf, type FieldChange } from './definition.diff.js';
 import {
   DefinitionChangedError,
@@ -31,27 +38,24 @@ export interface DefinitionDraft extends DefinitionKey {
 
 const MAX_SUMMARIES = 1_000;
 
-export type ChangeListener = (namespace: string, name: string) => void;
-
 /**
  * Registers definitions. Each change adds an immutable revision and its event in one transaction. Nothing here builds an agent:
  * `onChanged` reports the names whose agents must be built anew.
  */
 @Injectable()
 export class DefinitionsService {
-  private readonly listeners: ChangeListener[] = [];
-
   constructor(
     private readonly db: Database,
     private readonly store: DefinitionStore,
     private readonly validator: DefinitionValidator,
-    private readonly outbox: EventOutbox,
+    private readonly changes: DefinitionChanges,
     private readonly namespaces: NamespaceAdmission,
+    @Inject(DEPLOYMENT_OPTIONS) private readonly deployment: DeploymentOptions,
   ) {}
 
   /** Calls the listener after each commit on this replica that replaces or removes a definition. */
   onChanged(listener: ChangeListener): void {
-    this.listeners.push(listener);
+    this.changes.onChanged(listener);
   }
 
   async register(draft: DefinitionDraft): Promise<Definition> {
@@ -91,6 +95,11 @@ export class DefinitionsService {
       await this.store.remove(key.namespace, key.name);
       await this.append('definition.unregistered', current, { source, by });
     });
+  }
+
+  /** The definition that a run without a name uses (S0.8). It may not exist. */
+  defaultName(namespace: string): string {
+    return namespace === DEFAULT_NAMESPACE ? defaultAgentOf(this.deployment.configured) : DEFAULT_AGENT;
   }
 
   async get({ namespace, name }: DefinitionKey): Promise<Definition> {
@@ -168,14 +177,11 @@ export class DefinitionsService {
   }
 
   private async append(
-    type: 'definition.registered' | 'definition.replaced' | 'definition.unregistered',
+    type: ChangeType,
     { namespace, name, revision, content }: RevisionRow,
     { source, by }: Pick<DefinitionDraft, 'source' | 'by'>,
   ): Promise<void> {
-    const context = { namespace, capabilities: capabilitiesOf(content) };
-    await this.outbox.append(type, name, { revision, source, by }, context);
-    if (type === 'definition.registered') return;
-    this.db.afterCommit(() => this.listeners.forEach((listener) => listener(namespace, name)));
+    await this.changes.append({ type, namespace, name, revision, content, source, by });
   }
 }
 

@@ -18,7 +18,9 @@ let scripts: Record<string, Script>;
 beforeAll(async () => {
   Logger.overrideLogger(false);
   database = await testDatabase();
-  here = await testRuntime(database.db, (name) => (name === 'OPENAI_API_KEY' ? new Secret(KEY) : undefined));
+  here = await testRuntime(database.db, {
+    secrets: (name) => (name === 'OPENAI_API_KEY' ? new Secret(KEY) : undefined),
+  });
   here.events.start();
   await here.namespaces.create('team-a', { description: null, limits: {} }, 'key:test');
   here.vendors.register({
@@ -222,7 +224,9 @@ describe('what an agent of a definition inherits', () => {
     await run('boss', script);
     expect([opened.size, requestsTo('boss').length]).toEqual([1, 5]);
     const { content } = await here.definitions.get({ namespace: 'default', name: 'helper' });
-    await expect(here.builder.build('helper', content)).rejects.toThrow('There is no script one');
+    await expect(here.builder.build('helper', content, { namespace: 'default' })).rejects.toThrow(
+      'There is no script one',
+    );
   });
 
   it.each([
