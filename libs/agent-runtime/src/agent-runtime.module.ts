@@ -1,5 +1,6 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { Keyring } from '#rollcall/providers';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
 import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
@@ -130,7 +131,11 @@ const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentP
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
     { provide: TOOLS_OPTIONS, useValue: options },
-    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    {
+      provide: ToolExecutor,
+      inject: [Keyring],
+      useFactory: ({ redact }: Keyring) => new ToolExecutor({ ...options.limits, redact }),
+    },
     ToolExplorer,
     BuiltInToolBoxes,
     ToolCatalog,
