@@ -79,6 +79,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/budgets/reservations/:key/renew', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/reservations/:key/settle', access: 'budgets:spend', mutation: 'not audited' },
   { route: 'POST /v1/budgets/runs', access: 'budgets:spend', mutation: 'not audited' },
+  { route: 'POST /v1/definition-imports', access: 'definitions:write', mutation: 'definition.imported' },
   { route: 'POST /v1/definitions', access: 'definitions:write', mutation: 'definition.registered' },
   { route: 'POST /v1/definitions/effective', access: 'definitions:read', mutation: 'repeatable' },
   { route: 'POST /v1/events/tickets', access: 'events:read', mutation: 'not audited' },

@@ -138,6 +138,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
   'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
   'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/definition-imports': {
+    roles: OPERATORS,
+    ok: 200,
+    body: () => ({ files: [{ path: 'a.md', content: `---\nname: ${unique()}\ndescription: x\n---\nx` }] }),
+  },
   'POST /v1/definitions': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/definitions/effective': {
     roles: READS_MODELS,
