@@ -41,17 +41,25 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 }
 
 /** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
-export function runtimeOptions({ runtime, egress }: Config): AgentRuntimeOptions {
+export function runtimeOptions(config: Config): AgentRuntimeOptions {
+  const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
     skills: { folders: runtime.skills.filter(isUsed) },
+    lifecycle: lifecycleOptions(config),
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
       httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
   };
+}
+
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -48,9 +48,33 @@ const tools = z.strictObject({
   }),
 });
 
+const lifecycle = z.strictObject({
+  idleAfter: setting(duration('15m'), {
+    env: 'ROLLCALL_AGENTS_IDLE_AFTER',
+    about:
+      'An agent without calls releases its resources after this time. It stays listed, and its next call builds it again.',
+    expects: DURATION_FORMAT,
+    defaultText: '15m',
+  }),
+  drainTimeout: setting(duration('10m'), {
+    env: 'ROLLCALL_AGENTS_DRAIN_TIMEOUT',
+    about: 'How long calls in progress may continue on the old revision of a definition.',
+    expects: DURATION_FORMAT,
+    defaultText: '10m',
+  }),
+  shutdownTimeout: setting(duration('10s'), {
+    env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
+    about:
+      'How long the shutdown of agents may take, also when the process stops. Agents that have not ended are abandoned.',
+    expects: DURATION_FORMAT,
+    defaultText: '10s',
+  }),
+});
+
 /** The agents that Rollcall runs itself. */
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
+  lifecycle: lifecycle.prefault({}),
   skills,
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
