@@ -13,7 +13,6 @@ export { RUNTIME_EVENTS } from './event.types.js';
 export { AGENT_STATES, type AgentInfo } from './lifecycle/agent.info.js';
 export { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './lifecycle/shutdown.report.js';
-export { type AgentUse, HostedAgents } from './lifecycle/hosted.agents.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';

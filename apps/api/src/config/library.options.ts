@@ -59,7 +59,8 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
 function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
   const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
   const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
-  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout };
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout, stopMs };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */
