@@ -1,21 +1,22 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsInt, IsObject, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { IsIn, IsInt, IsObject, IsString, Max, MaxLength, Min } from 'class-validator';
 import { AGENT_STATES } from '#rollcall/agent-runtime';
 import { ContentBody } from '../definitions/content.view.js';
 import { PageQuery } from '../http/page.js';
+import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 
 const MAX_TIMEOUT_MS = 60_000;
 
 export class SpawnBody {
   @ApiPropertyOptional({ maxLength: 128, example: 'reviewer', description: 'The name of a definition.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @MaxLength(256)
   definition?: string;
 
   @ApiPropertyOptional({ type: ContentBody, description: 'A content without a definition, instead of `definition`.' })
-  @IsOptional()
+  @Optional()
   @IsObject()
   content?: Record<string, unknown>;
 
@@ -24,7 +25,7 @@ export class SpawnBody {
     example: 'reviewer-2',
     description: 'The agentId. If absent, the name of the definition.',
   })
-  @IsOptional()
+  @Optional()
   @IsString()
   @MaxLength(256)
   name?: string;
@@ -32,12 +33,12 @@ export class SpawnBody {
 
 export class HostedAgentsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: AGENT_STATES, example: 'idle', description: 'Only agents in this state.' })
-  @IsOptional()
+  @Optional()
   @IsIn(AGENT_STATES)
   state?: (typeof AGENT_STATES)[number];
 
   @ApiPropertyOptional({ example: 'native', description: 'Only agents of this provider.' })
-  @IsOptional()
+  @Optional()
   @IsString()
   @MaxLength(100)
   provider?: string;
@@ -54,7 +55,7 @@ const TIMEOUT = {
 
 export class ShutdownQuery {
   @ApiPropertyOptional(TIMEOUT)
-  @IsOptional()
+  @Optional()
   @QueryNumber()
   @IsInt()
   @Min(0)
@@ -64,7 +65,7 @@ export class ShutdownQuery {
 
 export class ShutdownBody {
   @ApiPropertyOptional(TIMEOUT)
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(MAX_TIMEOUT_MS)
