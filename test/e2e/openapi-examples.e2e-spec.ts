@@ -57,6 +57,7 @@ const STEPS: Step[] = [
   ...plain('budgets.listLedger', 'budgets.forecast', 'budgets.reconcile'),
   ...plain('budgets.reserve', 'budgets.getReservation', 'budgets.renew', 'budgets.settle'),
   { operationId: 'budgets.release', path: () => ({ key: 'unused' }), before: reserveUnused },
+  ...plain('runtime.spawn', 'runtime.listAgents', 'runtime.getAgent', 'runtime.shutdownAgent', 'runtime.shutdownAll'),
   ...plain('definitions.register', 'definitions.list', 'definitions.get', 'definitions.replace', 'definitions.diff'),
   ...plain('definitions.listRevisions', 'definitions.getRevision', 'definitions.getCapabilities'),
   ...plain('definitions.import', 'definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),

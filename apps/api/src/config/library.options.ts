@@ -52,6 +52,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   return {
     runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
     skills: { folders: runtime.skills.filter(isUsed) },
+    lifecycle: lifecycleOptions(config),
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
@@ -80,6 +81,13 @@ function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntim
   const { agentFiles: files } = runtime;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
   return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
+}
+
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout, stopMs };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */
