@@ -13,7 +13,7 @@ import { ModelPriceUnknownError, SpendingLimitError } from '../spending/spending
 import type { Hold, RunUsage, Spending, SpendingLimit } from '../spending/spending.js';
 import { estimateMessages } from '../spending/token.estimate.js';
 import type { ModelCall, ModelNext, RunCall } from './middleware.js';
-import type { RunObserver } from './observed.run.js';
+import type { RunObserver } from './run.observer.js';
 
 export interface PaidRunOptions {
   readonly spending: Spending;
