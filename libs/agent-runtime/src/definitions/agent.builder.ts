@@ -3,8 +3,8 @@ import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall
 import type { DefinitionContent } from './definition.js';
 
 export interface BuildOptions {
-  /** The namespace of runs whose caller specifies none. The default is `default`. */
-  readonly namespace?: string;
+  /** The namespace of the definition, and of runs whose caller specifies none. */
+  readonly namespace: string;
   /** The model of the agent that delegates. An agent with the model `inherit` uses it (S4.7). */
   readonly parentModel?: ModelProvider;
 }
@@ -14,7 +14,7 @@ export interface BuildOptions {
 export class AgentBuilder {
   constructor(private readonly providers: AgentProviderRegistry) {}
 
-  async build(name: string, content: DefinitionContent, options: BuildOptions = {}): Promise<Agent> {
+  async build(name: string, content: DefinitionContent, options: BuildOptions): Promise<Agent> {
     const { namespace, parentModel } = options;
     const provider = this.providers.get(content.provider);
     const settings = settingsOf(content, namespace);
@@ -23,7 +23,7 @@ export class AgentBuilder {
 }
 
 /** Only agents that Rollcall runs itself use the whole content. Other providers have settings of their own. */
-function settingsOf(content: DefinitionContent, namespace: string | undefined): Record<string, unknown> {
+function settingsOf(content: DefinitionContent, namespace: string): Record<string, unknown> {
   if (content.provider !== 'native') return content.settings ?? {};
   const { description, instructions, model, tools, disallowedTools, skills, outputSchema, budget } = content;
   const { maxIterations, maxDelegationDepth, inheritTools, subagents } = content;

@@ -1,9 +1,11 @@
 import { Logger } from '@nestjs/common';
-import { type AgentConfig, type AgentResult, message, type ModelRequest } from '#rollcall/providers';
+import { type AgentConfig, type AgentResult, message, type ModelRequest, Secret } from '#rollcall/providers';
 import { callTool, callTools, say, ScriptedModel, type Step } from '#rollcall/providers/testing';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { answers, FakeAgent } from '../testing/fake.agent.js';
+import { answers, FakeAgent, fails } from '../testing/fake.agent.js';
 import { type TestRuntime, testRuntime } from '../testing/index.js';
+
+const KEY = 'sk-0123456789';
 
 type Script = (request: ModelRequest, call: number) => Step;
 
@@ -16,7 +18,9 @@ let scripts: Record<string, Script>;
 beforeAll(async () => {
   Logger.overrideLogger(false);
   database = await testDatabase();
-  here = await testRuntime(database.db);
+  here = await testRuntime(database.db, {
+    secrets: (name) => (name === 'OPENAI_API_KEY' ? new Secret(KEY) : undefined),
+  });
   here.events.start();
   await here.namespaces.create('team-a', { description: null, limits: {} }, 'key:test');
   here.vendors.register({
@@ -146,6 +150,14 @@ describe('definitions as targets of a delegation', () => {
     expect(outputsOf('helper')).toEqual([expect.stringContaining('boss has delegated this task')]);
   });
 
+  it('S2.2 the error of a tool contains no key of the installation', async () => {
+    await define('boss');
+    here.delegation.factories.register('leaky', 'Fails.', () => new FakeAgent('leaky', () => fails(`401 for ${KEY}`)));
+    await run('boss', once(spawn('leaky')));
+    here.delegation.factories.unregister('leaky');
+    expect(outputsOf('boss')).toEqual([expect.stringContaining('401 for [secret]')]);
+  });
+
   it('S4.8 a definition that cannot be built is a failed call', async () => {
     await define('boss');
     await define('helper', { model: { vendor: 'scripted', model: 'no-such-script' } });
@@ -212,7 +224,9 @@ describe('what an agent of a definition inherits', () => {
     await run('boss', script);
     expect([opened.size, requestsTo('boss').length]).toEqual([1, 5]);
     const { content } = await here.definitions.get({ namespace: 'default', name: 'helper' });
-    await expect(here.builder.build('helper', content)).rejects.toThrow('There is no script one');
+    await expect(here.builder.build('helper', content, { namespace: 'default' })).rejects.toThrow(
+      'There is no script one',
+    );
   });
 
   it.each([
