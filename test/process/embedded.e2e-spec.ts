@@ -114,7 +114,7 @@ describe('the first start on a new machine', () => {
 });
 
 describe('definitions at the start', () => {
-  it('S4.2 S0.7 the files of .claude/agents are registered, and a wrong agent in the configuration ends the process', async () => {
+  it('S4.2 S0.7 the files of .claude/agents are listed, spawned and asked, and a wrong agent in the configuration ends the process', async () => {
     copyInitialised();
     const names = Array.from({ length: 10 }, (_, index) => `agent-${index}`);
     const spec = (name: string): string => `---\nname: ${name}\ndescription: Answers.\nmodel: opus\n---\nAnswer.\n`;
@@ -126,6 +126,11 @@ describe('definitions at the start', () => {
     expect(await call(first.url, 'GET', '/v1/definitions/agent-0/effective', { key })).toMatchObject({
       body: { model: { rule: 'built-in-alias' } },
     });
+    const spawned = await call(first.url, 'POST', '/v1/runtime/agents', { key, body: { definition: 'agent-0' } });
+    expect(spawned).toMatchObject({ status: 201, body: { name: 'agent-0', state: 'idle' } });
+    const asked = await call(first.url, 'POST', '/v1/runs', { key, body: { definition: 'agent-1', input: 'Hello.' } });
+    const run = await call(first.url, 'GET', `/v1/runs/${String(asked.body['id'])}?waitMs=30000`, { key });
+    expect(run.body).toMatchObject({ state: 'completed', result: { parts: [{ text: 'You said: Hello.' }] } });
     expect(first.output).toContain('"event":"definitions.file_rejected"');
     expect(first.output).toContain('"event":"definitions.loaded"');
     await first.end();
