@@ -1,10 +1,10 @@
 import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
 import type { Charge } from '../spending/spending.js';
 import { labelled } from '../skills/labelled.js';
+import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
 import { normalized, openCalls, openReply, type OpenCall } from './open.turn.js';
 import type { Step } from './step.js';
-import { estimateTokens, tokensOfParts } from './token.estimate.js';
 
 /** The state of a run. It follows from the steps alone, so a stored run can be resumed. */
 export interface RunState {
@@ -80,7 +80,7 @@ function received(state: RunState, { messages, isCorrection }: StepOf<'message-r
     turn: closed.turn,
     openSteps: NO_STEPS,
     corrections: isCorrection ? closed.corrections + 1 : 0,
-    contextTokens: closed.contextTokens + estimateTokens(messages),
+    contextTokens: closed.contextTokens + estimateMessages(messages),
   };
 }
 
@@ -93,7 +93,7 @@ function replied(state: RunState, step: StepOf<'model-replied'>): RunState {
     turn: step.turn,
     openSteps: [step],
     corrections: content.some(({ type }) => type === 'tool-call') ? 0 : state.corrections,
-    contextTokens: before + (usage.outputTokens ?? tokensOfParts(content)),
+    contextTokens: before + (usage.outputTokens ?? estimateParts(content)),
   };
 }
 
@@ -118,7 +118,7 @@ function withResults(state: RunState, calls: readonly OpenCall[]): RunState {
     turn: state.turn,
     openSteps: NO_STEPS,
     corrections: state.corrections,
-    contextTokens: state.contextTokens + tokensOfParts(content),
+    contextTokens: state.contextTokens + estimateParts(content),
   };
 }
 
@@ -135,7 +135,7 @@ function summarised(state: RunState, { turn, replaced, summary }: StepOf<'contex
     ...state,
     messages: [...state.messages.slice(0, start), ...added, ...state.messages.slice(start + replaced)],
     turn,
-    contextTokens: Math.max(0, state.contextTokens - estimateTokens(removed)) + estimateTokens(added),
+    contextTokens: Math.max(0, state.contextTokens - estimateMessages(removed)) + estimateMessages(added),
   };
 }
 

@@ -11,7 +11,7 @@ import { ReplyPayments } from '../spending/reply.payments.js';
 import { type AccountRules, RunAccount } from '../spending/run.account.js';
 import { ModelPriceUnknownError, SpendingLimitError } from '../spending/spending.errors.js';
 import type { Hold, RunUsage, Spending, SpendingLimit } from '../spending/spending.js';
-import { estimateMessages } from '../spending/token.estimate.js';
+import { estimateMessages } from '../tokens/token.estimate.js';
 import type { ModelCall, ModelNext, RunCall } from './middleware.js';
 import type { RunObserver } from './run.observer.js';
 
