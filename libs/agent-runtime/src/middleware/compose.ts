@@ -21,10 +21,11 @@ function wrapped(one: Exclude<RunMiddleware, Observing>, next: RunNext): RunNext
 /** Neighbours share one wrapper, because each event passes through every wrapper. */
 function observed(observing: readonly Observing[], next: RunNext): RunNext {
   if (observing.length === 0) return next;
+  const fromInside = observing.toReversed();
   return (call) =>
     new ObservedRun(
       next(call),
-      observing.map((one) => one.observe(call)),
+      fromInside.map((one) => one.observe(call)),
     );
 }
 
