@@ -86,7 +86,8 @@ describe('definitions as targets of a delegation', () => {
     ]);
     expect(await run('boss', once(callTools(...calls)))).toMatchObject({ outcome: 'completed' });
     const answer = '<agent_output agent="helper" outcome="completed">\nI am helper.\n</agent_output>';
-    expect([outputsOf('boss'), opened.get('helper')?.length]).toEqual([[answer, answer], 2]);
+    expect(outputsOf('boss')).toEqual([expect.stringContaining(answer), expect.stringContaining(answer)]);
+    expect(opened.get('helper')).toHaveLength(2);
   });
 
   it('S4.8 an agent of another provider is called, too, and each agent is shut down after its call', async () => {
