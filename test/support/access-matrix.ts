@@ -2,7 +2,16 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  'agent' | 'budget' | 'definition' | 'delivery' | 'key' | 'namespace' | 'reservation' | 'webhook';
+  | 'agent'
+  | 'budget'
+  | 'definition'
+  | 'delivery'
+  | 'hosted'
+  | 'key'
+  | 'namespace'
+  | 'reservation'
+  | 'run'
+  | 'webhook';
 
 export interface Target {
   id: string;
@@ -49,6 +58,7 @@ const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
 const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
+const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
 /** Every route that requires a permission. A route without a row fails the test. */
@@ -57,6 +67,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
   'DELETE /v1/namespaces/:name': { roles: 'admin', ok: 204, target: 'namespace', installation: true },
+  'DELETE /v1/runtime/agents/:name': { roles: OPERATORS, ok: 200, target: 'hosted' },
   'DELETE /v1/webhooks/:id': { ...webhook, ok: 204 },
   'GET /metrics': { roles: READS_EVENTS, ok: 200, installation: true },
   'GET /v1/agents': { roles: ALL, ok: 200 },
@@ -89,7 +100,12 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/namespaces/:name': { roles: ALL, ok: 200, target: 'namespace' },
   'GET /v1/providers': { roles: READS_MODELS, ok: 200 },
   'GET /v1/registry/protection': { roles: ALL, ok: 200, installation: true },
+  'GET /v1/runs': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/runs/:id': run,
+  'GET /v1/runs/:id/steps': run,
   'GET /v1/sinks': { roles: READS_EVENTS, ok: 200 },
+  'GET /v1/runtime/agents': { roles: ALL, ok: 200 },
+  'GET /v1/runtime/agents/:name': { roles: ALL, ok: 200, target: 'hosted' },
   'GET /v1/skills': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/skills/:name': { roles: READS_EVENTS, ok: 404 },
   'GET /v1/tools': { roles: READS_EVENTS, ok: 200 },
@@ -134,6 +150,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
   'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
   'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/definition-imports': {
+    roles: OPERATORS,
+    ok: 200,
+    body: () => ({ files: [{ path: 'a.md', content: `---\nname: ${unique()}\ndescription: x\n---\nx` }] }),
+  },
   'POST /v1/definitions': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/definitions/effective': {
     roles: READS_MODELS,
@@ -150,6 +171,15 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/keys': { roles: 'admin', ok: 201, body: () => ({ name: 'key', roles: ['viewer'] }) },
   'POST /v1/keys/:id/rotate': { roles: 'admin', ok: 201, target: 'key', body: empty },
   'POST /v1/namespaces': { roles: 'admin', ok: 201, body: () => ({ name: unique() }), installation: true },
+  'POST /v1/runs': {
+    roles: CALLS,
+    ok: 202,
+    target: 'definition',
+    body: ({ id }) => ({ definition: id, input: 'Hello.' }),
+  },
+  'POST /v1/runs/:id/cancel': { ...run, roles: CALLS, others: { caller: 403 }, body: empty },
+  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
+  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,

@@ -27,9 +27,31 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { DefinitionImports } from './imports/definition.imports.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
+import { RunRecorder } from './delegation/run.recorder.js';
+import { DelegatedRuns } from './runs/delegated.runs.js';
+import { RunAdmission } from './runs/run.admission.js';
+import { RunAgents } from './runs/run.agents.js';
+import { RunChannel } from './runs/run.channel.js';
+import { RunClaimStore } from './runs/run-claim.store.js';
+import { RunLogStore } from './runs/run-log.store.js';
+import { RunEvents } from './runs/run.events.js';
+import { RunExecution } from './runs/run.execution.js';
+import { RunFeed } from './runs/run.feed.js';
+import { RunLog } from './runs/run.log.js';
+import { RunReader } from './runs/run.reader.js';
+import { RunRecords } from './runs/run.records.js';
+import { RunStore } from './runs/run.store.js';
+import { RunSweeper } from './runs/run.sweeper.js';
+import { RunTargets } from './runs/run.targets.js';
+import { RunWatches } from './runs/run.watches.js';
+import { RunWorkers } from './runs/run.workers.js';
+import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
+import { RunsService } from './runs/runs.service.js';
+import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -45,7 +67,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, ...deployment } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, runs, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -63,11 +85,13 @@ export class AgentRuntimeModule {
         { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
+        ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
       ],
       exports: [
         AgentBuilder,
         AgentLifecycle,
         AgentFactoryRegistry,
+        DefinitionImports,
         DefinitionsService,
         DefinitionValidator,
         EffectiveDefinitions,
@@ -75,6 +99,9 @@ export class AgentRuntimeModule {
         GuardedAgents,
         HostedAgents,
         LedgerSpending,
+        RunFeed,
+        RunReader,
+        RunsService,
         SkillLibrary,
         ToolCatalog,
         ToolExecutor,
@@ -96,6 +123,7 @@ const DEFINITIONS: Provider[] = [
 const DEPLOYMENT: Provider[] = [
   DefinitionExplorer,
   DefinitionFiles,
+  DefinitionImports,
   DefinitionSources,
   DeploymentService,
   DeploymentStore,
@@ -124,4 +152,36 @@ function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
   const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
   return [settings, AgentFactoryRegistry, ...targets, Delegation];
+}
+
+const RUNS: Provider[] = [
+  RunChannel,
+  RunWatches,
+  RunStore,
+  RunEvents,
+  RunTargets,
+  RunAdmission,
+  RunReader,
+  RunsService,
+];
+const RUN_EXECUTION: Provider[] = [
+  RunAgents,
+  RunClaimStore,
+  RunLogStore,
+  RunLog,
+  RunRecords,
+  RunExecution,
+  DelegatedRuns,
+  RunWorkers,
+  RunSweeper,
+];
+
+function runProviders(options: RunsOptions): Provider[] {
+  return [
+    { provide: RUNS_OPTIONS, useValue: options },
+    { provide: RunFeed, useClass: StoredRunFeed },
+    { provide: RunRecorder, useExisting: DelegatedRuns },
+    ...RUNS,
+    ...RUN_EXECUTION,
+  ];
 }

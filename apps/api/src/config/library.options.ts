@@ -47,9 +47,12 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
+  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
     skills: { folders: runtime.skills.filter(isUsed) },
+    lifecycle: lifecycleOptions(config),
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
@@ -78,6 +81,13 @@ function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntim
   const { agentFiles: files } = runtime;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
   return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
+}
+
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout, stopMs };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -50,13 +50,64 @@ const tools = z.strictObject({
   }),
 });
 
+const runs = z.strictObject({
+  lease: setting(duration('15s'), {
+    env: 'ROLLCALL_RUNS_LEASE',
+    about:
+      'How long a replica may execute a run without a sign of life. When a replica dies, others continue its runs after this time.',
+    expects: DURATION_FORMAT,
+    defaultText: '15s',
+  }),
+  max: setting(integer(0, 10_000, 64), {
+    env: 'ROLLCALL_RUNS_MAX',
+    about: 'How many runs this replica executes at a time. Further runs wait. With 0, it executes none.',
+    expects: 'a number from 0 to 10000',
+  }),
+  maxPerAgent: setting(integer(1, 10_000, 32), {
+    env: 'ROLLCALL_RUNS_MAX_PER_AGENT',
+    about: 'How many runs of one agent this replica executes at a time.',
+    expects: 'a number from 1 to 10000',
+  }),
+  keep: setting(duration('30d'), {
+    env: 'ROLLCALL_RUNS_KEEP',
+    about: 'How long finished runs and their steps are kept.',
+    expects: DURATION_FORMAT,
+    defaultText: '30d',
+  }),
+});
+
+const lifecycle = z.strictObject({
+  idleAfter: setting(duration('15m'), {
+    env: 'ROLLCALL_AGENTS_IDLE_AFTER',
+    about:
+      'An agent without calls releases its resources after this time. It stays listed, and its next call builds it again.',
+    expects: DURATION_FORMAT,
+    defaultText: '15m',
+  }),
+  drainTimeout: setting(duration('10m'), {
+    env: 'ROLLCALL_AGENTS_DRAIN_TIMEOUT',
+    about: 'How long calls in progress may continue on the old revision of a definition.',
+    expects: DURATION_FORMAT,
+    defaultText: '10m',
+  }),
+  shutdownTimeout: setting(duration('10s'), {
+    env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
+    about:
+      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. When the process stops: at most half of `shutdown.timeout`.',
+    expects: DURATION_FORMAT,
+    defaultText: '10s',
+  }),
+});
+
 /** The agents that Rollcall runs itself. */
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
+  lifecycle: lifecycle.prefault({}),
   skills,
   ...execution,
   delegation: delegation.prefault({}),
   agentFiles: agentFiles.prefault({}),
+  runs: runs.prefault({}),
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
     about:

@@ -2,6 +2,7 @@ import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 
 /** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must. */
 export const RUNTIME_PROBLEMS = {
+  DEFINITION_IMPORT_TOO_LARGE: { status: 413, title: 'The import has too many definitions' },
   DEFINITION_INVALID: { status: 400, title: 'The definition is invalid' },
   DEFINITION_NAME_INVALID: { status: 400, title: 'The name of the definition is invalid' },
   DEFINITION_NOT_FOUND: { status: 404, title: 'The definition does not exist' },
@@ -23,6 +24,17 @@ export const RUNTIME_PROBLEMS = {
   TOOL_PIN_NOT_FOUND: { status: 404, title: 'The tool of an MCP server is unknown' },
   TOOL_PIN_CHANGED: { status: 409, title: 'The definition of the tool has changed' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
+  RUN_DEADLINE_PASSED: { status: 400, title: 'The deadline of the run is in the past' },
+  RUN_TARGET_MISSING: { status: 400, title: 'The run names no agent, and there is no default agent' },
+  RUN_FOREIGN: { status: 403, title: 'Another principal started the run' },
+  RUN_NOT_FOUND: { status: 404, title: 'The run does not exist' },
+  RUN_TARGET_UNKNOWN: { status: 404, title: 'The agent of the run does not exist' },
+  RUN_DECISION_MISMATCH: { status: 409, title: 'No such call waits for a decision' },
+  RUN_DELEGATED: { status: 409, title: 'The run belongs to another run' },
+  RUN_FINISHED: { status: 409, title: 'The run is finished' },
+  RUN_NOT_FINISHED: { status: 409, title: 'The run is not finished' },
+  RUN_NOT_WAITING: { status: 409, title: 'The run does not wait for this' },
+  RUN_TARGET_UNAVAILABLE: { status: 409, title: 'No agent can execute the run now' },
   AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
   MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
   TOOLBOX_NAME_TAKEN: { status: 500, title: 'Two toolboxes have the same name' },

@@ -3,10 +3,12 @@ import type { Principal } from '../auth/principal.js';
 export const MUTATION = 'rollcall:mutation';
 
 export interface MutationOptions {
-  /** The name of the action in the audit log; null for frequent actions of agents, which are not audited. */
+  /** The name of the action in the audit log; null for frequent actions of agents and callers, which are not audited. */
   audit: string | null;
   /** The handler runs before the transaction opens and returns an `Effect`, which runs in the transaction. */
   prepares?: true;
+  /** With `prepares`: the preparation changes something, so that a repetition with an Idempotency-Key must not run it. */
+  checksKeyFirst?: true;
   /** The route is executed each time, and an Idempotency-Key has no effect. */
   repeatable?: true;
   /** Actions of this kind of principal are not audited, such as those of agents with their lease tokens. */

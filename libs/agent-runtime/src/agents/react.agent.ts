@@ -20,7 +20,7 @@ import { outputFormat } from '../loop/output.format.js';
 import { reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED } from '../loop/run.outcome.js';
-import { applyStep, initialState, type RunState } from '../loop/run.state.js';
+import { applyStep, initialState, nextRun, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
@@ -104,6 +104,11 @@ export class ReactAgent extends TrackedAgent implements Heir {
     return this.own;
   }
 
+  /** Adds up the usage of a run. */
+  newUsage(): UsageSum {
+    return new UsageSum(choiceOf(this.given.model)?.prices);
+  }
+
   run(call: RunCall): RunEvents {
     return this.execute(call);
   }
@@ -115,7 +120,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   ): AsyncGenerator<AgentEvent> {
     const context = this.contextOf(from);
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
-    const usage = new UsageSum(choiceOf(this.given.model)?.prices);
+    const usage = this.newUsage();
     const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
     const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
@@ -145,10 +150,11 @@ export class ReactAgent extends TrackedAgent implements Heir {
   private begin(key: string, message: ModelMessage): RunState {
     const before = this.conversations.get(key);
     if (!before) return initialState([message]);
-    return { ...applyStep(before, { type: 'message-received', messages: [message] }), turn: 0 };
+    return applyStep(nextRun(before), { type: 'message-received', messages: [message] });
   }
 
-  private contextOf(from: CallContext | undefined): RunContext {
+  /** The context of a run, with the limits of this agent if it is the root of its tree. */
+  contextOf(from: CallContext | undefined): RunContext {
     const { treeLimits: limits, namespace } = this.options;
     if (from) return { limits, ...from, agentName: this.name };
     const runId = crypto.randomUUID();
@@ -173,7 +179,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
       systemPrompt: systemPrompt({ name, description, instructions, skills }),
       options: { ...options, contextWindow, ...(outputSchema && { output: outputFormat(outputSchema) }) },
       tools: (context) => ToolSet.of(this.boxes, context, toolFilter),
-      memory: () => new MapRunMemory(),
+      memory: (stored) => new MapRunMemory(stored),
       now: this.options.now,
     };
   }

@@ -37,7 +37,7 @@ export function delegationToolBox(
   services: DelegationServices = {},
 ): ToolBox {
   const { targets, counter = COUNTER, maxOutputChars = DEFAULT_OUTPUT_CHARS, inheritance: mode = 'union' } = services;
-  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, log } = services;
+  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, recorder, log } = services;
   const prepare = ({ agent: child }: DelegationTarget): void => {
     const { toolboxes, toolFilter: filter } = agent;
     if (isHeir(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
@@ -50,6 +50,7 @@ export function delegationToolBox(
     childTimeoutMs,
     now,
     ...(payment && { payment }),
+    ...(recorder && { recorder }),
     ...(log && { log }),
   });
   const tools = Object.freeze(delegationTools(delegator, maxOutputChars));

@@ -51,6 +51,9 @@ const SpawnInput = z.strictObject({
   mode: z.enum(['failFast', 'collect']).default('failFast'),
 });
 
+/** A call that is repeated after a crash continues its delegated runs, because their ids follow from the call. */
+const REPEATABLE = true;
+
 const SubagentInput = z.strictObject({ subagent: AgentName, prompt: Task });
 
 /**
@@ -76,6 +79,7 @@ function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
     name: 'delegate_to_agent',
     description: 'Gives a task to an agent, which knows only this task.',
     input: DelegateInput,
+    idempotent: REPEATABLE,
     timeoutMs: NO_TIMEOUT_MS,
     execute: async ({ task, data, ...target }, context) =>
       outputOf(await delegator.delegate({ wanted: wantedOf(target), task, data }, context), maxChars),
@@ -88,6 +92,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
       name: 'spawn_agents',
       description: 'Gives tasks to agents at the same time.',
       input: SpawnInput,
+      idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ tasks, mode }, context) => {
         const wanted = tasks.map(({ agent: name, task }) => ({ wanted: { name }, task }));
@@ -101,6 +106,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
       name: 'spawn_subagent',
       description: 'Gives a prompt to an agent, one at a time.',
       input: SubagentInput,
+      idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ subagent: name, prompt: task }, context) =>
         outputOf(await delegator.delegateInOrder({ wanted: { name }, task }, context), maxChars),

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { Spending } from '../spending/spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
@@ -6,6 +6,7 @@ import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
 import type { DelegationTargets } from './delegation.targets.js';
 import { NamespaceTargets } from './namespace.targets.js';
+import { RunRecorder } from './run.recorder.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
@@ -40,6 +41,7 @@ export class Delegation {
     @Inject(LedgerSpending) spending: Spending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) options: DelegationOptions,
+    @Optional() recorder?: RunRecorder,
   ) {
     const { externalTokens, inheritance, childTimeoutMs, ...treeLimits } = options;
     this.limits = treeLimits;
@@ -49,6 +51,7 @@ export class Delegation {
       targets,
       counter: new ProcessTreeCounter(),
       payment: externalTokens === undefined ? { spending } : { spending, externalTokens },
+      ...(recorder && { recorder }),
       maxOutputChars: Math.floor(limits.maxOutputChars * OUTPUT_SHARE),
     };
   }

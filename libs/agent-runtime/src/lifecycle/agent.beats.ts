@@ -13,6 +13,7 @@ interface Sent {
 }
 
 const PASS_EVERY_MS = 1_000;
+const PRUNE_EVERY_MS = 60_000;
 
 /**
  * Sends the heartbeats of the agents of this replica, one batch for all of them, and publishes their state. An agent whose
@@ -38,6 +39,12 @@ export class AgentBeats {
     await Promise.all(agents.map(async (agent) => await this.refresh(agent)));
     await this.publish(agents);
     await this.beat(agents);
+  }
+
+  /** Deletes what agents of dead replicas have left behind. */
+  @Periodic('runtime.prune', PRUNE_EVERY_MS)
+  async prune(): Promise<void> {
+    await this.store.prune();
   }
 
   /** Stores the states that have changed since the last call. */

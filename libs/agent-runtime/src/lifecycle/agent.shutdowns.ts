@@ -74,10 +74,10 @@ export class AgentShutdowns {
   /** The process stops. It runs after the HTTP server has closed and the runs were handed over. */
   @StopsIn('writes')
   async stop(): Promise<void> {
-    const { shutdownMs } = this.options;
+    const { stopMs } = this.options;
     await this.spawner.gate.empty();
     const { spawned } = this.host;
-    const [ended] = await Promise.all([this.close(spawned, shutdownMs), this.host.closeOthers(shutdownMs)]);
+    const [ended] = await Promise.all([this.close(spawned, stopMs), this.host.closeOthers(stopMs)]);
     if (spawned.length > 0) LifecycleLog.allClosed(reportOf(Object.entries(ended)));
   }
 

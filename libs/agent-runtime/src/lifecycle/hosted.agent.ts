@@ -69,7 +69,7 @@ export class HostedAgent {
   /** Builds the instance if there is none. Concurrent callers share one attempt. */
   async instance(): Promise<AgentInstance> {
     for (;;) {
-      if (this.isClosed) throw new AgentsStoppingError();
+      if (this.isClosed) throw new AgentsStoppingError('This agent is');
       const attempt = (this.current ??= this.start());
       const instance = await attempt;
       if (this.current === attempt) return instance;

@@ -1,6 +1,8 @@
 import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
+import type { Charge } from '../spending/spending.js';
 import { labelled } from '../skills/labelled.js';
 import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
+import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
 import { normalized, openCalls, openReply, type OpenCall } from './open.turn.js';
 import type { Step } from './step.js';
 
@@ -15,6 +17,10 @@ export interface RunState {
   readonly corrections: number;
   /** The tokens of the conversation: the count of the last reply, and an estimate of the messages since then. */
   readonly contextTokens: number;
+  /** The last change of each key in the memory of the run; absent if there is none. */
+  readonly memory?: readonly MemoryChange[];
+  /** The charges of all replies so far; absent if the run is not paid. A resumed run makes the charges that are missing. */
+  readonly charges?: readonly Charge[];
 }
 
 type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
@@ -33,6 +39,15 @@ export function resume(steps: readonly Step[]): RunState {
 }
 
 export function applyStep(state: RunState, step: Step): RunState {
+  const next = conversationAfter(state, step);
+  const changes = step.type === 'tool-finished' ? step.memory : undefined;
+  const memory = changes ? mergedChanges(state.memory, changes) : state.memory;
+  const charged = step.type === 'model-replied' || step.type === 'context-summarised' ? step.charges : undefined;
+  const charges = charged ? [...(state.charges ?? []), ...charged] : state.charges;
+  return memory || charges ? { ...next, ...(memory && { memory }), ...(charges && { charges }) } : next;
+}
+
+function conversationAfter(state: RunState, step: Step): RunState {
   switch (step.type) {
     case 'message-received':
       return received(state, step);
@@ -46,6 +61,11 @@ export function applyStep(state: RunState, step: Step): RunState {
     case 'context-summarised':
       return summarised(state, step);
   }
+}
+
+/** The state of another run that continues the conversation. */
+export function nextRun({ messages, openSteps, corrections, contextTokens }: RunState): RunState {
+  return { messages, turn: 0, openSteps, corrections, contextTokens };
 }
 
 /** Where the replaceable messages begin: after the first message of the user, which is never replaced. */
