@@ -19,6 +19,7 @@ import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
+import { RunsModule } from './runs/runs.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
@@ -72,6 +73,7 @@ export class AppModule {
         BudgetsModule,
         DefinitionsModule,
         ModelsModule,
+        RunsModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

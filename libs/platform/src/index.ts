@@ -7,6 +7,7 @@ export { BackgroundFaults } from './lifecycle/background.faults.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';
+export type { NamedStatement } from './postgres/statement.js';
 export {
   type DatabaseOptions,
   joinSchemas,
@@ -17,6 +18,7 @@ export {
 } from './postgres/database.options.js';
 export { DatabaseBusyError, DatabaseUnavailableError } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
+export { PgListener } from './postgres/pg.listener.js';
 export { waitForPostgres } from './postgres/reachability.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
@@ -74,5 +76,6 @@ export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
 export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service.js';
+export { LeasedWork, type WorkClaim, type WorkEnd, type Worker } from './work/leased-work.js';
 export { GroupCommit } from './work/group-commit.js';
 export { inBatches } from './work/in-batches.js';

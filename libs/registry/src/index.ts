@@ -3,7 +3,13 @@ export { REGISTRY_SCHEMA } from './schema.js';
 export { RegistryModule } from './registry.module.js';
 export type { BudgetRules, RegistryOptions } from './registry.options.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
-export { RegisterAgainError, StaleGenerationError } from './agents/agent.errors.js';
+export {
+  AgentAlreadyRegisteredError,
+  AgentNotFoundError,
+  LeaseTokenError,
+  RegisterAgainError,
+  StaleGenerationError,
+} from './agents/agent.errors.js';
 export {
   agentBudget,
   type AgentBudget,

@@ -16,6 +16,9 @@ export const PERMISSIONS = [
   'tools:manage',
   'definitions:read',
   'definitions:write',
+  'runs:read',
+  'runs:start',
+  'runs:manage',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -37,12 +40,13 @@ const VIEWER: Permission[] = [
   'models:read',
   'tools:read',
   'definitions:read',
+  'runs:read',
   'events:read',
   'metrics:read',
 ];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
-/** For services that use agents. */
+/** For services that use agents. With `runs:start`, a principal starts runs and changes those that it started. */
 const CALLER: Permission[] = [
   ...READ,
   'agents:query',
@@ -51,6 +55,8 @@ const CALLER: Permission[] = [
   'budgets:spend-any',
   'models:read',
   'definitions:read',
+  'runs:read',
+  'runs:start',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,
@@ -60,6 +66,7 @@ const OPERATOR: Permission[] = [
   'budgets:write',
   'tools:manage',
   'definitions:write',
+  'runs:manage',
   'webhooks:manage',
   'audit:read',
 ];

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   BackgroundFaults,
@@ -8,15 +9,32 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { ProvidersModule } from '#rollcall/providers';
-import { REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
+import {
+  AgentProviderRegistry,
+  type ModelsConfig,
+  ProvidersModule,
+  type SecretSource,
+  VendorRegistry,
+} from '#rollcall/providers';
+import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
 import { NativeRegistration } from '../agents/native.registration.js';
+import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { Delegation } from '../delegation/delegation.js';
+import { DefinitionSources } from '../deployment/definition.sources.js';
+import type { DeploymentOptions } from '../deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
+import { AgentBeats } from '../lifecycle/agent.beats.js';
+import { AgentHost } from '../lifecycle/agent.host.js';
+import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
+import { AgentShutdowns } from '../lifecycle/agent.shutdowns.js';
+import { DefinitionFollower } from '../lifecycle/definition.follower.js';
+import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
+import { RuntimeCommands } from '../lifecycle/runtime.commands.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 
@@ -26,6 +44,30 @@ export interface TestRuntime {
   validator: DefinitionValidator;
   namespaces: NamespacesService;
   events: TestEvents;
+  builder: AgentBuilder;
+  delegation: Delegation;
+  providers: AgentProviderRegistry;
+  /** A test can add a vendor with its own models. */
+  vendors: VendorRegistry;
+  /** Errors of background work. */
+  faults: RecordedFaults;
+  /** Registers the definitions of the deployment, as a start does. */
+  sources: DefinitionSources;
+  lifecycle: AgentLifecycle;
+  host: AgentHost;
+  beats: AgentBeats;
+  commands: RuntimeCommands;
+  follower: DefinitionFollower;
+  shutdowns: AgentShutdowns;
+  agents: AgentsService;
+}
+
+export interface TestRuntimeOptions extends DeploymentOptions {
+  /** Providers of the application. */
+  readonly providers?: Type[];
+  readonly lifecycle?: Partial<LifecycleOptions>;
+  readonly secrets?: SecretSource;
+  readonly models?: ModelsConfig;
 }
 
 const MODELS = {
@@ -37,16 +79,18 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database): Promise<TestRuntime> {
+export async function testRuntime(db: Database, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+  const { providers = [], secrets = () => undefined, models = MODELS, ...deployment } = options;
+  const faults = new RecordedFaults();
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
-    ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] } }),
+    ProvidersModule.forRoot({ ...PROVIDERS, models, secrets }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, ...deployment }),
   ];
-  const module = await Test.createTestingModule({ imports })
+  const module = await Test.createTestingModule({ imports, providers })
     .overrideProvider(BackgroundFaults)
-    .useValue(new RecordedFaults())
+    .useValue(faults)
     .compile();
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
@@ -57,5 +101,18 @@ export async function testRuntime(db: Database): Promise<TestRuntime> {
     validator: module.get(DefinitionValidator, anywhere),
     namespaces: module.get(NamespacesService, anywhere),
     events: eventsOf(module),
+    builder: module.get(AgentBuilder, anywhere),
+    delegation: module.get(Delegation, anywhere),
+    providers: module.get(AgentProviderRegistry, anywhere),
+    vendors: module.get(VendorRegistry, anywhere),
+    faults,
+    sources: module.get(DefinitionSources, anywhere),
+    lifecycle: module.get(AgentLifecycle, anywhere),
+    host: module.get(AgentHost, anywhere),
+    beats: module.get(AgentBeats, anywhere),
+    commands: module.get(RuntimeCommands, anywhere),
+    follower: module.get(DefinitionFollower, anywhere),
+    shutdowns: module.get(AgentShutdowns, anywhere),
+    agents: module.get(AgentsService, anywhere),
   };
 }

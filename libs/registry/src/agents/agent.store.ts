@@ -185,11 +185,11 @@ export class AgentStore {
 const REDECLARE = `
   UPDATE agent a SET revision = i.revision, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
     capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
-    labels = i.labels, version = i.version, capacity = i.capacity, declared_ms = i.declared_ms,
+    labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
     capability_keys = i.capability_keys
   FROM jsonb_to_recordset($1::jsonb) AS i (agent_id text, revision bigint, name text, endpoint text, agent_card jsonb,
-    capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb, version text, capacity int,
-    declared_ms int, capability_keys text[])
+    capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb, version text, definition text,
+    capacity int, declared_ms int, capability_keys text[])
   WHERE a.agent_id = i.agent_id`;
 
 function toItem({ row, capabilityKeys }: Redeclared): Record<string, unknown> {
@@ -205,6 +205,7 @@ function toItem({ row, capabilityKeys }: Redeclared): Record<string, unknown> {
     cost_model: row.costModel,
     labels: row.labels,
     version: row.version,
+    definition: row.definition,
     capacity: row.capacity,
     declared_ms: row.declaredMs,
     capability_keys: capabilityKeys,

@@ -1,11 +1,7 @@
 import { given } from '../testing/given.js';
 import { applyUpdate, type Declaration } from './agent.update.js';
 
-const {
-  budget: _budget,
-  definition: _definition,
-  ...facts
-} = given.registration({ labels: { team: 'a', zone: 'eu' } });
+const { budget: _budget, ...facts } = given.registration({ labels: { team: 'a', zone: 'eu' } });
 const before: Declaration = facts;
 
 describe('an update of an agent', () => {

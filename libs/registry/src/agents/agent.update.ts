@@ -4,7 +4,7 @@ import type { CostModel } from './agent.record.js';
 import type { Registration } from './registration.js';
 
 /** The part of a registration that an update may change. Budgets have their own routes. */
-export type Declaration = Omit<Registration, 'budget' | 'definition'>;
+export type Declaration = Omit<Registration, 'budget'>;
 
 /** A missing field stays unchanged. Labels and prices are merged; null removes a label or price. */
 export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costModel'>> {
@@ -25,6 +25,7 @@ const FIELDS = [
   'capacity',
   'declaredMs',
   'version',
+  'definition',
   'labels',
 ] as const satisfies (keyof Declaration)[];
 

@@ -1,0 +1,97 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { BackgroundFaults, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
+import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
+import { AgentHost } from './agent.host.js';
+import { AgentRegistrar, claimOf, hasEnded } from './agent.registrar.js';
+import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
+import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
+import type { SpawnedAgent } from './spawned.agent.js';
+
+interface Sent {
+  vitals: AgentVitals;
+  beatAt: number;
+}
+
+const PASS_EVERY_MS = 1_000;
+
+/**
+ * Sends the heartbeats of the agents of this replica, one batch for all of them, and publishes their state. An agent whose
+ * registration was ended by an operator or by another replica is closed. An evicted agent registers again.
+ */
+@Injectable()
+export class AgentBeats {
+  private readonly sent = new WeakMap<SpawnedAgent, Sent>();
+
+  constructor(
+    private readonly host: AgentHost,
+    private readonly heartbeats: HeartbeatBatcher,
+    private readonly registrar: AgentRegistrar,
+    private readonly store: RuntimeAgentStore,
+    private readonly faults: BackgroundFaults,
+    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
+  ) {}
+
+  @Periodic('runtime.beats', PASS_EVERY_MS)
+  async pass(): Promise<void> {
+    this.host.reap(this.options.idleMs);
+    const agents = this.host.spawned.filter(({ closing }) => !closing);
+    await Promise.all(agents.map(async (agent) => await this.refresh(agent)));
+    await this.publish(agents);
+    await this.beat(agents);
+  }
+
+  /** Stores the states that have changed since the last call. */
+  async publish(agents: readonly SpawnedAgent[] = this.host.spawned): Promise<void> {
+    const changed = agents.filter((agent) => !isSame(this.sent.get(agent)?.vitals, agent.vitals));
+    if (changed.length === 0) return;
+    const vitals = changed.map((agent) => agent.vitals);
+    await this.store.publish(vitals);
+    for (const [index, agent] of changed.entries()) {
+      const { beatAt = -Infinity } = this.sent.get(agent) ?? {};
+      const isLoadSame = this.sent.get(agent)?.vitals.inFlight === vitals[index].inFlight;
+      this.sent.set(agent, { vitals: vitals[index], beatAt: isLoadSame ? beatAt : -Infinity });
+    }
+  }
+
+  private async refresh(agent: SpawnedAgent): Promise<void> {
+    if (!agent.isOutdated) return;
+    await this.host.refresh(agent).catch((error: unknown) => this.faults.report('runtime.refresh', error));
+  }
+
+  private async beat(agents: readonly SpawnedAgent[]): Promise<void> {
+    const now = performance.now();
+    const due = agents.filter((agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.options.beatEveryMs);
+    if (due.length === 0) return;
+    const beats = due.map((agent) => ({ ...claimOf(agent), inFlight: agent.hosted.inFlight }));
+    const results = await this.heartbeats.beatAll(beats);
+    await Promise.all(results.map(async (result, index) => await this.accept(due[index], result, now)));
+  }
+
+  private async accept(agent: SpawnedAgent, result: BeatResult, now: number): Promise<void> {
+    const sent = this.sent.get(agent);
+    if (result.ok) return void (sent && (sent.beatAt = now));
+    const { error } = result;
+    if (error instanceof RegisterAgainError && error.reason === 'evicted') await this.rejoin(agent);
+    else if (hasEnded(error)) await this.close(agent);
+    else this.faults.report('runtime.beats', error);
+  }
+
+  /** Another agent may have got the name meanwhile: then this one is closed. */
+  private async rejoin(agent: SpawnedAgent): Promise<void> {
+    try {
+      const { blueprint } = await agent.hosted.instance();
+      await this.registrar.rejoin(agent, blueprint);
+    } catch (error) {
+      this.faults.report('runtime.beats', error);
+      if (!(error instanceof DatabaseUnavailableError)) await this.close(agent); // the next pass tries again
+    }
+  }
+
+  private async close(agent: SpawnedAgent): Promise<void> {
+    await this.host.shutdown(agent, this.options.shutdownMs);
+  }
+}
+
+function isSame(one: AgentVitals | undefined, other: AgentVitals): boolean {
+  return one !== undefined && JSON.stringify(one) === JSON.stringify(other);
+}

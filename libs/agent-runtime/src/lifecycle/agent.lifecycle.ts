@@ -1,0 +1,93 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
+import { AgentNotFoundError } from '#rollcall/registry';
+import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
+import type { DefinitionKey } from '../definitions/definitions.service.js';
+import { AgentBeats } from './agent.beats.js';
+import { AgentHost } from './agent.host.js';
+import { type AgentInfo, toInfo } from './agent.info.js';
+import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
+import { AgentShutdowns } from './agent.shutdowns.js';
+import { type AgentUse, HostedAgents } from './hosted.agents.js';
+import { AgentHostedElsewhereError, AgentShutdownFailedError } from './lifecycle.errors.js';
+import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
+import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
+import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
+import type { SpawnRequest } from './spawn.plans.js';
+
+/** Spawns, finds, lists and shuts down the agents of all replicas (S1.1–S1.6). */
+@Injectable()
+export class AgentLifecycle extends HostedAgents {
+  constructor(
+    private readonly host: AgentHost,
+    private readonly spawner: AgentSpawner,
+    private readonly beats: AgentBeats,
+    private readonly store: RuntimeAgentStore,
+    private readonly shutdowns: AgentShutdowns,
+    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
+  ) {
+    super();
+  }
+
+  get replicaId(): string {
+    return this.host.replicaId;
+  }
+
+  async spawn(request: SpawnRequest): Promise<AgentInfo> {
+    return await this.spawner.spawn(request);
+  }
+
+  /** Builds the agent without registering it, for a caller that registers it in its own transaction. */
+  async prepareSpawn(request: SpawnRequest): Promise<PreparedSpawn> {
+    return await this.spawner.prepare(request);
+  }
+
+  async use(key: DefinitionKey): Promise<AgentUse> {
+    try {
+      return await this.host.use(key);
+    } catch (error) {
+      const replicaId = error instanceof DefinitionNotFoundError ? await this.hostOf(key) : undefined;
+      throw replicaId === undefined ? error : new AgentHostedElsewhereError(key.name, replicaId);
+    }
+  }
+
+  async hostOf(key: DefinitionKey): Promise<string | undefined> {
+    if (this.host.find(key)) return this.replicaId;
+    return (await this.store.find(qualifiedId(key.namespace, key.name)))?.replicaId;
+  }
+
+  async get(key: DefinitionKey): Promise<AgentInfo> {
+    const here = this.host.find(key);
+    if (here) return here.info;
+    const agentId = qualifiedId(key.namespace, key.name);
+    const row = await this.store.find(agentId);
+    if (!row) throw new AgentNotFoundError(agentId);
+    return toInfo(row);
+  }
+
+  async has(key: DefinitionKey): Promise<boolean> {
+    return (await this.hostOf(key)) !== undefined;
+  }
+
+  /** Sorted by name; `after` is the last name of the previous page. */
+  async list(namespace: string, limit: number, after?: string, filter?: AgentInfoFilter): Promise<AgentInfo[]> {
+    await this.beats.publish();
+    return (await this.store.page(namespace, limit, after, filter)).map(toInfo);
+  }
+
+  /** Removes the agent even if it fails to close; then the failure is thrown (S1.5). */
+  async shutdown(key: DefinitionKey, limitMs?: number): Promise<void> {
+    const { error } = await this.stop(key, limitMs);
+    if (error !== null) throw new AgentShutdownFailedError(key.name, error);
+  }
+
+  /** Like `shutdown`, but returns how it ended. */
+  async stop(key: DefinitionKey, limitMs = this.options.shutdownMs): Promise<AgentShutdown> {
+    return await this.shutdowns.one(key, limitMs);
+  }
+
+  /** Shuts down all agents of the namespace, on all replicas. It never stops at a failure (S1.6). */
+  async shutdownAll(namespace: string, limitMs = this.options.shutdownMs): Promise<ShutdownReport> {
+    return await this.shutdowns.all(namespace, limitMs);
+  }
+}

@@ -1,0 +1,140 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { qualifiedId, StopsIn } from '#rollcall/platform';
+import { AgentNotFoundError } from '#rollcall/registry';
+import type { DefinitionKey } from '../definitions/definitions.service.js';
+import { AgentHost } from './agent.host.js';
+import { AgentRegistrar } from './agent.registrar.js';
+import { AgentSpawner } from './agent.spawner.js';
+import { LifecycleLog } from './lifecycle.log.js';
+import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
+import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
+import type { CommandResult } from './runtime-command.store.js';
+import { RuntimeCommands } from './runtime.commands.js';
+import { type AgentShutdown, reportOf, type ShutdownReport, toAgentShutdown } from './shutdown.report.js';
+import type { SpawnedAgent } from './spawned.agent.js';
+
+/** The share of the time in which other replicas must answer. The rest is for removing the agents of those that do not. */
+const ANSWER_SHARE = 0.9;
+
+/**
+ * Shuts down agents on all replicas. An agent of this replica is closed here. For an agent of another replica, this one sends a
+ * command. If the other replica does not answer in time, the agent is removed from the registry; its replica closes it when its next
+ * heartbeat is rejected.
+ */
+@Injectable()
+export class AgentShutdowns {
+  constructor(
+    private readonly host: AgentHost,
+    private readonly spawner: AgentSpawner,
+    private readonly store: RuntimeAgentStore,
+    private readonly registrar: AgentRegistrar,
+    private readonly commands: RuntimeCommands,
+    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
+  ) {
+    commands.onCommand(async ({ namespace, name }, limitMs) =>
+      name === undefined ? await this.allHere(namespace, limitMs) : await this.oneHere({ namespace, name }, limitMs),
+    );
+  }
+
+  async one(key: DefinitionKey, limitMs: number): Promise<AgentShutdown> {
+    const agentId = qualifiedId(key.namespace, key.name);
+    const here = await this.oneHere(key, limitMs);
+    if (here[key.name]) return here[key.name];
+    const row = await this.store.find(agentId);
+    const ended = row && (await this.there(row.replicaId, [row], key, limitMs));
+    if (!ended?.[key.name]) throw new AgentNotFoundError(agentId);
+    return ended[key.name];
+  }
+
+  /** Agents that are spawned meanwhile are rejected where the shutdown runs, and otherwise included in the next round (S1.6). */
+  async all(namespace: string, limitMs: number): Promise<ShutdownReport> {
+    const deadline = performance.now() + limitMs;
+    const ended = new Map<string, AgentShutdown>();
+    const seen = new Set<string>();
+    await this.spawner.gate.whileClosed(namespace, async () => {
+      do {
+        const live = await this.store.all(namespace);
+        const unseen = live.filter(({ agentId, generation }) => !seen.has(`${agentId}@${generation}`));
+        if (unseen.length === 0) return;
+        for (const { agentId, generation } of unseen) seen.add(`${agentId}@${generation}`);
+        const results = await this.round(namespace, unseen, deadline - performance.now());
+        for (const [name, detail] of results) ended.set(name, detail);
+      } while (performance.now() < deadline);
+    });
+    const report = reportOf(ended);
+    LifecycleLog.allClosed(report);
+    return report;
+  }
+
+  @StopsIn('background')
+  stopSpawning(): void {
+    this.spawner.gate.stop();
+  }
+
+  /** The process stops. It runs after the HTTP server has closed and the runs were handed over. */
+  @StopsIn('writes')
+  async stop(): Promise<void> {
+    const { shutdownMs } = this.options;
+    await this.spawner.gate.empty();
+    const { spawned } = this.host;
+    const [ended] = await Promise.all([this.close(spawned, shutdownMs), this.host.closeOthers(shutdownMs)]);
+    if (spawned.length > 0) LifecycleLog.allClosed(reportOf(Object.entries(ended)));
+  }
+
+  private async round(
+    namespace: string,
+    live: readonly RuntimeAgentRow[],
+    limitMs: number,
+  ): Promise<[string, AgentShutdown][]> {
+    const replicas = Map.groupBy(live, ({ replicaId }) => replicaId);
+    const results = await Promise.all(
+      Array.from(replicas, async ([replicaId, rows]) =>
+        replicaId === this.host.replicaId
+          ? await this.close(this.membersOf(namespace), limitMs)
+          : await this.there(replicaId, rows, { namespace }, limitMs),
+      ),
+    );
+    return results.flatMap((result) => Object.entries(result));
+  }
+
+  private async oneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
+    const agent = this.host.find(key);
+    return agent ? await this.close([agent], limitMs) : {};
+  }
+
+  private async allHere(namespace: string, limitMs: number): Promise<CommandResult> {
+    const close = async (): Promise<CommandResult> => await this.close(this.membersOf(namespace), limitMs);
+    return await this.spawner.gate.whileClosed(namespace, close);
+  }
+
+  private membersOf(namespace: string): SpawnedAgent[] {
+    return this.host.spawned.filter(({ facts }) => facts.namespace === namespace);
+  }
+
+  private async close(agents: readonly SpawnedAgent[], limitMs: number): Promise<CommandResult> {
+    const closing = agents.map(async (agent): Promise<[string, AgentShutdown]> => {
+      const detail = await this.host.shutdown(agent, limitMs);
+      return [agent.facts.name, toAgentShutdown(detail)];
+    });
+    return Object.fromEntries(await Promise.all(closing));
+  }
+
+  private async there(
+    replicaId: string,
+    rows: readonly RuntimeAgentRow[],
+    command: Partial<DefinitionKey> & { namespace: string },
+    limitMs: number,
+  ): Promise<CommandResult> {
+    const started = performance.now();
+    const result = await this.commands.send(replicaId, command, limitMs * ANSWER_SHARE);
+    if (result) return result;
+    for (const row of rows) await this.registrar.evict(row);
+    const detail: AgentShutdown = {
+      phase: 'kill',
+      durationMs: Math.round(performance.now() - started),
+      forced: true,
+      error: 'The replica that hosts the agent did not answer. The agent was removed from the registry.',
+    };
+    return Object.fromEntries(rows.map(({ name }) => [name, detail]));
+  }
+}

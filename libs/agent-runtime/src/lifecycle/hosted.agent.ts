@@ -1,0 +1,156 @@
+import type { Agent, AgentState } from '#rollcall/providers';
+import type { DefinitionContent } from '../definitions/definition.js';
+import { abandoned, AgentInstance, type Blueprint, TIMED_OUT, within } from './agent.instance.js';
+import { SlotsClosed } from './call.slots.js';
+import type { AgentUse } from './hosted.agents.js';
+import { AgentsStoppingError } from './lifecycle.errors.js';
+import type { ShutdownDetail } from './shutdown.report.js';
+
+export interface HostedAgentOptions {
+  /** Reads what the agent is built from. It is called for each instance, so that the newest revision is used. */
+  blueprint(): Promise<Blueprint>;
+  build(content: DefinitionContent): Promise<Agent>;
+  /** How long the calls of a replaced instance may continue. */
+  drainMs: number;
+  /** How long an instance may take to close. */
+  closeMs: number;
+  /** An old instance was closed in the background. */
+  onRetired(detail: ShutdownDetail): void;
+}
+
+const NOTHING: ShutdownDetail = { phase: 'stop', durationMs: 0, forced: false, error: null };
+
+/**
+ * One name on this replica. Its instance is built on first use, once for any number of concurrent callers (S0.3), and a failed
+ * attempt is not kept (S0.4). `renew` lets the calls in progress finish on the old instance, and the next call builds a new one.
+ */
+export class HostedAgent {
+  private current?: Promise<AgentInstance>;
+  /** The instance, once it is built. */
+  private built?: AgentInstance;
+  /** The replaced instances whose calls have not ended. */
+  private readonly retiring = new Set<Promise<AgentInstance>>();
+  private isClosed = false;
+  private usedAt = performance.now();
+
+  constructor(private readonly options: HostedAgentOptions) {}
+
+  get state(): AgentState {
+    if (this.isClosed) return 'closed';
+    return this.built?.state ?? 'idle';
+  }
+
+  get inFlight(): number {
+    return this.built?.inFlight ?? 0;
+  }
+
+  /** Whether it has no instance, not even one whose calls have not ended. */
+  get isEmpty(): boolean {
+    return this.current === undefined && this.retiring.size === 0;
+  }
+
+  /** For how long no call has started or ended; 0 while a call is in progress. */
+  get idleMs(): number {
+    return this.inFlight > 0 ? 0 : performance.now() - this.usedAt;
+  }
+
+  async use(): Promise<AgentUse> {
+    for (;;) {
+      this.usedAt = performance.now();
+      const instance = await this.instance();
+      try {
+        return this.noting(await instance.use());
+      } catch (error) {
+        if (!(error instanceof SlotsClosed)) throw error; // the instance was replaced while the call waited: use the new one
+      }
+    }
+  }
+
+  /** Builds the instance if there is none. Concurrent callers share one attempt. */
+  async instance(): Promise<AgentInstance> {
+    for (;;) {
+      if (this.isClosed) throw new AgentsStoppingError();
+      const attempt = (this.current ??= this.start());
+      const instance = await attempt;
+      if (this.current === attempt) return instance;
+    }
+  }
+
+  /** The next call builds a new instance. With a condition, only if it holds for the revision of the current one. */
+  renew(isOutdated?: (revision: number) => boolean): void {
+    const { current, built } = this;
+    if (!current) return;
+    const renewIfOutdated = ({ blueprint: { revision } }: AgentInstance): void => {
+      if (this.current === current && (!isOutdated || isOutdated(revision ?? 0))) this.retire(current);
+    };
+    if (built) renewIfOutdated(built);
+    else if (isOutdated) void current.then(renewIfOutdated, ignore);
+    else this.retire(current);
+  }
+
+  /** Ends all calls, and closes all instances within the time. */
+  async close(limitMs: number): Promise<ShutdownDetail> {
+    this.isClosed = true;
+    const { current, retiring } = this;
+    this.forget();
+    const others = [...retiring].map(async (old) => await closed(old, limitMs));
+    const [detail] = await Promise.all([current ? closed(current, limitMs) : NOTHING, ...others]);
+    return detail;
+  }
+
+  private noting(use: AgentUse): AgentUse {
+    const release = (): void => {
+      this.usedAt = performance.now();
+      use.release();
+    };
+    return { ...use, release };
+  }
+
+  private start(): Promise<AgentInstance> {
+    const attempt = this.build();
+    attempt.then(
+      (instance) => {
+        if (this.current === attempt) this.built = instance;
+      },
+      () => {
+        if (this.current === attempt) this.forget();
+      },
+    );
+    return attempt;
+  }
+
+  private async build(): Promise<AgentInstance> {
+    const blueprint = await this.options.blueprint();
+    return new AgentInstance(await this.options.build(blueprint.content), blueprint);
+  }
+
+  private retire(attempt: Promise<AgentInstance>): void {
+    this.forget();
+    this.retiring.add(attempt);
+    void this.drain(attempt).finally(() => this.retiring.delete(attempt));
+  }
+
+  private async drain(attempt: Promise<AgentInstance>): Promise<void> {
+    const { drainMs, closeMs, onRetired } = this.options;
+    const instance = await attempt.catch(ignore);
+    if (instance) onRetired(await instance.retire(drainMs, closeMs));
+  }
+
+  private forget(): void {
+    this.current = undefined;
+    this.built = undefined;
+  }
+}
+
+const ignore = (): undefined => undefined;
+
+/** Closes an instance that may still be under construction. One that is not ready in time is closed as soon as it is. */
+async function closed(attempt: Promise<AgentInstance>, limitMs: number): Promise<ShutdownDetail> {
+  const started = performance.now();
+  const instance = await within(limitMs, attempt.catch(ignore));
+  if (instance === undefined) return NOTHING;
+  const durationMs = performance.now() - started;
+  if (instance !== TIMED_OUT) return await instance.close(limitMs - durationMs);
+  void attempt.then(async (late) => await late.close(limitMs), ignore);
+  return abandoned(durationMs, 'The agent was still being built at the deadline.');
+}

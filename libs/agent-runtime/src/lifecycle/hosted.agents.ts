@@ -1,0 +1,29 @@
+import type { Agent } from '#rollcall/providers';
+import type { DefinitionKey } from '../definitions/definitions.service.js';
+
+/** The right to call an agent once. */
+export interface AgentUse {
+  readonly agent: Agent;
+  /** The revision of its definition; null if the agent was spawned without one. */
+  readonly revision: number | null;
+  /** Aborted when the agent is shut down. `Agent.handle` ends by itself; a caller of `ReactAgent.run` passes this signal on. */
+  readonly signal: AbortSignal;
+  /** Must be called when the call has ended. A second call has no effect. */
+  release(): void;
+}
+
+/** The agents that this replica can call by name. */
+export abstract class HostedAgents {
+  /** Identifies this process among the replicas. A restart changes it. */
+  abstract readonly replicaId: string;
+
+  /**
+   * The agent of this name on this replica, for one call. It is built from its definition on first use (S0.3). At its
+   * `maxConcurrency`, the call waits, or is rejected with AGENT_BUSY if `whenBusy` is `reject`. An agent that another replica
+   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE.
+   */
+  abstract use(key: DefinitionKey): Promise<AgentUse>;
+
+  /** The id of the replica that hosts a spawned agent of this name; undefined if none is live anywhere. */
+  abstract hostOf(key: DefinitionKey): Promise<string | undefined>;
+}

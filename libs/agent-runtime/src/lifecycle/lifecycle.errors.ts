@@ -1,0 +1,68 @@
+import { RuntimeError } from '../errors.js';
+
+/** The agent has as many calls in progress as its definition allows. */
+export class AgentBusyError extends RuntimeError {
+  readonly code = 'AGENT_BUSY';
+
+  constructor(name: string, limit: number) {
+    super(`The agent ${show(name)} has ${limit} calls in progress, which is its maxConcurrency. Try again later.`);
+  }
+}
+
+/** A live agent has the name, on this replica or another, or outside of Rollcall (S1.2). */
+export class AgentExistsError extends RuntimeError {
+  readonly code = 'AGENT_ALREADY_EXISTS';
+
+  constructor(name: string) {
+    super(`A live agent has the name ${show(name)}. Shut it down first, or choose another name.`);
+  }
+}
+
+/** The name of another definition would mean two different agents. */
+export class AgentNameReservedError extends RuntimeError {
+  readonly code = 'AGENT_NAME_RESERVED';
+
+  constructor(name: string) {
+    super(`${show(name)} is the name of a definition. Spawn that definition, or choose another name for this agent.`);
+  }
+}
+
+/** The agent has no definition, so that only its host can call it. */
+export class AgentHostedElsewhereError extends RuntimeError {
+  readonly code = 'AGENT_HOSTED_ELSEWHERE';
+
+  constructor(
+    name: string,
+    readonly replicaId: string,
+  ) {
+    super(
+      `The agent ${show(name)} is hosted by another replica, and has no definition. Send the call to that replica.`,
+    );
+  }
+}
+
+/** The agent was removed, but failed to release its resources (S1.5). */
+export class AgentShutdownFailedError extends RuntimeError {
+  readonly code = 'AGENT_SHUTDOWN_FAILED';
+
+  constructor(name: string, message: string, cause?: Error) {
+    super(`The agent ${show(name)} was removed, but its shutdown failed: ${message}`, { cause });
+  }
+}
+
+export class SpawnInvalidError extends RuntimeError {
+  readonly code = 'SPAWN_INVALID';
+}
+
+/** The replica stops, or all agents are being shut down. */
+export class AgentsStoppingError extends RuntimeError {
+  readonly code = 'AGENTS_STOPPING';
+
+  constructor() {
+    super('All agents are being shut down. Try again when the shutdown has ended, or use another replica.');
+  }
+}
+
+function show(name: string): string {
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
+}

@@ -1,0 +1,23 @@
+import type { AgentState, AgentType } from '#rollcall/providers';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** An agent that a replica hosts. It is live while the registry has a live registration with this generation. */
+@Entity('runtime_agent')
+@Index('runtime_agent_namespace', ['namespace', 'name'])
+export class RuntimeAgentEntity {
+  @PrimaryColumn({ name: 'agent_id', type: 'text', primaryKeyConstraintName: 'runtime_agent_pkey' }) agentId: string;
+  @Column({ type: 'bigint' }) generation: string;
+  @Column({ type: 'text' }) namespace: string;
+  @Column({ type: 'text' }) name: string;
+  @Column({ name: 'replica_id', type: 'text' }) replicaId: string;
+  @Column({ name: 'agent_type', type: 'text' }) agentType: AgentType;
+  @Column({ type: 'text' }) provider: string;
+  /** The name of its definition. */
+  @Column({ type: 'text', nullable: true }) definition: string | null;
+  @Column({ type: 'integer', nullable: true }) revision: number | null;
+  /** Read from the agent with each beat. */
+  @Column({ type: 'text' }) state: AgentState;
+  @Column({ name: 'in_flight', type: 'integer' }) inFlight: number;
+  @Column({ name: 'spawned_by', type: 'text' }) spawnedBy: string;
+  @Column({ name: 'spawned_at', type: 'timestamptz', default: () => 'clock_timestamp()' }) spawnedAt: Date;
+}

@@ -1,0 +1,52 @@
+import { AgentsStoppingError } from './lifecycle.errors.js';
+
+/**
+ * Lets a shutdown of all agents include every agent that is spawned meanwhile, or reject it (S1.6). A spawn enters before it registers
+ * the agent, and leaves when the agent is hosted. A shutdown closes the gate, and waits until no spawn is inside.
+ */
+export class SpawnGate {
+  private readonly inside = new Map<string, Set<Promise<void>>>();
+  private readonly closed = new Map<string, number>();
+  private isStopping = false;
+
+  /** Throws if the agents of the namespace are being shut down. */
+  check(namespace: string): void {
+    if (this.isStopping || this.closed.has(namespace)) throw new AgentsStoppingError();
+  }
+
+  /** Returns the function to leave. */
+  enter(namespace: string): () => void {
+    this.check(namespace);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const spawns = this.inside.get(namespace) ?? new Set();
+    this.inside.set(namespace, spawns.add(promise));
+    return () => {
+      resolve();
+      spawns.delete(promise);
+      if (spawns.size === 0) this.inside.delete(namespace);
+    };
+  }
+
+  /** Rejects new spawns in the namespace while the work runs. The work starts when no spawn is inside. */
+  async whileClosed<Value>(namespace: string, work: () => Promise<Value>): Promise<Value> {
+    this.closed.set(namespace, (this.closed.get(namespace) ?? 0) + 1);
+    try {
+      await Promise.all(this.inside.get(namespace) ?? []);
+      return await work();
+    } finally {
+      const others = (this.closed.get(namespace) ?? 1) - 1;
+      if (others > 0) this.closed.set(namespace, others);
+      else this.closed.delete(namespace);
+    }
+  }
+
+  /** Rejects all spawns from now on, because the process stops. */
+  stop(): void {
+    this.isStopping = true;
+  }
+
+  /** Resolves when no spawn is inside. */
+  async empty(): Promise<void> {
+    await Promise.all([...this.inside.values()].flatMap((spawns) => [...spawns]));
+  }
+}

@@ -1,0 +1,54 @@
+import { qualifiedId } from '#rollcall/platform';
+import type { AgentType } from '#rollcall/providers';
+import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { AgentInfo } from './agent.info.js';
+import type { HostedAgent } from './hosted.agent.js';
+import type { AgentVitals } from './runtime-agent.store.js';
+import type { ShutdownDetail } from './shutdown.report.js';
+
+/** The registration of a spawned agent in the registry. */
+export interface Membership {
+  generation: number;
+  leaseToken: string;
+}
+
+export interface SpawnedFacts extends DefinitionKey {
+  /** The name of its definition; null if it was spawned without one. */
+  definition: string | null;
+  revision: number | null;
+  agentType: AgentType;
+  provider: string;
+  replicaId: string;
+  spawnedBy: string;
+  spawnedAt: string;
+}
+
+/** An agent that was spawned on this replica: a member of the registry, with a heartbeat. */
+export class SpawnedAgent {
+  /** Its id in the registry, among all namespaces. */
+  readonly agentId: string;
+  /** Set when its shutdown has started, which happens once. */
+  closing?: Promise<ShutdownDetail>;
+  /** The registration does not match the definition yet. */
+  isOutdated = false;
+
+  constructor(
+    readonly facts: SpawnedFacts,
+    readonly hosted: HostedAgent,
+    public membership: Membership,
+  ) {
+    this.agentId = qualifiedId(facts.namespace, facts.name);
+  }
+
+  get info(): AgentInfo {
+    const { state, inFlight } = this.hosted;
+    return { ...this.facts, state, inFlight };
+  }
+
+  get vitals(): AgentVitals {
+    const { state, inFlight } = this.hosted;
+    const { revision, agentType, provider } = this.facts;
+    const { generation } = this.membership;
+    return { agentId: this.agentId, generation, state, inFlight, revision, agentType, provider };
+  }
+}
