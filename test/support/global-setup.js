@@ -23,7 +23,8 @@ export default async function setup() {
   build();
   const { EmbeddedPostgres, migrate } = await import('../../dist/libs/platform/src/index.js');
   const { SCHEMA } = await import('../../dist/apps/api/src/boot/start.js');
-  const folder = mkdtempSync(join(parentFolder(), 'rollcall-test-'));
+  process.env.TEST_FOLDER = parentFolder();
+  const folder = mkdtempSync(join(process.env.TEST_FOLDER, 'rollcall-test-'));
   const postgres = await EmbeddedPostgres.start({ folder, settings: SETTINGS });
   const admin = new Client({ connectionString: postgres.url() });
   await admin.connect();
